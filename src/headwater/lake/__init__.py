@@ -1,0 +1,1 @@
+"""lake: which rows are true, and since when?"""

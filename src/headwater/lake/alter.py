@@ -1,0 +1,143 @@
+"""Alter: schema and properties, changed in commits of their own that touch no data file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.base.errors import ConstraintError, InputError
+from headwater.base.schema import Field
+from headwater.base.storage import Storage
+from headwater.lake import definition, properties, protocol, transaction
+from headwater.lake.actions import Metadata
+from headwater.lake.conflicts import Proposal
+from headwater.lake.scan import scan
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.transaction import Committed
+from headwater.sql import expressions
+
+__all__ = [
+    "add_columns",
+    "add_constraint",
+    "drop_column",
+    "drop_constraint",
+    "drop_not_null",
+    "rename_column",
+    "set_properties",
+    "unset_properties",
+    "widen_column",
+]
+
+
+def _run(
+    storage: Storage, operation: str, parameters: dict[str, Any], change: Callable[[Snapshot], Metadata], *, reads: bool = False
+) -> Committed:
+    def propose(base: Snapshot) -> Proposal:
+        metadata = change(base)
+        if metadata == base.state.metadata:
+            return Proposal(operation)
+        needed = protocol.needed(metadata.schema, metadata.configuration)
+        raised = protocol.with_features(base.state.protocol, needed)
+        return Proposal(
+            operation,
+            parameters,
+            metadata=metadata,
+            protocol=None if raised == base.state.protocol else raised,
+            reads=(lambda _: True) if reads else None,
+            yields_to_appends=False,
+        )
+
+    return transaction.run(storage, propose)
+
+
+def add_columns(storage: Storage, fields: Sequence[pa.Field | Field]) -> Committed:
+    """Add columns at the end; rows that are there have null in them."""
+    names = [f.name for f in fields]
+    return _run(storage, "ADD COLUMNS", {"columns": names}, lambda b: definition.add_fields(b.state.metadata, fields))
+
+
+def widen_column(storage: Storage, column: str, to: pa.DataType) -> Committed:
+    """Give a column a wider type; data files stay as they are."""
+
+    def change(base: Snapshot) -> Metadata:
+        return definition.widen(base.state.metadata, column, to, base.version + 1)
+
+    return _run(storage, "CHANGE COLUMN", {"column": column, "type": str(to)}, change)
+
+
+def rename_column(storage: Storage, column: str, new_name: str) -> Committed:
+    """Rename a column (column mapping only)."""
+    parameters = {"oldColumnPath": column, "newColumnPath": new_name}
+    return _run(
+        storage, "RENAME COLUMN", parameters, lambda b: definition.drop_or_rename(b.state.metadata, column, new_name)
+    )
+
+
+def drop_column(storage: Storage, column: str) -> Committed:
+    """Drop a column (column mapping only); its values stay in old files until they are rewritten."""
+    return _run(
+        storage, "DROP COLUMNS", {"columns": [column]}, lambda b: definition.drop_or_rename(b.state.metadata, column, None)
+    )
+
+
+def drop_not_null(storage: Storage, column: str) -> Committed:
+    """Let a column be null."""
+
+    def change(base: Snapshot) -> Metadata:
+        f = base.schema.field(column, base.where)
+        return replace(base.state.metadata, schema=base.schema.with_field(replace(f, nullable=True)))
+
+    return _run(storage, "CHANGE COLUMN", {"column": column, "nullable": True}, change)
+
+
+def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:
+    """Set table properties; features they need are added to the protocol."""
+    properties.check(values)
+
+    def change(base: Snapshot) -> Metadata:
+        mode = values.get("delta.columnMapping.mode", base.mapping_mode)
+        if mode != base.mapping_mode:
+            raise InputError.bad_property("delta.columnMapping.mode", mode, "the mode the table was created with")
+        return replace(base.state.metadata, configuration={**base.configuration, **values})
+
+    return _run(storage, "SET TBLPROPERTIES", {"properties": dict(values)}, change)
+
+
+def unset_properties(storage: Storage, names: Sequence[str]) -> Committed:
+    """Remove table properties."""
+
+    def change(base: Snapshot) -> Metadata:
+        kept = {k: v for k, v in base.configuration.items() if k not in names}
+        return replace(base.state.metadata, configuration=kept)
+
+    return _run(storage, "UNSET TBLPROPERTIES", {"properties": list(names)}, change)
+
+
+def add_constraint(storage: Storage, name: str, expression: str) -> Committed:
+    """Add a CHECK constraint, after testing it on every row that is there."""
+    key = f"delta.constraints.{name}"
+
+    def change(base: Snapshot) -> Metadata:
+        if key.lower() in {k.lower() for k in base.configuration}:
+            raise InputError.bad_argument("name", name, "a name that no constraint has yet")
+        parsed = expressions.parse_condition(expression, schema=base.arrow_schema)
+        broken = 0
+        for batch in scan(base, sorted({c for _, c in parsed.columns})):
+            met = pc.fill_null(expressions.evaluate(parsed, pa.Table.from_batches([batch])), False)
+            broken += batch.num_rows - (pc.sum(met).as_py() or 0)
+        if broken:
+            raise ConstraintError.check(name, expression, broken, base.where)
+        return replace(base.state.metadata, configuration={**base.configuration, key: expression})
+
+    return _run(storage, "ADD CONSTRAINT", {"name": name, "expr": expression}, change, reads=True)
+
+
+def drop_constraint(storage: Storage, name: str) -> Committed:
+    """Drop a CHECK constraint."""
+    return _run(
+        storage, "DROP CONSTRAINT", {"name": name}, lambda b: definition.drop_constraint(b.state.metadata, name, b.where)
+    )

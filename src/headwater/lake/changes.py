@@ -1,0 +1,229 @@
+"""Changes: the exact Z-set between two versions of a table.
+
+``changes(after, until)`` gives rows with weights such that adding them to the rows of version ``after`` gives the rows
+of version ``until``. It is read from the log, and costs the change:
+
+- a commit with a change data feed is read from the feed;
+- a file that was added counts +1 for its live rows, one that was removed -1;
+- a file of which only the deletion vector changed counts just the rows in the difference of the two vectors;
+- a file that came and went within the interval is never opened;
+- ``dataChange=false`` (OPTIMIZE) counts nothing.
+
+All rows are read under the schema of ``until``: a column added since is null in older rows, as every reader sees
+it. The sum may hold a row several times with opposite signs (a rewritten file); `consolidated` adds them up in
+DuckDB, which spills to disk, so memory is bounded whatever the size of the change.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from headwater.base import settings
+from headwater.base.change import ChangeBatch
+from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.base.schema import type_text
+from headwater.lake import log
+from headwater.lake.actions import AddFile, Commit
+from headwater.lake.data_files import CHANGE_TYPE
+from headwater.lake.deletion_vectors import DeletionVector, positions
+from headwater.lake.deletion_vectors import read as read_vector
+from headwater.lake.scan import Positions, read_file
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.quoting import quote_identifier
+
+__all__ = ["WEIGHT", "FileChange", "change_files", "changes", "stream_changes"]
+
+WEIGHT = "_weight"
+_FEED = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What happened to one file in the interval; None: it was not there."""
+
+    before: AddFile | None
+    after: AddFile | None
+    feed: bool = False
+
+    @property
+    def both_signs(self) -> bool:
+        return self.feed or self.before is not None
+
+
+def change_files(until: Snapshot, after: int) -> list[FileChange]:
+    """The files whose rows make up the change from version ``after`` to ``until``."""
+    if after > until.version:
+        raise InputError.bad_range(after, until.version)
+    before: dict[str, AddFile | None] = {}
+    now: dict[str, AddFile | None] = {}
+    feed: list[FileChange] = []
+    for version in range(after + 1, until.version + 1):
+        commit = _commit(until, version)
+        _check_schema(commit, until)
+        if commit.cdc:
+            feed += [FileChange(None, _feed_file(action), feed=True) for action in commit.cdc]
+            continue
+        for gone in commit.removes:
+            if gone.data_change:
+                before.setdefault(gone.path, _as_added(gone))
+                now[gone.path] = None
+        for came in commit.adds:
+            if came.data_change:
+                before.setdefault(came.path, None)
+                now[came.path] = came
+    files = [FileChange(before[p], now[p]) for p in before if _key(before[p]) != _key(now[p])]
+    return files + feed
+
+
+def _commit(until: Snapshot, version: int) -> Commit:
+    try:
+        return log.read_commit(until.storage, version, 0)
+    except NotFoundError:
+        oldest = min(log.list_segment(until.storage).commits, default=until.version)
+        raise NotFoundError.version_gone(version, oldest, until.version, until.where) from None
+
+
+def _check_schema(commit: Commit, until: Snapshot) -> None:
+    """Rows from before a column changed its type for good cannot be read under the new one."""
+    from headwater.lake.definition import _is_wider
+
+    if commit.metadata is None or commit.metadata.schema == until.schema:
+        return
+    now = {f.physical_name: f for f in until.schema.fields}
+    for f in commit.metadata.schema.fields:
+        new = now.get(f.physical_name)
+        if new is None or new.type == f.type or not (isinstance(f.type, str) and isinstance(new.type, str)):
+            continue
+        if not _is_wider(f.type, new.type):
+            raise SchemaError.conflicting(
+                f"column `{f.name}` changed from {type_text(f.type)} to {type_text(new.type)} in the interval",
+                until.where,
+                f"read the changes until version {commit.version} and after it apart",
+            )
+
+
+def _key(file: AddFile | None) -> tuple[str, str | None] | None:
+    return None if file is None else file.key
+
+
+def _as_added(gone: Any) -> AddFile:
+    return AddFile(
+        gone.path, gone.partition_values or {}, gone.size or 0, 0, deletion_vector=gone.deletion_vector
+    )
+
+
+def _feed_file(action: dict[str, Any]) -> AddFile:
+    return AddFile(action["path"], dict(action.get("partitionValues") or {}), action.get("size") or 0, 0)
+
+
+def _vector(until: Snapshot, vector: DeletionVector | None, path: str) -> Positions:
+    if vector is None:
+        return np.empty(0, np.int64)
+    return positions(read_vector(vector, until.storage.get_range, f"{until.where}/{path}"))
+
+
+def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The weighted rows of one file's change."""
+    if change.feed:
+        assert change.after is not None
+        yield from _read_feed(until, change.after, columns)
+    elif change.before is None or change.after is None:
+        file, weight = (change.after, 1) if change.before is None else (change.before, -1)
+        assert file is not None
+        for batch in read_file(until, file, columns):
+            yield _weighted(batch, weight)
+    else:
+        path = change.after.path
+        old = _vector(until, change.before.deletion_vector, path)
+        new = _vector(until, change.after.deletion_vector, path)
+        for rows, weight in ((np.setdiff1d(new, old), -1), (np.setdiff1d(old, new), 1)):
+            if len(rows):
+                for batch in read_file(until, change.after, columns, only=rows, with_deleted=True):
+                    yield _weighted(batch, weight)
+
+
+def _read_feed(until: Snapshot, file: AddFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    from headwater.base.schema import Field
+
+    kinds = Field(CHANGE_TYPE, "string", True)
+    metadata = replace(until.state.metadata, schema=until.schema.plus([kinds]))
+    widened = Snapshot(until.storage, replace(until.state, metadata=metadata))
+    for batch in read_file(widened, file, [*columns, CHANGE_TYPE]):
+        codes = batch.column(len(columns)).dictionary_encode()
+        weights = np.array([_FEED[k] for k in codes.dictionary.to_pylist()], np.int64)[codes.indices.to_numpy()]
+        yield _with_weights(batch.select(columns), pa.array(weights))
+
+
+def _weighted(batch: pa.RecordBatch, weight: int) -> pa.RecordBatch:
+    return _with_weights(batch, pa.repeat(pa.scalar(weight, pa.int64()), batch.num_rows))
+
+
+def _with_weights(batch: pa.RecordBatch, weights: pa.Array) -> pa.RecordBatch:
+    return batch.append_column(pa.field(WEIGHT, pa.int64(), False), weights)
+
+
+def _output_schema(until: Snapshot, columns: Sequence[str]) -> pa.Schema:
+    fields = [until.schema.field(c).arrow.with_nullable(True) for c in columns]
+    return pa.schema([*fields, pa.field(WEIGHT, pa.int64(), False)])
+
+
+def stream_changes(
+    until: Snapshot, after: int, columns: Sequence[str] | None = None, *, consolidated: bool = True
+) -> pa.RecordBatchReader:
+    """The change as a stream of batches with a weight a row, in bounded memory."""
+    names = [until.schema.field(c, until.where).name for c in (columns or until.schema.names)]
+    files = change_files(until, after)
+    schema = _output_schema(until, names)
+    batches = (b for f in files for b in read_change(until, f, names))
+    reader = pa.RecordBatchReader.from_batches(schema, batches)
+    if not consolidated or not (any(f.both_signs for f in files) or columns):
+        return reader
+    return _consolidate(reader, schema)
+
+
+def _consolidate(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
+    """Add up the weights of equal rows; rows are equal when every value is the same, bit for bit."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        now = settings.current()
+        with tempfile.TemporaryDirectory(dir=now.spill_dir, prefix="headwater-") as spill:
+            config: dict[str, Any] = {"temp_directory": os.path.join(spill, "duckdb")}
+            if now.memory_limit_bytes:
+                config["memory_limit"] = f"{now.memory_limit_bytes}B"
+            if now.threads:
+                config["threads"] = now.threads
+            with duckdb.connect(":memory:", config=config) as con:
+                con.execute("SET TimeZone = 'UTC'")
+                con.execute("SET preserve_insertion_order = false")
+                con.register("change", reader)
+                yield from con.sql(_consolidating(schema)).to_arrow_reader(131_072)
+
+    return pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in batches()))
+
+
+def _consolidating(schema: pa.Schema) -> str:
+    names = [quote_identifier(f.name) for f in schema if f.name != WEIGHT]
+    exact = []
+    for f in schema:
+        name = quote_identifier(f.name)
+        if pa.types.is_floating(f.type):
+            exact.append(f"signbit({name})")  # 0.0 and -0.0 are equal in SQL and different rows here
+        elif pa.types.is_nested(f.type):
+            exact.append(f"CAST({name} AS VARCHAR)")
+    shown = ", ".join(names)
+    keys = ", ".join(names + exact)
+    total = f"CAST(sum({WEIGHT}) AS BIGINT)"
+    return f"SELECT {shown}, {total} AS {WEIGHT} FROM change GROUP BY {keys} HAVING sum({WEIGHT}) <> 0"
+
+
+def changes(until: Snapshot, after: int, columns: Sequence[str] | None = None) -> ChangeBatch:
+    """The change as one consolidated batch."""
+    return ChangeBatch.from_table(stream_changes(until, after, columns).read_all()).consolidate()

@@ -1,0 +1,175 @@
+"""Checkpoints: the state of a table in one Parquet file, so that opening it never replays a long log.
+
+One is written after every ``delta.checkpointInterval`` commits (10, unless the table says otherwise) by whoever
+committed that version. It is the classic single file that every Delta reader knows: one row per action, one
+column per kind of action. Writing it twice gives the same bytes in meaning, so racing writers do no harm; a
+crash before it leaves the commits, which still say everything.
+
+After a checkpoint, log files that are older than ``delta.logRetentionDuration`` and not needed to rebuild any
+newer version are deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.base import faults, settings
+from headwater.base.storage import Storage, now_ms
+from headwater.lake import log
+from headwater.lake.properties import duration_ms
+
+__all__ = ["clean_log", "due", "write"]
+
+_TEXT_MAP = pa.map_(pa.string(), pa.string())
+_VECTOR = pa.struct(
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
+_SCHEMA = pa.schema(
+    [
+        ("txn", pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])),
+        (
+            "add",
+            pa.struct(
+                [
+                    ("path", pa.string()),
+                    ("partitionValues", _TEXT_MAP),
+                    ("size", pa.int64()),
+                    ("modificationTime", pa.int64()),
+                    ("dataChange", pa.bool_()),
+                    ("stats", pa.string()),
+                    ("tags", _TEXT_MAP),
+                    ("deletionVector", _VECTOR),
+                    ("baseRowId", pa.int64()),
+                    ("defaultRowCommitVersion", pa.int64()),
+                    ("clusteringProvider", pa.string()),
+                ]
+            ),
+        ),
+        (
+            "remove",
+            pa.struct(
+                [
+                    ("path", pa.string()),
+                    ("deletionTimestamp", pa.int64()),
+                    ("dataChange", pa.bool_()),
+                    ("extendedFileMetadata", pa.bool_()),
+                    ("partitionValues", _TEXT_MAP),
+                    ("size", pa.int64()),
+                    ("deletionVector", _VECTOR),
+                ]
+            ),
+        ),
+        (
+            "metaData",
+            pa.struct(
+                [
+                    ("id", pa.string()),
+                    ("name", pa.string()),
+                    ("description", pa.string()),
+                    ("format", pa.struct([("provider", pa.string()), ("options", _TEXT_MAP)])),
+                    ("schemaString", pa.string()),
+                    ("partitionColumns", pa.list_(pa.string())),
+                    ("createdTime", pa.int64()),
+                    ("configuration", _TEXT_MAP),
+                ]
+            ),
+        ),
+        (
+            "protocol",
+            pa.struct(
+                [
+                    ("minReaderVersion", pa.int32()),
+                    ("minWriterVersion", pa.int32()),
+                    ("readerFeatures", pa.list_(pa.string())),
+                    ("writerFeatures", pa.list_(pa.string())),
+                ]
+            ),
+        ),
+        (
+            "domainMetadata",
+            pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]),
+        ),
+    ]
+)
+
+
+def due(state: log.LogState) -> bool:
+    """Whether the commit that made ``state`` should be followed by a checkpoint."""
+    interval = state.metadata.configuration.get("delta.checkpointInterval", "")
+    every = int(interval) if interval.isdigit() and int(interval) else settings.current().checkpoint_interval
+    return state.version > 0 and state.version % every == 0
+
+
+def write(storage: Storage, version: int) -> None:
+    """Write the checkpoint of ``version`` and point readers at it."""
+    state = log.load(storage, version, tombstones=True)
+    table = pa.Table.from_pylist(_actions(state), schema=_SCHEMA)
+    path = f"{log.LOG}/{version:020d}.checkpoint.parquet"
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="snappy")
+    data = sink.getvalue().to_pybytes()
+    faults.point("lake.checkpoint.before_publish", path)
+    storage.put(path, data)
+    hint = {"version": version, "size": table.num_rows, "sizeInBytes": len(data), "numOfAddFiles": len(state.files)}
+    faults.point("lake.checkpoint.before_hint", path)
+    if (log._last_checkpoint(storage) or -1) < version:
+        storage.put(f"{log.LOG}/_last_checkpoint", json.dumps(hint).encode())
+
+
+def _actions(state: log.LogState) -> list[dict[str, Any]]:
+    keep_since = now_ms() - duration_ms(state.metadata.configuration, "delta.deletedFileRetentionDuration")
+    rows: list[dict[str, Any]] = [_pairs(state.protocol.to_action()), _pairs(state.metadata.to_action())]
+    rows += [{"txn": {"appId": app, "version": v}} for app, v in state.txns.items()]
+    rows += [{"domainMetadata": {**body, "removed": False}} for body in state.domains.values()]
+    # dataChange is false in a checkpoint: these actions change nothing, they only say what is.
+    rows += [_pairs(f.rewritten(data_change=False).to_action()) for f in state.files.values()]
+    for tombstone in (state.tombstones or {}).values():
+        if tombstone.deletion_timestamp >= keep_since:
+            action = tombstone.to_action()
+            action["remove"]["dataChange"] = False
+            rows.append(_pairs(action))
+    return rows
+
+
+def _pairs(action: dict[str, Any]) -> dict[str, Any]:
+    """Maps as Arrow takes them: lists of pairs."""
+    ((kind, body),) = action.items()
+    body = dict(body)
+    for name in ("partitionValues", "tags", "configuration"):
+        if isinstance(body.get(name), dict):
+            body[name] = list(body[name].items())
+    if "format" in body:
+        body["format"] = {"provider": "parquet", "options": []}
+    return {kind: body}
+
+
+def clean_log(storage: Storage, state: log.LogState) -> int:
+    """Delete log files that are past their retention and that no readable version needs; returns how many."""
+    configuration = state.metadata.configuration
+    if configuration.get("delta.enableExpiredLogCleanup", "true").lower() != "true":
+        return 0
+    oldest_ms = now_ms() - duration_ms(configuration, "delta.logRetentionDuration")
+    segment = log.list_segment(storage)
+    expired = [v for v, modified in segment.commits.items() if modified < oldest_ms]
+    # The checkpoint that the oldest kept version is rebuilt from must stay, and everything after it.
+    base = max((v for v in segment.checkpoints if expired and v <= max(expired) + 1), default=0)
+    removed = 0
+    for version in sorted(v for v in expired if v < base):
+        storage.delete(log.commit_path(version))
+        removed += 1
+    for version, paths in segment.checkpoints.items():
+        if version < base:
+            for path in paths:
+                storage.delete(path)
+                removed += 1
+    return removed

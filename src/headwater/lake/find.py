@@ -1,0 +1,95 @@
+"""Finding rows: which rows of a table meet a condition, and where they lie.
+
+The condition's simple parts rule out files by partition values and statistics, then row groups by their footers;
+what is left is read with just the columns the condition needs. The answer is a map from file to positions, the
+address that edits work with. A condition on partition columns alone is answered from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.lake import partitions, skipping
+from headwater.lake.actions import AddFile
+from headwater.lake.scan import POSITION, Positions, map_files, read_file
+from headwater.lake.snapshot import Snapshot
+from headwater.sql import expressions
+from headwater.sql.conjuncts import Conjunct
+from headwater.sql.expressions import Expression
+
+__all__ = ["candidate_files", "condition", "fetch", "find_rows"]
+
+
+def condition(snapshot: Snapshot, text: str | None) -> Expression | None:
+    """A condition on the table's columns, checked to be a boolean; None means every row."""
+    if text is None:
+        return None
+    parsed = expressions.parse_condition(text, schema=snapshot.arrow_schema)
+    return parsed
+
+
+def candidate_files(
+    snapshot: Snapshot, conjuncts: Sequence[Conjunct], files: Sequence[AddFile] | None = None
+) -> list[AddFile]:
+    """The files that may hold rows meeting ``conjuncts``."""
+    files = list(snapshot.files.values()) if files is None else list(files)
+    if not conjuncts:
+        return files
+    return skipping.select(files, conjuncts, snapshot)
+
+
+def _partition_row(snapshot: Snapshot, add: AddFile, columns: Sequence[str]) -> pa.Table:
+    fields = [snapshot.schema.field(c) for c in columns]
+    arrays = {}
+    for f in fields:
+        text = add.partition_values.get(f.physical_name, add.partition_values.get(f.name))
+        arrays[f.name] = pa.repeat(partitions.parse(text, f.arrow.type), 1)
+    return pa.table(arrays)
+
+
+def find_rows(snapshot: Snapshot, wanted: Expression | None) -> dict[str, Positions | None]:
+    """The positions of the live rows that meet ``wanted``, by file; None stands for all rows of a file."""
+    if wanted is None:
+        return {path: None for path in snapshot.files}
+    columns = sorted({name for _, name in wanted.columns})
+    conjuncts = wanted.conjuncts()
+    files = candidate_files(snapshot, conjuncts)
+    if columns and set(columns) <= set(snapshot.partition_columns):
+        whole = [f for f in files if _is_true(wanted, _partition_row(snapshot, f, columns))]
+        return {f.path: None for f in whole}
+
+    def search(add: AddFile) -> tuple[str, Positions]:
+        found = []
+        for batch in read_file(snapshot, add, columns, positions=True, conjuncts=conjuncts):
+            met = pc.fill_null(expressions.evaluate(wanted, pa.Table.from_batches([batch])), False)
+            found.append(batch.column(POSITION).filter(_one_chunk(met)).to_numpy())
+        return add.path, np.concatenate(found) if found else np.empty(0, np.int64)
+
+    return {path: rows for path, rows in map_files(files, search) if len(rows)}
+
+
+def _one_chunk(values: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _is_true(wanted: Expression, row: pa.Table) -> bool:
+    return bool(expressions.evaluate(wanted, row)[0].as_py())
+
+
+def fetch(
+    snapshot: Snapshot, rows: Mapping[str, Positions | None], columns: Sequence[str] | None = None
+) -> pa.Table:
+    """The live rows at these addresses, file by file in the order given, positions ascending."""
+    names = list(columns if columns is not None else snapshot.schema.names)
+    schema = pa.schema([snapshot.schema.field(n).arrow.with_nullable(True) for n in names])
+
+    def read(item: tuple[str, Positions | None]) -> list[pa.RecordBatch]:
+        path, positions = item
+        return list(read_file(snapshot, snapshot.files[path], names, only=positions))
+
+    batches = [b for part in map_files(list(rows.items()), read) for b in part]
+    return pa.Table.from_batches(batches, schema)

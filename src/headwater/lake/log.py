@@ -1,0 +1,326 @@
+"""The log: from the files of ``_delta_log`` to the state of a table at a version.
+
+The state at version v is the newest checkpoint at or before v with the commits after it replayed in order.
+A checkpoint comes in three shapes, all read here: one Parquet file, several parts, or a manifest with
+sidecars (V2). A damaged checkpoint is passed over when the commits that led to it are still there.
+
+Within a commit removals are applied before additions, so a file whose deletion vector changes (removed under
+the old vector, added under the new one) stays one entry. `LogState` is never changed after it is made:
+`advance` returns a new one, so readers may hold any number of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.base.errors import CorruptionError, HeadwaterError, InputError, NotFoundError
+from headwater.base.storage import Storage
+from headwater.lake.actions import AddFile, Commit, Metadata, Protocol, RemoveFile, parse_commit, take_action
+
+__all__ = ["LOG", "LogState", "Segment", "advance", "commit_path", "extend", "list_segment", "load", "read_commit"]
+
+LOG = "_delta_log"
+_COMMIT = re.compile(r"^(\d{20})\.json$")
+_CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.([0-9a-fA-F-]{36}))?\.(parquet|json)$")
+
+
+def commit_path(version: int) -> str:
+    return f"{LOG}/{version:020d}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """Everything the log says of a table at one version."""
+
+    version: int
+    timestamp_ms: int
+    protocol: Protocol
+    metadata: Metadata
+    files: Mapping[str, AddFile]
+    txns: Mapping[str, int]
+    domains: Mapping[str, dict[str, Any]]
+    tombstones: Mapping[tuple[str, str | None], RemoveFile] | None = None
+
+
+@dataclass(slots=True)
+class _Draft:
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    files: dict[str, AddFile] = field(default_factory=dict)
+    txns: dict[str, int] = field(default_factory=dict)
+    domains: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tombstones: dict[tuple[str, str | None], RemoveFile] | None = None
+    timestamp_ms: int = 0
+
+    def apply(self, commit: Commit) -> None:
+        self.protocol = commit.protocol or self.protocol
+        self.metadata = commit.metadata or self.metadata
+        for removed in commit.removes:
+            self.files.pop(removed.path, None)
+            if self.tombstones is not None:
+                self.tombstones[removed.key] = removed
+        for added in commit.adds:
+            self.files[added.path] = added
+            if self.tombstones is not None:
+                self.tombstones.pop(added.key, None)
+        self.txns.update(commit.txns)
+        for name, body in commit.domains.items():
+            if body.get("removed"):
+                self.domains.pop(name, None)
+            else:
+                self.domains[name] = body
+        self.timestamp_ms = commit.timestamp_ms or self.timestamp_ms
+
+    def finish(self, version: int, where: str) -> LogState:
+        if self.protocol is None or self.metadata is None:
+            raise CorruptionError.no_metadata(where)
+        return LogState(
+            version,
+            self.timestamp_ms,
+            self.protocol,
+            self.metadata,
+            self.files,
+            self.txns,
+            self.domains,
+            self.tombstones,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The log files that are there: commits by version (with their time), and whole checkpoints by version."""
+
+    commits: Mapping[int, int]
+    checkpoints: Mapping[int, tuple[str, ...]]
+
+    @property
+    def newest(self) -> int:
+        return max([*self.commits, *self.checkpoints], default=-1)
+
+
+def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
+    """The files of the log, those of versions >= ``after`` only if it is given."""
+    start = f"{LOG}/{after:020d}" if after is not None else None
+    commits: dict[int, int] = {}
+    parts: dict[tuple[int, str], dict[int, str]] = {}
+    wanted: dict[tuple[int, str], int] = {}
+    for entry in storage.list(f"{LOG}/", after=start):
+        name = entry.path.rsplit("/", 1)[-1]
+        if "/" in entry.path[len(LOG) + 1 :]:
+            continue  # _sidecars and the like
+        if m := _COMMIT.match(name):
+            commits[int(m[1])] = entry.modified_ms
+        elif (m := _CHECKPOINT.match(name)) and entry.size:
+            kind = f"multi{m[3]}" if m[2] else (m[4] or "single")
+            parts.setdefault((int(m[1]), kind), {})[int(m[2] or 0)] = entry.path
+            wanted[int(m[1]), kind] = int(m[3]) if m[2] else 1
+    checkpoints: dict[int, tuple[str, ...]] = {}
+    for (version, kind), files in sorted(parts.items()):
+        if len(files) == wanted[version, kind]:
+            checkpoints.setdefault(version, tuple(files[i] for i in sorted(files)))
+    return Segment(commits, checkpoints)
+
+
+def _last_checkpoint(storage: Storage) -> int | None:
+    try:
+        return int(json.loads(storage.get(f"{LOG}/_last_checkpoint"))["version"])
+    except (NotFoundError, ValueError, KeyError, TypeError):
+        return None  # it is only a hint
+
+
+def read_commit(storage: Storage, version: int, modified_ms: int | None = None) -> Commit:
+    """One commit of the log; `NotFoundError` if there is none of that version."""
+    data = storage.get(commit_path(version))
+    if modified_ms is None:
+        entry = storage.head(commit_path(version))
+        modified_ms = entry.modified_ms if entry else 0
+    return parse_commit(data, version, modified_ms, storage.url)
+
+
+def load(storage: Storage, version: int | None = None, *, tombstones: bool = False) -> LogState:
+    """The state of the table at ``version``, or now."""
+    if version is not None and version < 0:
+        raise InputError.bad_argument("version", version, "a version of the table, 0 or more")
+    hint = _last_checkpoint(storage)
+    after = hint if hint is not None and (version is None or version >= hint) else None
+    segment = list_segment(storage, after=after)
+    if segment.newest < 0 and after is not None:
+        segment = list_segment(storage)
+    if segment.newest < 0:
+        raise _not_a_table(storage)
+    target = segment.newest if version is None else version
+    if target > segment.newest:
+        raise NotFoundError.version(target, segment.newest, storage.url)
+    try:
+        return _replay(storage, segment, target, tombstones)
+    except HeadwaterError:
+        if after is None:
+            raise
+        # The hint may point at a damaged or vanished checkpoint: the whole log may still do.
+        return _replay(storage, list_segment(storage), target, tombstones)
+
+
+def _not_a_table(storage: Storage) -> HeadwaterError:
+    if next(iter(storage.list("")), None) is not None:
+        return InputError.not_a_table(storage.url)
+    return NotFoundError.folder(storage.url)
+
+
+def _replay(storage: Storage, segment: Segment, target: int, tombstones: bool) -> LogState:
+    failure: HeadwaterError | None = None
+    for base in sorted((v for v in segment.checkpoints if v <= target), reverse=True):
+        if not all(v in segment.commits for v in range(base + 1, target + 1)):
+            continue
+        try:
+            draft = _read_checkpoint(storage, segment.checkpoints[base], tombstones)
+        except CorruptionError as e:
+            failure = failure or e
+            continue
+        draft.timestamp_ms = segment.commits.get(base, 0)
+        return _roll(storage, segment, draft, base + 1, target)
+    missing = next((v for v in range(target + 1) if v not in segment.commits), None)
+    if missing is None:
+        return _roll(storage, segment, _Draft(tombstones={} if tombstones else None), 0, target)
+    if failure is not None:
+        raise failure
+    oldest = _oldest_readable(segment)
+    if oldest is None or target >= oldest:
+        gap = next(v for v in range(oldest or 0, target + 1) if v not in segment.commits)
+        raise CorruptionError.log_gap(gap, storage.url)
+    raise NotFoundError.version_gone(target, oldest, segment.newest, storage.url)
+
+
+def _oldest_readable(segment: Segment) -> int | None:
+    starts = [v for v in segment.checkpoints]
+    if 0 in segment.commits:
+        starts.append(0)
+    return min(starts, default=None)
+
+
+def _roll(storage: Storage, segment: Segment, draft: _Draft, first: int, last: int) -> LogState:
+    for version in range(first, last + 1):
+        draft.apply(read_commit(storage, version, segment.commits[version]))
+    return draft.finish(last, storage.url)
+
+
+def advance(storage: Storage, state: LogState) -> LogState:
+    """The newest state, from an older one and the commits after it."""
+    segment = list_segment(storage, after=state.version)
+    if not all(v in segment.commits for v in range(state.version, segment.newest + 1)):
+        return load(storage)  # cleaned up past us, or deleted
+    ours = segment.commits.get(state.version)
+    if ours is None or (ours != state.timestamp_ms and not _in_commit_timestamps(state)):
+        return load(storage)  # another table lies here now
+    news = range(state.version + 1, segment.newest + 1)
+    if not news:
+        return state
+    return extend(state, [read_commit(storage, v, segment.commits[v]) for v in news], storage.url)
+
+
+def _in_commit_timestamps(state: LogState) -> bool:
+    return "inCommitTimestamp" in (state.protocol.writer_features or ())
+
+
+def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
+    """``state`` with the commits that follow it."""
+    draft = _Draft(
+        state.protocol,
+        state.metadata,
+        dict(state.files),
+        dict(state.txns),
+        dict(state.domains),
+        None if state.tombstones is None else dict(state.tombstones),
+        state.timestamp_ms,
+    )
+    version = state.version
+    for commit in commits:
+        assert commit.version == version + 1, "commits are applied in order, with none left out"
+        draft.apply(commit)
+        version = commit.version
+    return draft.finish(version, where)
+
+
+# ------------------------------------------------------------------ checkpoints
+
+_ADD_LEAVES = ("path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags", "deletionVector")
+_ADD_LEAVES += ("baseRowId", "defaultRowCommitVersion", "clusteringProvider")
+
+
+def _read_checkpoint(storage: Storage, paths: Iterable[str], tombstones: bool) -> _Draft:
+    draft = _Draft(tombstones={} if tombstones else None)
+    for path in paths:
+        for sidecar in _read_checkpoint_file(storage, path, draft):
+            _read_checkpoint_file(storage, f"{LOG}/_sidecars/{sidecar}", draft)
+    if draft.protocol is None or draft.metadata is None:
+        raise CorruptionError.checkpoint(next(iter(paths)), "it has no protocol or metadata", storage.url)
+    return draft
+
+
+def _read_checkpoint_file(storage: Storage, path: str, draft: _Draft) -> list[str]:
+    """Take the actions of one checkpoint file into ``draft``; returns the sidecars it names."""
+    try:
+        if path.endswith(".json"):
+            return _read_manifest(storage.get(path), draft)
+        with storage.open_input(path) as source, pq.ParquetFile(source) as file:
+            return _take_columns(file, draft)
+    except NotFoundError as e:
+        raise CorruptionError.checkpoint(path, "a file it names is missing", storage.url) from e
+    except (pa.ArrowInvalid, OSError, ValueError, KeyError, TypeError) as e:
+        if isinstance(e, HeadwaterError):
+            raise
+        raise CorruptionError.checkpoint(path, str(e).split("\n", 1)[0], storage.url) from e
+
+
+def _read_manifest(data: bytes, draft: _Draft) -> list[str]:
+    commit, sidecars = Commit(0, 0), []
+    for line in data.splitlines():
+        action = json.loads(line)
+        if "sidecar" in action:
+            sidecars.append(str(action["sidecar"]["path"]))
+        else:
+            take_action(commit, action)
+    draft.apply(commit)
+    return sidecars
+
+
+def _take_columns(file: pq.ParquetFile, draft: _Draft) -> list[str]:
+    names = set(file.schema_arrow.names)
+    columns = [n for n in ("txn", "metaData", "protocol", "sidecar", "domainMetadata") if n in names]
+    if "add" in names:
+        has = {f.name for f in file.schema_arrow.field("add").type}
+        columns += [f"add.{leaf}" for leaf in _ADD_LEAVES if leaf in has]
+        if "stats" not in has and "stats_parsed" in has:
+            columns.append("add.stats_parsed")
+    if draft.tombstones is not None and "remove" in names:
+        columns.append("remove")
+    table = file.read(columns=columns)
+    commit = Commit(0, 0)
+    sidecars = [str(r["path"]) for r in _rows(table, "sidecar")]
+    for kind in ("protocol", "metaData", "txn", "domainMetadata", "remove"):
+        for row in _rows(table, kind):
+            take_action(commit, {kind: {k: v for k, v in row.items() if v is not None}})
+    for row in _rows(table, "add"):
+        parsed = row.pop("stats_parsed", None)
+        if parsed is not None:
+            row["stats"] = json.dumps(_without_nulls(parsed), default=str)
+        commit.adds.append(AddFile.from_json(row))
+    draft.apply(commit)
+    return sidecars
+
+
+def _rows(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    if name not in table.column_names:
+        return []
+    rows: list[dict[str, Any]] = table[name].drop_null().to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+def _without_nulls(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _without_nulls(v) if isinstance(v, dict) else v for k, v in row.items() if v is not None}

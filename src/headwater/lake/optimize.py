@@ -1,0 +1,119 @@
+"""Optimize: fewer, larger files with the same rows.
+
+Small files of a partition are packed together up to the target size, and files with deletion vectors are written
+anew without their dead rows. With ``zorder_by`` all files of a partition are rewritten along a Z-order curve, so that
+rows near in several columns lie in the same files. The commit says ``dataChange=false``: nothing derived from the
+table has anything to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from headwater.base import events
+from headwater.base.errors import InputError
+from headwater.base.storage import Storage, now_ms
+from headwater.lake import data_files, find, transaction, zorder
+from headwater.lake.actions import AddFile
+from headwater.lake.conflicts import Proposal
+from headwater.lake.scan import scan
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.transaction import Committed
+
+__all__ = ["optimize"]
+
+# A file this near to the target is left alone.
+_FULL = 0.75
+# A Z-order is worked out over at most this many bytes of a partition at a time.
+_ZORDER_BYTES = 2 << 30
+
+
+def optimize(
+    storage: Storage, *, where: str | None = None, zorder_by: Sequence[str] = (), target_bytes: int | None = None
+) -> Committed:
+    """Compact the table, or the partitions that meet ``where``."""
+    zorder_by = [zorder_by] if isinstance(zorder_by, str) else list(zorder_by)
+    if target_bytes is not None and target_bytes <= 0:
+        raise InputError.bad_argument("target_bytes", target_bytes, "a positive number of bytes")
+    work = partial(_propose, where=where, zorder_by=zorder_by, target_bytes=target_bytes)
+    return transaction.run(storage, work)
+
+
+def _propose(base: Snapshot, where: str | None, zorder_by: Sequence[str], target_bytes: int | None) -> Proposal:
+    layout = data_files.Layout(base.state.metadata)
+    layout.target_bytes = target_bytes or layout.target_bytes
+    curve = [base.schema.field(c, base.where).name for c in zorder_by]
+    for name in curve:
+        if name in base.partition_columns:
+            raise InputError.bad_argument("zorder_by", name, "columns the table is not partitioned by")
+    groups = list(_groups(_chosen(base, where), layout.target_bytes, whole=bool(curve)))
+    adds: list[AddFile] = []
+    with events.task(f"optimize {base.where}", total=sum(len(g) for g in groups), unit="files") as progress:
+        for group in groups:
+            adds += _rewrite(base, layout, group, curve)
+            progress.advance(len(group))
+    old = [f for g in groups for f in g]
+    now = now_ms()
+    return Proposal(
+        "OPTIMIZE",
+        {"predicate": where or "[]", "zOrderBy": curve},
+        adds=adds,
+        removes=[f.removed(now, data_change=False) for f in old],
+        metrics={
+            "numAddedFiles": len(adds),
+            "numRemovedFiles": len(old),
+            "numAddedBytes": sum(f.size for f in adds),
+            "numRemovedBytes": sum(f.size for f in old),
+            "numDeletionVectorsRemoved": sum(f.deletion_vector is not None for f in old),
+        },
+    )
+
+
+def _chosen(base: Snapshot, where: str | None) -> list[AddFile]:
+    wanted = find.condition(base, where)
+    if wanted is None:
+        return list(base.files.values())
+    outside = sorted({name for _, name in wanted.columns} - set(base.partition_columns))
+    if outside:
+        raise InputError.bad_argument("where", where, f"a condition on partition columns only, not on {outside[0]}")
+    return [base.files[path] for path in find.find_rows(base, wanted)]
+
+
+def _groups(files: Sequence[AddFile], target_bytes: int, *, whole: bool) -> Iterator[list[AddFile]]:
+    """Sets of files of one partition to be written together."""
+    partitions: dict[tuple[tuple[str, str | None], ...], list[AddFile]] = {}
+    for f in files:
+        partitions.setdefault(tuple(sorted(f.partition_values.items())), []).append(f)
+    limit = _ZORDER_BYTES if whole else target_bytes
+    for members in partitions.values():
+        worth = [f for f in members if whole or f.num_deleted or f.size < _FULL * target_bytes]
+        group: list[AddFile] = []
+        for f in sorted(worth, key=lambda f: f.size):
+            if group and sum(g.size for g in group) + f.size > limit:
+                yield from _if_worth([group], whole)
+                group = []
+            group.append(f)
+        yield from _if_worth([group], whole)
+
+
+def _if_worth(groups: list[list[AddFile]], whole: bool) -> Iterator[list[AddFile]]:
+    for group in groups:
+        if len(group) > 1 or (group and (whole or group[0].num_deleted)):
+            yield group
+
+
+def _rewrite(base: Snapshot, layout: data_files.Layout, group: list[AddFile], curve: Sequence[str]) -> list[AddFile]:
+    batches = scan(base, base.schema.names, group)
+    if curve:
+        table = pa.Table.from_batches(batches, pa.schema([f.with_nullable(True) for f in base.arrow_schema]))
+        ordered = table.take(pa.array(zorder.order(table, list(curve))))
+        batches = iter(ordered.to_batches())
+    adds = data_files.write_rows(base.storage, layout, batches, data_change=False)
+    before = [f.num_records for f in group]
+    if all(n is not None for n in before):
+        alive = sum(n for n in before if n is not None) - sum(f.num_deleted for f in group)
+        assert alive == sum(f.num_records or 0 for f in adds), "optimize neither loses nor makes rows"
+    return adds

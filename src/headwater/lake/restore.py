@@ -1,0 +1,54 @@
+"""Restore: making an older version the newest one, by a commit like any other."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from headwater.base.errors import NotFoundError
+from headwater.base.storage import Storage, now_ms
+from headwater.lake import partitions, transaction
+from headwater.lake.actions import AddFile
+from headwater.lake.conflicts import Proposal
+from headwater.lake.snapshot import Snapshot, at_version
+from headwater.lake.transaction import Committed
+
+__all__ = ["restore"]
+
+
+def restore(storage: Storage, version: int) -> Committed:
+    """Bring back the rows, schema and properties of ``version``; history keeps everything since."""
+    return transaction.run(storage, partial(_propose, version=version))
+
+
+def _propose(base: Snapshot, version: int) -> Proposal:
+    wanted = at_version(base.storage, version)
+    now = now_ms()
+    have = {f.key for f in base.files.values()}
+    want = {f.key for f in wanted.files.values()}
+    back = [f.rewritten(data_change=True) for f in wanted.files.values() if f.key not in have]
+    gone = [f.removed(now) for f in base.files.values() if f.key not in want]
+    _check_there(wanted, back)
+    same = wanted.state.metadata == base.state.metadata
+    return Proposal(
+        "RESTORE",
+        {"version": version},
+        adds=back,
+        removes=gone,
+        metadata=None if same else wanted.state.metadata,
+        metrics={"numRestoredFiles": len(back), "numRemovedFiles": len(gone)},
+        reads=lambda _: True,
+        yields_to_appends=False,
+        keeps_files=True,
+    )
+
+
+def _check_there(wanted: Snapshot, files: list[AddFile]) -> None:
+    for f in files:
+        path = partitions.decode_path(f.path)
+        if not wanted.storage.exists(path):
+            raise NotFoundError.data_file(path, wanted.where, wanted.version)
+        vector = f.deletion_vector
+        if vector is not None and not vector.is_inline and not wanted.storage.exists(vector.relative_path()):
+            raise NotFoundError.data_file(vector.relative_path(), wanted.where, wanted.version)
+
+

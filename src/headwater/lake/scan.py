@@ -1,0 +1,267 @@
+"""Scans: the live rows of data files, as Arrow batches.
+
+A file's rows are what its Parquet holds, minus the positions its deletion vector marks, with partition values
+filled in from the log, columns mapped to their names of today, and columns it lacks given as null. A position is
+the row's number in the file, from 0, counted before any deletion; with the file it is the row's address, which
+deletion vectors are made of.
+
+Row groups are skipped by their own statistics, files are read ahead by a few threads, and no more than a few
+batches per thread are ever in memory.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
+
+from headwater.base import settings
+from headwater.base.errors import CorruptionError, HeadwaterError, NotFoundError
+from headwater.base.schema import Field
+from headwater.lake import deletion_vectors, partitions
+from headwater.lake.actions import AddFile
+from headwater.lake.physical import to_logical
+from headwater.lake.row_groups import may_match
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.conjuncts import Conjunct
+
+__all__ = ["POSITION", "live_vector", "map_files", "read_file", "scan", "thread_count"]
+
+POSITION = "__position"
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+_BATCH_ROWS = 131_072
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def thread_count() -> int:
+    import os
+
+    return settings.current().threads or max(1, os.cpu_count() or 1)
+
+
+def live_vector(snapshot: Snapshot, add: AddFile) -> BitMap64 | None:
+    """The positions of ``add`` that are deleted."""
+    if add.deletion_vector is None:
+        return None
+    return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{add.path}")
+
+
+def read_file(
+    snapshot: Snapshot,
+    add: AddFile,
+    columns: Sequence[str],
+    *,
+    positions: bool = False,
+    only: Positions | None = None,
+    with_deleted: bool = False,
+    conjuncts: Sequence[Conjunct] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The live rows of one file.
+
+    Parameters
+    ----------
+    positions
+        Add the column `POSITION`.
+    only
+        Give just the rows at these positions (sorted; those that are live).
+    with_deleted
+        Give the rows that the deletion vector marks, too.
+    conjuncts
+        Row groups that cannot match are skipped; rows are not filtered.
+    """
+    path = partitions.decode_path(add.path)
+    vector = None if with_deleted else live_vector(snapshot, add)
+    deleted = None if vector is None else deletion_vectors.positions(vector)
+    try:
+        with snapshot.storage.open_input(path) as source:
+            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=_is_remote(snapshot))
+            shape = _Shape(snapshot, add, columns, file)
+            for start, batch in _row_groups(file, shape, only, conjuncts):
+                kept = _select(batch, start, deleted, only)
+                if kept is not None:
+                    yield shape.finish(*kept, positions)
+    except NotFoundError as e:
+        raise NotFoundError.data_file(path, snapshot.where, snapshot.version) from e
+    except (pa.ArrowException, OSError) as e:
+        if isinstance(e, HeadwaterError):
+            raise
+        raise CorruptionError.data_file(path, str(e).split("\n", 1)[0], snapshot.where) from e
+
+
+def _is_remote(snapshot: Snapshot) -> bool:
+    return snapshot.storage.local_path("") is None
+
+
+class _Shape:
+    """How the columns asked for are made from the columns a file has."""
+
+    def __init__(self, snapshot: Snapshot, add: AddFile, columns: Sequence[str], file: pq.ParquetFile) -> None:
+        self.mapped = snapshot.mapping_mode != "none"
+        self.fields = [snapshot.schema.field(c) for c in columns]
+        self.schema = pa.schema([f.arrow for f in self.fields])
+        in_file = self._names_in_file(snapshot, file)
+        split_by = set(snapshot.partition_columns)
+        self.constants: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+        for f in self.fields:
+            if f.name in split_by:
+                key = f.physical_name if self.mapped else f.name
+                text = add.partition_values.get(key, add.partition_values.get(f.name))
+                self.constants[f.name] = partitions.parse(text, f.arrow.type)
+            elif (name := in_file(f)) is not None:
+                self.sources[f.name] = name
+
+    def _names_in_file(self, snapshot: Snapshot, file: pq.ParquetFile) -> Callable[[Field], str | None]:
+        names = set(file.schema_arrow.names)
+        if snapshot.mapping_mode == "id":
+            ids = {(f.metadata or {}).get(b"PARQUET:field_id"): f.name for f in file.schema_arrow}
+            return lambda f: ids.get(str(f.metadata.get("delta.columnMapping.id")).encode())
+        if self.mapped:
+            return lambda f: f.physical_name if f.physical_name in names else None
+        lower = {n.lower(): n for n in names}
+        return lambda f: f.name if f.name in names else lower.get(f.name.lower())
+
+    def finish(self, batch: pa.RecordBatch | None, rows: Positions, positions: bool) -> pa.RecordBatch:
+        arrays = []
+        for f in self.fields:
+            if f.name in self.constants:
+                arrays.append(pa.repeat(self.constants[f.name], len(rows)))
+            elif f.name in self.sources and batch is not None:
+                arrays.append(to_logical(batch.column(self.sources[f.name]), f.type, mapped=self.mapped))
+            else:
+                arrays.append(pa.nulls(len(rows), f.arrow.type))
+        schema = self.schema
+        if positions:
+            arrays.append(pa.array(rows))
+            schema = schema.append(pa.field(POSITION, pa.int64(), False))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([f.with_nullable(True) for f in schema]))
+
+
+def _row_groups(
+    file: pq.ParquetFile, shape: _Shape, only: Positions | None, conjuncts: Sequence[Conjunct]
+) -> Iterator[tuple[int, pa.RecordBatch | int]]:
+    """Pairs of a first position and a batch (or just its length, when no column of the file is asked for)."""
+    names = list(shape.sources.values())
+    start = 0
+    for group in range(file.metadata.num_row_groups):
+        meta = file.metadata.row_group(group)
+        end = start + meta.num_rows
+        if (only is None or len(_within(only, start, end))) and may_match(meta, conjuncts, shape.sources):
+            if not names:
+                yield start, meta.num_rows
+            else:
+                at = start
+                for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=names):
+                    yield at, batch
+                    at += batch.num_rows
+        start = end
+
+
+def _select(
+    batch: pa.RecordBatch | int, start: int, deleted: Positions | None, only: Positions | None
+) -> tuple[pa.RecordBatch | None, Positions] | None:
+    """The rows of a batch that are wanted and alive, with their positions; None if there are none."""
+    length = batch if isinstance(batch, int) else batch.num_rows
+    gone = None if deleted is None else _within(deleted, start, start + length)
+    if only is not None:
+        rows = _within(only, start, start + length)
+        if gone is not None and len(gone):
+            rows = np.setdiff1d(rows, gone, assume_unique=True)
+    else:
+        rows = np.arange(start, start + length, dtype=np.int64)
+        if gone is not None and len(gone):
+            rows = np.delete(rows, gone - start)
+    if not len(rows):
+        return None
+    if isinstance(batch, int):
+        return None, rows
+    return (batch if len(rows) == length else batch.take(pa.array(rows - start))), rows
+
+
+def _within(sorted_positions: Positions, start: int, end: int) -> Positions:
+    low, high = np.searchsorted(sorted_positions, (start, end))
+    return sorted_positions[low:high]
+
+
+def map_files(files: Sequence[T], work: Callable[[T], R]) -> Iterator[R]:
+    """``work`` of each file, in order, a few at a time."""
+    if len(files) <= 1:
+        yield from map(work, files)
+        return
+    with ThreadPoolExecutor(thread_count(), thread_name_prefix="headwater-scan") as pool:
+        waiting = []
+        try:
+            for file in files:
+                waiting.append(pool.submit(work, file))
+                if len(waiting) > 2 * thread_count():
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+        finally:
+            for task in waiting:
+                task.cancel()
+
+
+def scan(
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    files: Sequence[AddFile] | None = None,
+    **options: Any,
+) -> Iterator[pa.RecordBatch]:
+    """The live rows of ``files`` (all, if not given), in the order of the files, read ahead by a few threads."""
+    files = list(snapshot.files.values()) if files is None else files
+    if len(files) <= 1:
+        for add in files:
+            yield from read_file(snapshot, add, columns, **options)
+        return
+    stop = threading.Event()
+    with ThreadPoolExecutor(min(thread_count(), len(files)), thread_name_prefix="headwater-scan") as pool:
+        queues: list[queue.Queue[Any]] = []
+
+        def fill(add: AddFile, into: queue.Queue[Any]) -> None:
+            try:
+                for batch in read_file(snapshot, add, columns, **options):
+                    _offer(into, batch, stop)
+                _offer(into, None, stop)
+            except BaseException as e:  # handed to the consumer, whatever it is
+                _offer(into, e, stop)
+
+        pending = iter(files)
+
+        def start_next() -> None:
+            if (add := next(pending, None)) is not None:
+                into: queue.Queue[Any] = queue.Queue(maxsize=4)
+                queues.append(into)
+                pool.submit(fill, add, into)
+
+        try:
+            for _ in range(thread_count()):
+                start_next()
+            while queues:
+                item = queues[0].get()
+                if isinstance(item, BaseException):
+                    raise item
+                if item is None:
+                    queues.pop(0)
+                    start_next()
+                else:
+                    yield item
+        finally:
+            stop.set()
+
+
+def _offer(into: queue.Queue[Any], item: Any, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            into.put(item, timeout=0.1)
+            return
+        except queue.Full:
+            continue

@@ -1,0 +1,168 @@
+"""Snapshots: a table at one version, held and moved forward cheaply.
+
+Opening a table with a thousand commits costs a checkpoint and a few small files; opening it again should cost
+one listing. So the newest state of each table is kept for the process, and brought forward by the commits that
+came since. A `Snapshot` itself never changes: whoever holds one reads one version, whatever others commit.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import cached_property
+
+import pyarrow as pa
+
+from headwater.base import settings
+from headwater.base.errors import InputError, NotFoundError
+from headwater.base.schema import Field, Schema
+from headwater.base.storage import Storage
+from headwater.lake import log, protocol
+from headwater.lake.actions import AddFile
+
+__all__ = ["Snapshot", "at_timestamp", "at_version", "forget", "latest", "remember"]
+
+
+class Snapshot:
+    """A table at one version: schema, properties and live files."""
+
+    def __init__(self, storage: Storage, state: log.LogState) -> None:
+        protocol.check_readable(state.protocol, state.metadata, storage.url)
+        self.storage = storage
+        self.state = state
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.storage.url} version {self.version}: {len(self.files)} files>"
+
+    @property
+    def version(self) -> int:
+        return self.state.version
+
+    @property
+    def timestamp_ms(self) -> int:
+        return self.state.timestamp_ms
+
+    @property
+    def schema(self) -> Schema:
+        return self.state.metadata.schema
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return self.schema.arrow
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self.state.metadata.partition_columns
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        return self.state.metadata.configuration
+
+    @property
+    def files(self) -> Mapping[str, AddFile]:
+        return self.state.files
+
+    @property
+    def where(self) -> str:
+        return self.storage.url
+
+    def is_on(self, name: str) -> bool:
+        return self.configuration.get(name, "false").lower() == "true"
+
+    @property
+    def writes_vectors(self) -> bool:
+        """Whether deleted rows may be marked instead of rewriting files."""
+        return self.is_on("delta.enableDeletionVectors") and protocol.supports(self.state.protocol, "deletionVectors")
+
+    @property
+    def writes_change_feed(self) -> bool:
+        return self.is_on("delta.enableChangeDataFeed")
+
+    @property
+    def mapping_mode(self) -> str:
+        return self.configuration.get("delta.columnMapping.mode", "none")
+
+    @cached_property
+    def constraints(self) -> dict[str, str]:
+        """CHECK constraints by name, with the invariants of older tables."""
+        prefix = "delta.constraints."
+        checks = {k[len(prefix) :]: v for k, v in self.configuration.items() if k.startswith(prefix)}
+        for f in self.schema.fields:
+            if text := f.metadata.get("delta.invariants"):
+                checks[f"invariant on {f.name}"] = str(json.loads(text)["expression"]["expression"])
+        return checks
+
+    @property
+    def generated(self) -> list[Field]:
+        return [f for f in self.schema.fields if f.generation]
+
+    @cached_property
+    def num_rows(self) -> int | None:
+        """Live rows, if every file's statistics know."""
+        counts = [f.num_records for f in self.files.values()]
+        if any(c is None for c in counts):
+            return None
+        return sum(c for c in counts if c is not None) - sum(f.num_deleted for f in self.files.values())
+
+    def check_writable(self) -> None:
+        protocol.check_writable(self.state.protocol, self.state.metadata, self.where)
+
+
+_held: OrderedDict[str, log.LogState] = OrderedDict()
+_lock = threading.Lock()
+
+
+def latest(storage: Storage) -> Snapshot:
+    """The newest snapshot of the table at ``storage``."""
+    with _lock:
+        held = _held.get(storage.url)
+    state = log.load(storage) if held is None else log.advance(storage, held)
+    remember(storage, state)
+    return Snapshot(storage, state)
+
+
+def remember(storage: Storage, state: log.LogState) -> None:
+    """Hold ``state`` for the next `latest`, unless a newer one of the same table is held."""
+    with _lock:
+        held = _held.get(storage.url)
+        if held is None or held.metadata.id != state.metadata.id or held.version <= state.version:
+            _held[storage.url] = state
+        _held.move_to_end(storage.url)
+        while len(_held) > max(1, settings.current().snapshot_cache):
+            _held.popitem(last=False)
+
+
+def forget(storage: Storage) -> None:
+    with _lock:
+        _held.pop(storage.url, None)
+
+
+def at_version(storage: Storage, version: int) -> Snapshot:
+    """The snapshot of exactly ``version``."""
+    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+        raise InputError.bad_argument("version", version, "a version of the table, 0 or more")
+    with _lock:
+        held = _held.get(storage.url)
+    if held is not None and held.version == version:
+        return Snapshot(storage, held)
+    return Snapshot(storage, log.load(storage, version))
+
+
+def at_timestamp(storage: Storage, timestamp_ms: int) -> Snapshot:
+    """The snapshot that was the newest at ``timestamp_ms``."""
+    from headwater.lake.history import commit_times
+
+    times = commit_times(storage)
+    fitting = [v for v, t in times.items() if t <= timestamp_ms]
+    if not fitting:
+        first = min(times.values(), default=0)
+        raise NotFoundError.timestamp(_iso(timestamp_ms), _iso(first), storage.url)
+    return at_version(storage, max(fitting))
+
+
+def _iso(timestamp_ms: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")

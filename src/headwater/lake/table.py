@@ -1,0 +1,461 @@
+"""The table: what a user holds. A thin facade; each method is one operation in its own file.
+
+>>> import headwater as hw, tempfile
+>>> lake = hw.connect(tempfile.mkdtemp())
+>>> t = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 20}])
+>>> _ = t.update({"amount": "amount + 1"}, where="id = 1")
+>>> _ = t.delete("id = 2")
+>>> t.to_pylist(), t.at(version=0).count(), t.version
+([{'id': 1, 'amount': 11}], 2, 2)
+>>> sorted((r["id"], r["amount"], r["_weight"]) for r in t.changes(after=0).to_arrow().to_pylist())
+[(1, 10, -1), (1, 11, 1), (2, 20, -1)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError, NotFoundError
+from headwater.base.schema import Schema, spark_type
+from headwater.base.storage import Storage
+from headwater.lake import alter, history, modify, snapshot, write
+from headwater.lake.catalog import is_table
+from headwater.lake.conform import as_rows, is_spark_frame
+from headwater.lake.definition import define
+from headwater.lake.history import HistoryEntry
+from headwater.lake.scan import scan
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.transaction import Committed
+from headwater.lake.write import SchemaMode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.base.change import ChangeBatch
+    from headwater.lake.merge import Merge
+    from headwater.lake.vacuum import Vacuumed
+
+__all__ = ["Table"]
+
+
+class Table:
+    """A Delta table, now or (through `at`) at one version."""
+
+    def __init__(self, storage: Storage, name: str, *, lake: Any = None, pinned: Snapshot | None = None) -> None:
+        self.storage = storage
+        self.name = name
+        self._lake = lake
+        self._pinned = pinned
+
+    # ------------------------------------------------------------------ what it is
+
+    def __repr__(self) -> str:
+        if not self.exists():
+            return f"Table({self.name!r}, not created yet)"
+        return f"Table({self.name!r}, version {self.version})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(f.name)}</td><td>{escape(spark_type(f.arrow.type))}</td></tr>"
+            for f in self.snapshot.schema.fields
+        )
+        head = f"<b>{escape(self.name)}</b> version {self.version}, {self.count():,} rows"
+        return f"<div>{head}<table><tr><th>column</th><th>type</th></tr>{rows}</table></div>"
+
+    def exists(self) -> bool:
+        """Whether the table has been created."""
+        return self._pinned is not None or is_table(self.storage)
+
+    @property
+    def location(self) -> str:
+        return self.storage.url
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version this table stands for: the pinned one, or the newest."""
+        if self._pinned is not None:
+            return self._pinned
+        if not is_table(self.storage) and self._lake is not None:
+            raise NotFoundError.table(self.name, self._lake.tables(), self._lake.location)
+        return snapshot.latest(self.storage)
+
+    def _require(self) -> None:
+        """Raise if there is no such table."""
+        assert self.snapshot is not None
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, as Arrow types."""
+        return self.snapshot.arrow_schema
+
+    def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Table:
+        """The table as it was at a version, or at a point in time (text is ISO 8601; without a zone it is UTC)."""
+        if (version is None) == (timestamp is None):
+            raise InputError.bad_argument("at", (version, timestamp), "either a version or a timestamp")
+        self._require()
+        if version is not None:
+            pinned = snapshot.at_version(self.storage, version)
+        else:
+            assert timestamp is not None
+            pinned = snapshot.at_timestamp(self.storage, _timestamp_ms(timestamp))
+        return Table(self.storage, self.name, lake=self._lake, pinned=pinned)
+
+    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+        """What was committed, newest first."""
+        self._require()
+        return history.history(self.storage, limit)
+
+    def detail(self) -> dict[str, Any]:
+        """Facts about the table: location, version, sizes, partitioning, properties, protocol."""
+        now = self.snapshot
+        protocol = now.state.protocol
+        return {
+            "name": self.name,
+            "location": self.location,
+            "id": now.state.metadata.id,
+            "version": now.version,
+            "last_modified": datetime.fromtimestamp(now.timestamp_ms / 1000, UTC),
+            "description": now.state.metadata.description,
+            "partition_columns": list(now.partition_columns),
+            "num_files": len(now.files),
+            "size_bytes": sum(f.size for f in now.files.values()),
+            "num_rows": now.num_rows,
+            "num_deleted_rows": sum(f.num_deleted for f in now.files.values()),
+            "properties": dict(now.configuration),
+            "min_reader_version": protocol.min_reader,
+            "min_writer_version": protocol.min_writer,
+            "features": sorted((protocol.reader_features or set()) | (protocol.writer_features or set())),
+        }
+
+    # ------------------------------------------------------------------ reading
+
+    def to_reader(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.RecordBatchReader:
+        """The rows as a stream of Arrow batches, in bounded memory."""
+        from headwater.lake.select import select
+
+        return select(self.snapshot, columns, where)
+
+    def to_arrow(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.Table:
+        """The rows as an Arrow table."""
+        return self.to_reader(columns, where=where).read_all()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> Any:
+        return self.to_arrow(columns, where=where).to_pandas()
+
+    def to_polars(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> Any:
+        import polars
+
+        return polars.from_arrow(self.to_arrow(columns, where=where))
+
+    def to_pylist(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.to_arrow(columns, where=where).to_pylist()
+        return rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def count(self) -> int:
+        """Live rows, from the log where its statistics know."""
+        now = self.snapshot
+        if now.num_rows is not None:
+            return now.num_rows
+        return sum(b.num_rows for b in scan(now, now.schema.names[:1]))
+
+    def changes(
+        self, after: int, until: int | None = None, *, columns: Sequence[str] | None = None
+    ) -> ChangeBatch:
+        """The exact change from version ``after`` to ``until`` (the newest): rows with weights, +1 in, -1 out."""
+        from headwater.lake import changes
+
+        return changes.changes(self._until(after, until), after, columns)
+
+    def changes_reader(
+        self, after: int, until: int | None = None, *, columns: Sequence[str] | None = None, consolidated: bool = True
+    ) -> pa.RecordBatchReader:
+        """`changes` as a stream in bounded memory; unconsolidated, a row may come with both signs."""
+        from headwater.lake import changes
+
+        return changes.stream_changes(self._until(after, until), after, columns, consolidated=consolidated)
+
+    def _until(self, after: int, until: int | None) -> Snapshot:
+        for name, value in (("after", after), ("until", until)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < -1):
+                raise InputError.bad_argument(name, value, "a version of the table (after=-1: from the beginning)")
+        now = self.snapshot
+        if until is not None and until < after:
+            raise InputError.bad_range(after, until)
+        if until is None or until == now.version:
+            return now
+        return snapshot.at_version(self.storage, until)
+
+    # ------------------------------------------------------------------ making it, and adding rows
+
+    def create(
+        self,
+        schema: pa.Schema | Mapping[str, pa.DataType] | Schema,
+        *,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str] | None = None,
+        generated: Mapping[str, str] | None = None,
+        description: str | None = None,
+        mode: Literal["error", "ignore"] = "error",
+    ) -> Table:
+        """Make an empty table.
+
+        Parameters
+        ----------
+        constraints
+            CHECK conditions by name; a row must meet each.
+        generated
+            Expressions by column; the column is computed when it is left out, and checked when it is given.
+        """
+        fields = pa.schema(list(schema.items())) if isinstance(schema, Mapping) else schema
+        metadata = define(
+            fields,
+            partition_by=partition_by,
+            table_properties=properties,
+            constraints=constraints,
+            generated=generated,
+            name=self.name,
+            description=description,
+        )
+        if self.exists() or write.create(self.storage, metadata) is None:
+            if mode != "ignore":
+                raise InputError.already_exists(self.name, self.location)
+        return self
+
+    def append(self, data: Any, *, schema_mode: SchemaMode = "strict", **options: Any) -> Committed:
+        """Add rows; ``schema_mode="merge"`` adds columns the table lacks.
+
+        With ``txn=(app_id, version)`` the rows are added once, however often the same transaction is tried.
+        """
+        self._check_newest()
+        if is_spark_frame(data):
+            from headwater.lake.spark.write import append
+
+            return append(self, data, schema_mode=schema_mode, **options)
+        return write.append(self.storage, data, schema_mode=schema_mode, **options)
+
+    def overwrite(
+        self,
+        data: Any,
+        *,
+        where: str | None = None,
+        partitions: Literal["dynamic"] | None = None,
+        schema_mode: SchemaMode = "strict",
+        **options: Any,
+    ) -> Committed:
+        """Replace all rows, those that meet ``where``, or the partitions that ``data`` has rows in."""
+        self._check_newest()
+        if is_spark_frame(data):
+            from headwater.lake.spark.write import overwrite
+
+            return overwrite(self, data, where=where, partitions=partitions, schema_mode=schema_mode, **options)
+        return write.overwrite(
+            self.storage, data, where=where, partitions=partitions, schema_mode=schema_mode, **options
+        )
+
+    def write(
+        self,
+        data: Any,
+        *,
+        mode: Literal["append", "overwrite", "error", "ignore"] = "append",
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Committed | None:
+        """Append or overwrite, making the table if it is not there."""
+        if mode not in ("append", "overwrite", "error", "ignore"):
+            raise InputError.bad_argument("mode", mode, '"append", "overwrite", "error" or "ignore"')
+        if not self.exists():
+            made = self._create_with(data, partition_by, properties, options.pop("txn", None))
+            if made is not None:
+                return made
+        if mode == "error":
+            raise InputError.already_exists(self.name, self.location)
+        if mode == "ignore":
+            return None
+        return self.append(data, **options) if mode == "append" else self.overwrite(data, **options)
+
+    def _create_with(
+        self, data: Any, partition_by: Sequence[str], properties: Mapping[str, str] | None, txn: tuple[str, int] | None
+    ) -> Committed | None:
+        if is_spark_frame(data):
+            from headwater.lake.spark.write import create
+
+            return create(self, data, partition_by=partition_by, properties=properties, txn=txn)
+        rows = as_rows(data)
+        metadata = define(rows.schema, partition_by=partition_by, table_properties=properties, name=self.name)
+        return write.create(self.storage, metadata, rows, txn=txn)
+
+    def _check_newest(self) -> None:
+        if self._pinned is not None:
+            raise InputError.bad_argument("at", self._pinned.version, "the table itself: older versions cannot be written")
+        self._require()
+
+    # ------------------------------------------------------------------ changing rows
+
+    def delete(self, where: str | None = None, *, if_version: int | None = None) -> Committed:
+        """Delete the rows that meet ``where``, or all."""
+        self._check_newest()
+        return modify.delete(self.storage, where, if_version=if_version)
+
+    def update(
+        self, assignments: Mapping[str, str], *, where: str | None = None, if_version: int | None = None
+    ) -> Committed:
+        """Set columns to SQL expressions in the rows that meet ``where``, or in all."""
+        self._check_newest()
+        return modify.update(self.storage, assignments, where, if_version=if_version)
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str],
+        *,
+        target_alias: str = "t",
+        source_alias: str = "s",
+        schema_mode: SchemaMode = "strict",
+        if_version: int | None = None,
+    ) -> Merge:
+        """Begin a merge of ``source``; add clauses, then ``execute()``. ``on`` is a condition, or key columns."""
+        from headwater.lake.merge import Merge
+
+        self._check_newest()
+        if is_spark_frame(source):
+            source = source.toArrow()
+        return Merge.of(
+            self.storage,
+            source,
+            on,
+            target_alias=target_alias,
+            source_alias=source_alias,
+            schema_mode=schema_mode,
+            if_version=if_version,
+        )
+
+    # ------------------------------------------------------------------ schema and properties
+
+    def add_columns(self, fields: Mapping[str, pa.DataType] | Sequence[pa.Field]) -> Committed:
+        """Add columns; rows that are there have null in them."""
+        self._check_newest()
+        given = [pa.field(n, t) for n, t in fields.items()] if isinstance(fields, Mapping) else list(fields)
+        return alter.add_columns(self.storage, given)
+
+    def widen_column(self, column: str, to: pa.DataType) -> Committed:
+        """Give a column a wider type."""
+        self._check_newest()
+        return alter.widen_column(self.storage, column, to)
+
+    def rename_column(self, column: str, new_name: str) -> Committed:
+        """Rename a column (with column mapping)."""
+        self._check_newest()
+        return alter.rename_column(self.storage, column, new_name)
+
+    def drop_column(self, column: str) -> Committed:
+        """Drop a column (with column mapping)."""
+        self._check_newest()
+        return alter.drop_column(self.storage, column)
+
+    def drop_not_null(self, column: str) -> Committed:
+        """Let a column be null."""
+        self._check_newest()
+        return alter.drop_not_null(self.storage, column)
+
+    def set_properties(self, properties: Mapping[str, str]) -> Committed:
+        """Set table properties."""
+        self._check_newest()
+        return alter.set_properties(self.storage, properties)
+
+    def unset_properties(self, names: Sequence[str]) -> Committed:
+        """Remove table properties."""
+        self._check_newest()
+        return alter.unset_properties(self.storage, names)
+
+    def add_constraint(self, name: str, expression: str) -> Committed:
+        """Add a CHECK constraint; the rows that are there must meet it."""
+        self._check_newest()
+        return alter.add_constraint(self.storage, name, expression)
+
+    def drop_constraint(self, name: str) -> Committed:
+        """Drop a CHECK constraint."""
+        self._check_newest()
+        return alter.drop_constraint(self.storage, name)
+
+    # ------------------------------------------------------------------ upkeep
+
+    def optimize(
+        self, *, where: str | None = None, zorder_by: Sequence[str] = (), target_bytes: int | None = None
+    ) -> Committed:
+        """Pack small files together and fold deletion vectors away; the rows stay the same."""
+        from headwater.lake.optimize import optimize
+
+        self._check_newest()
+        return optimize(self.storage, where=where, zorder_by=zorder_by, target_bytes=target_bytes)
+
+    def vacuum(
+        self, *, retention_hours: float | None = None, dry_run: bool = False, enforce_retention: bool = True
+    ) -> Vacuumed:
+        """Delete files that no version within the retention needs."""
+        from headwater.lake.vacuum import vacuum
+
+        self._check_newest()
+        return vacuum(
+            self.storage, retention_hours=retention_hours, dry_run=dry_run, enforce_retention=enforce_retention
+        )
+
+    def restore(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Committed:
+        """Make an older version the newest one."""
+        from headwater.lake.restore import restore
+
+        self._check_newest()
+        return restore(self.storage, self.at(version, timestamp=timestamp).version)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint of the newest version now."""
+        from headwater.lake import checkpoint
+
+        checkpoint.write(self.storage, self.snapshot.version)
+
+    # ------------------------------------------------------------------ Spark
+
+    def spark(self, session: SparkSession | None = None) -> DataFrame:
+        """The table as a Spark DataFrame, read natively by Spark."""
+        from headwater.lake.spark.read import read
+
+        return read(self, session or self._session())
+
+    def spark_changes(self, session: SparkSession | None = None, **options: Any) -> DataFrame:
+        """The table's changes as a Structured Streaming source; see the guide."""
+        from headwater.lake.spark.stream import read_changes
+
+        return read_changes(self, session or self._session(), **options)
+
+    def _session(self) -> SparkSession:
+        from headwater.spark.session import spark
+
+        session: SparkSession = self._lake.spark if self._lake is not None else spark()
+        return session
+
+
+def _timestamp_ms(timestamp: datetime | str) -> int:
+    if isinstance(timestamp, str):
+        try:
+            timestamp = datetime.fromisoformat(timestamp)
+        except ValueError:
+            raise InputError.bad_argument("timestamp", timestamp, "ISO 8601, such as 2026-01-31T12:00:00") from None
+    if not isinstance(timestamp, datetime):
+        raise InputError.bad_argument("timestamp", timestamp, "a datetime, or ISO 8601 text")
+    if timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=UTC)
+    return int(timestamp.timestamp() * 1000)

@@ -1,0 +1,80 @@
+"""Vacuum: deleting files that no version within the retention needs.
+
+A file may go when it belongs neither to the newest version nor to one that was replaced within the retention, and
+is itself older than that: a younger file may belong to a writer that has not committed yet. The same holds for
+deletion-vector files and the change data feed. What crashed writers left behind goes the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.base import events, faults
+from headwater.base.errors import InputError
+from headwater.base.storage import Entry, Storage, now_ms
+from headwater.lake import log, partitions, snapshot
+from headwater.lake.deletion_vectors import DeletionVector
+from headwater.lake.properties import duration_ms
+
+__all__ = ["Vacuumed", "vacuum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """The files that were deleted, or would be."""
+
+    files: tuple[str, ...]
+    bytes: int
+    dry_run: bool
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def vacuum(
+    storage: Storage, *, retention_hours: float | None = None, dry_run: bool = False, enforce_retention: bool = True
+) -> Vacuumed:
+    """Delete files that are past the retention."""
+    snapshot.latest(storage).check_writable()
+    state = log.load(storage, tombstones=True)
+    least_ms = duration_ms(state.metadata.configuration, "delta.deletedFileRetentionDuration")
+    keep_ms = least_ms if retention_hours is None else int(retention_hours * 3_600_000)
+    if keep_ms < 0:
+        raise InputError.bad_argument("retention_hours", retention_hours, "0 or more")
+    if keep_ms < least_ms and enforce_retention:
+        raise InputError.retention_too_short(keep_ms / 3_600_000, least_ms / 3_600_000, storage.url)
+    cutoff = now_ms() - keep_ms
+    needed = _needed(state, cutoff)
+    dead = [e for e in storage.list("") if _may_go(e, needed, cutoff)]
+    if not dry_run:
+        with events.task(f"vacuum {storage.url}", total=len(dead), unit="files") as progress:
+            for entry in dead:
+                faults.point("lake.vacuum.before_delete", entry.path)
+                storage.delete(entry.path)
+                progress.advance(1)
+        storage.sweep("", cutoff)
+    return Vacuumed(tuple(e.path for e in dead), sum(e.size for e in dead), dry_run)
+
+
+def _needed(state: log.LogState, cutoff_ms: int) -> set[str]:
+    needed: set[str] = set()
+
+    def keep(path: str, vector: DeletionVector | None) -> None:
+        needed.add(partitions.decode_path(path))
+        if vector is not None and not vector.is_inline and vector.storage_type == "u":
+            needed.add(vector.relative_path())
+
+    for f in state.files.values():
+        keep(f.path, f.deletion_vector)
+    for tombstone in (state.tombstones or {}).values():
+        if tombstone.deletion_timestamp >= cutoff_ms:
+            keep(tombstone.path, tombstone.deletion_vector)
+    return needed
+
+
+def _may_go(entry: Entry, needed: set[str], cutoff_ms: int) -> bool:
+    parts = entry.path.split("/")
+    hidden = any(p.startswith((".", "_")) and "=" not in p for p in parts)
+    if hidden and parts[0] != "_change_data":
+        return False  # the log, and what other tools keep beside the data
+    return entry.path not in needed and entry.modified_ms < cutoff_ms

@@ -1,0 +1,300 @@
+"""Writing rows: append, and overwrite of everything, of partitions, or of a condition.
+
+Data files are written first and committed after. An append that meets other writers keeps its files and tries the
+next version. An overwrite works out what it removes from the version it is committed on: a row that another writer
+appended a moment before is overwritten like the rest, and never survives by accident. Whoever computed the new rows
+from an older version says so with ``if_version``, and gets a conflict instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headwater.base.errors import ConflictError, ConstraintError, InputError, SchemaError
+from headwater.base.schema import Schema
+from headwater.base.storage import Storage, now_ms
+from headwater.lake import data_files, definition, edit, find, protocol, snapshot, transaction
+from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
+from headwater.lake.conflicts import Proposal
+from headwater.lake.conform import Rows, as_rows, conform, new_fields
+from headwater.lake.constraints import enforce
+from headwater.lake.scan import scan
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.transaction import Committed
+from headwater.sql import expressions
+
+__all__ = ["SchemaMode", "append", "create", "evolve", "overwrite", "prepared"]
+
+SchemaMode = Literal["strict", "merge", "replace"]
+
+
+def create(storage: Storage, metadata: Metadata, rows: Rows | None = None, **proposal: Any) -> Committed | None:
+    """Make a table (with its first rows, in the same commit); None if one is there already."""
+    layout = data_files.Layout(metadata)
+    checks = {k[len("delta.constraints.") :]: v for k, v in metadata.configuration.items() if _is_check(k)}
+    for text in [*checks.values(), *(f.generation for f in metadata.schema.fields if f.generation)]:
+        expressions.parse(text, schema=metadata.schema.arrow)
+    adds: list[AddFile] = []
+    if rows is not None:
+        fitted = _fit(rows, metadata.schema, checks, storage.url)
+        adds = data_files.write_rows(storage, layout, fitted.batches)
+    return transaction.create(
+        storage,
+        Proposal(
+            "CREATE TABLE" if rows is None else "CREATE TABLE AS SELECT",
+            {"partitionBy": list(metadata.partition_columns)},
+            adds=adds,
+            metadata=metadata,
+            protocol=protocol.for_table(metadata.schema, metadata.configuration),
+            metrics=_written(adds),
+            **proposal,
+        ),
+    )
+
+
+def _is_check(name: str) -> bool:
+    return name.startswith("delta.constraints.")
+
+
+def _fit(rows: Rows, schema: Schema, checks: dict[str, str], where: str) -> Rows:
+    generated = [f.name for f in schema.fields if f.generation]
+    return enforce(conform(rows, schema, where=where, optional=generated), schema, checks, where)
+
+
+def prepared(rows: Rows, base: Snapshot) -> Rows:
+    """``rows`` that fit the table and meet its constraints."""
+    return _fit(rows, base.schema, base.constraints, base.where)
+
+
+def _written(adds: Sequence[AddFile]) -> dict[str, int | float]:
+    return {
+        "numFiles": len(adds),
+        "numOutputRows": sum(f.num_records or 0 for f in adds),
+        "numOutputBytes": sum(f.size for f in adds),
+    }
+
+
+def evolve(base: Snapshot, incoming: pa.Schema, mode: SchemaMode) -> Snapshot:
+    """The snapshot under the metadata that rows of ``incoming`` are written with."""
+    metadata = base.state.metadata
+    if mode == "merge":
+        added = new_fields(incoming, base.schema)
+        if added:
+            metadata = definition.add_fields(metadata, added)
+    elif mode == "replace":
+        metadata = _replaced(base, incoming)
+    elif mode != "strict":
+        raise InputError.bad_argument("schema_mode", mode, '"strict", "merge" or "replace"')
+    if metadata is base.state.metadata:
+        return base
+    needed = protocol.needed(metadata.schema, metadata.configuration)
+    raised = protocol.with_features(base.state.protocol, needed)
+    return Snapshot(base.storage, replace(base.state, metadata=metadata, protocol=raised))
+
+
+def _replaced(base: Snapshot, incoming: pa.Schema) -> Metadata:
+    new = Schema.from_arrow(incoming)
+    if {f.name: f.type for f in new.fields} == {f.name: f.type for f in base.schema.fields}:
+        return base.state.metadata
+    lost = [c for c in base.partition_columns if c not in new]
+    if lost:
+        raise SchemaError.bad_partition(lost[0], "the new schema lacks it, and the table is partitioned by it")
+    configuration = {k: v for k, v in base.configuration.items() if not k.startswith("delta.columnMapping.")}
+    if base.mapping_mode != "none":
+        configuration["delta.columnMapping.mode"] = base.mapping_mode
+    made = definition.define(new, partition_by=base.partition_columns, table_properties=configuration)
+    old = base.state.metadata
+    return replace(made, id=old.id, name=old.name, description=old.description, created_time=old.created_time)
+
+
+class _Files:
+    """Data files written once for an operation that may have to run several times."""
+
+    def __init__(self, base: Snapshot, planned: Snapshot, adds: list[AddFile]) -> None:
+        self.base, self.planned, self.adds = base, planned, adds
+
+    def check(self, now: Snapshot) -> None:
+        """The table may have moved on, but not its meaning."""
+        before, after = self.base.state.metadata, now.state.metadata
+        if (before.schema, before.partition_columns, dict(before.configuration)) != (
+            after.schema,
+            after.partition_columns,
+            dict(after.configuration),
+        ):
+            raise ConflictError.lost("the table's schema or properties were changed", now.version, "ALTER", now.where)
+
+    def metadata(self) -> dict[str, Any]:
+        if self.planned is self.base:
+            return {}
+        changed: dict[str, Any] = {"metadata": self.planned.state.metadata}
+        if self.planned.state.protocol != self.base.state.protocol:
+            changed["protocol"] = self.planned.state.protocol
+        return changed
+
+    def discard(self, storage: Storage) -> None:
+        transaction.discard(storage, Proposal("", adds=self.adds))
+
+
+def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode) -> _Files:
+    base = snapshot.latest(storage)
+    base.check_writable()
+    rows = data if isinstance(data, Rows) else as_rows(data)
+    planned = evolve(base, rows.schema, schema_mode)
+    fitted = prepared(rows, planned)
+    adds = data_files.write_rows(storage, data_files.Layout(planned.state.metadata), fitted.batches)
+    return _Files(base, planned, adds)
+
+
+def append(
+    storage: Storage,
+    data: Any,
+    *,
+    schema_mode: SchemaMode = "strict",
+    txn: tuple[str, int] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> Committed:
+    """Add rows to the table, in one commit."""
+    if schema_mode == "replace":
+        raise InputError.bad_argument("schema_mode", schema_mode, '"strict" or "merge" for append')
+    if _is_applied(storage, txn):
+        return Committed(snapshot.latest(storage).version, "WRITE", {}, skipped=True)
+    files = _write_files(storage, data, schema_mode)
+
+    def operation(now: Snapshot) -> Proposal:
+        files.check(now)
+        return Proposal(
+            "WRITE",
+            {"mode": "Append", "partitionBy": list(now.partition_columns)},
+            adds=files.adds,
+            txn=txn,
+            tags=dict(tags or {}),
+            metrics=_written(files.adds),
+            keeps_files=True,
+            **files.metadata(),
+        )
+
+    try:
+        return transaction.run(storage, operation)
+    except BaseException:
+        files.discard(storage)
+        raise
+
+
+def _is_applied(storage: Storage, txn: tuple[str, int] | None) -> bool:
+    return txn is not None and snapshot.latest(storage).state.txns.get(txn[0], -1) >= txn[1]
+
+
+def overwrite(
+    storage: Storage,
+    data: Any,
+    *,
+    where: str | None = None,
+    partitions: Literal["dynamic"] | None = None,
+    schema_mode: SchemaMode = "strict",
+    if_version: int | None = None,
+    txn: tuple[str, int] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> Committed:
+    """Replace all rows, those of the partitions that ``data`` has rows in, or those that meet ``where``."""
+    if where is not None and partitions is not None:
+        raise InputError.bad_argument("where", where, "either `where` or `partitions`, not both")
+    if partitions not in (None, "dynamic"):
+        raise InputError.bad_argument("partitions", partitions, '"dynamic" or None')
+    if schema_mode == "replace" and (where or partitions):
+        raise InputError.bad_argument("schema_mode", schema_mode, '"strict" or "merge" when only some rows are replaced')
+    if _is_applied(storage, txn):
+        return Committed(snapshot.latest(storage).version, "WRITE", {}, skipped=True)
+    base = snapshot.latest(storage)
+    if partitions == "dynamic" and not base.partition_columns:
+        raise InputError.bad_argument("partitions", partitions, "a partitioned table")
+    rows = data if isinstance(data, Rows) else as_rows(data)
+    if where is not None:
+        rows = _all_meeting(rows, base, where)
+    files = _write_files(storage, rows, schema_mode)
+
+    def operation(now: Snapshot) -> Proposal:
+        files.check(now)
+        _check_not_append_only(now)
+        cut = _cut(now, where, files.adds if partitions else None)
+        cdc: list[Action] = []
+        if where is not None and cut.adds:
+            # Some files keep part of their rows, so readers of the feed cannot tell the change from the files.
+            gone = find.fetch(now, find.find_rows(now, find.condition(now, where)))
+            written = replace(files.planned.state, files={f.path: f for f in files.adds})
+            new = pa.Table.from_batches(scan(Snapshot(storage, written), now.schema.names), gone.schema)
+            cdc = data_files.change_feed(now.state.metadata, storage, {"delete": gone, "insert": new})
+        return Proposal(
+            "WRITE",
+            _parameters(now, where, partitions),
+            adds=cut.adds + files.adds,
+            removes=cut.removes,
+            cdc=cdc,
+            txn=txn,
+            tags=dict(tags or {}),
+            metrics=cut.metrics | _written(files.adds),
+            reads=lambda _: True,
+            yields_to_appends=False,
+            keeps_files=True,
+            **files.metadata(),
+        )
+
+    try:
+        return transaction.run(storage, operation, if_version=if_version)
+    except BaseException:
+        files.discard(storage)
+        raise
+
+
+def _parameters(base: Snapshot, where: str | None, partitions: str | None) -> dict[str, Any]:
+    parameters: dict[str, Any] = {"mode": "Overwrite", "partitionBy": list(base.partition_columns)}
+    if where is not None:
+        parameters["predicate"] = where
+    if partitions is not None:
+        parameters["partitionOverwriteMode"] = partitions
+    return parameters
+
+
+def _check_not_append_only(base: Snapshot) -> None:
+    if base.is_on("delta.appendOnly"):
+        raise InputError.append_only(base.where)
+
+
+def _cut(base: Snapshot, where: str | None, only_partitions_of: Sequence[AddFile] | None) -> edit.Edit:
+    """The actions that take the replaced rows out."""
+    now = now_ms()
+    if where is not None:
+        wanted = find.condition(base, where)
+        return edit.remove_rows(base, find.find_rows(base, wanted))
+    touched = None
+    if only_partitions_of is not None:
+        touched = {tuple(sorted(f.partition_values.items())) for f in only_partitions_of}
+    removes: list[RemoveFile] = [
+        f.removed(now)
+        for f in base.files.values()
+        if touched is None or tuple(sorted(f.partition_values.items())) in touched
+    ]
+    return edit.Edit(removes=removes, metrics={"numRemovedFiles": len(removes)})
+
+
+def _all_meeting(rows: Rows, base: Snapshot, where: str) -> Rows:
+    """``rows``, with an error if one of them does not meet ``where``: it would not be replaced next time."""
+    import pyarrow.compute as pc
+
+    wanted = find.condition(base, where)
+    assert wanted is not None
+
+    def checked() -> Any:
+        fitted = conform(rows, base.schema, where=base.where, optional=[f.name for f in base.generated])
+        for batch in fitted.batches:
+            table = pa.Table.from_batches([batch])
+            met = pc.sum(pc.fill_null(expressions.evaluate(wanted, table), False)).as_py() or 0
+            if met != batch.num_rows:
+                raise ConstraintError.check("overwrite where", where, batch.num_rows - met, base.where)
+            yield batch
+
+    fitted_schema = conform(Rows(rows.schema, iter(())), base.schema, where=base.where).schema
+    return Rows(fitted_schema, checked())

@@ -1,0 +1,108 @@
+"""The lakehouse: `connect`, and the one object through which everything is reached.
+
+`Lake` is a facade: each method is a noun of some room, imported when it is first used, so that connecting loads no
+engine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from headwater.base.storage import LocalStorage, open_storage
+from headwater.lake.catalog import Catalog
+from headwater.lake.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Lake", "connect"]
+
+
+def connect(
+    path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None, spark: SparkSession | None = None
+) -> Lake:
+    """Open a lake: a folder, or ``s3://bucket/prefix``, that holds Delta tables.
+
+    Parameters
+    ----------
+    path
+        Where the lake lies. A local folder is made if it is not there.
+    storage_options
+        For S3: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``
+        and ``AWS_ALLOW_HTTP``. Variables of the same names in the environment are used where an option is not given.
+    spark
+        A Spark session to use; without one, a local session is started when it is first needed.
+
+    >>> import headwater as hw, tempfile
+    >>> lake = hw.connect(tempfile.mkdtemp())
+    >>> _ = lake.write("orders", [{"id": 1, "amount": 10.0}, {"id": 2, "amount": 5.0}])
+    >>> lake.table("orders").to_arrow().num_rows
+    2
+    """
+    root = open_storage(path, storage_options)
+    if isinstance(root, LocalStorage):
+        os.makedirs(root.root, exist_ok=True)
+    return Lake(Catalog(root), spark)
+
+
+class Lake:
+    """A lake: tables by name. Made by `connect`."""
+
+    def __init__(self, catalog: Catalog, spark: SparkSession | None = None) -> None:
+        self.catalog = catalog
+        self._spark = spark
+
+    @property
+    def location(self) -> str:
+        return self.catalog.root.url
+
+    def __repr__(self) -> str:
+        return f"Lake({self.location!r})"
+
+    def __contains__(self, name: str) -> bool:
+        return self.catalog.exists(name)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session of this lake; a local one is started at first use."""
+        if self._spark is None:
+            from headwater.spark.session import spark
+
+            self._spark = spark()
+        return self._spark
+
+    def tables(self) -> list[str]:
+        """The names of the lake's tables."""
+        return self.catalog.names()
+
+    def table(self, name: str) -> Table:
+        """The table of that name; it need not exist yet, so that it can be created."""
+        return Table(self.catalog.storage(name), name, lake=self)
+
+    def attach(self, name: str, location: str) -> Table:
+        """Give a Delta table that lies anywhere a name in this lake."""
+        return Table(self.catalog.attach(name, location), name, lake=self)
+
+    def detach(self, name: str) -> None:
+        """Forget an attached table; its files stay."""
+        self.catalog.detach(name)
+
+    def drop(self, name: str) -> None:
+        """Delete a table with all its files (an attached one is only forgotten)."""
+        self.catalog.drop(name)
+
+    def write(
+        self,
+        name: str,
+        data: Any,
+        *,
+        mode: Literal["append", "overwrite", "error", "ignore"] = "append",
+        partition_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Table:
+        """Write rows to a table, making it if it is not there; see `Table.append` and `Table.overwrite`."""
+        table = self.table(name)
+        table.write(data, mode=mode, partition_by=partition_by, **options)
+        return table
