@@ -43,7 +43,7 @@ def connect(
     """
     root = open_storage(path, storage_options)
     if isinstance(root, LocalStorage):
-        os.makedirs(root.root, exist_ok=True)
+        root.make()
     return Lake(Catalog(root), spark)
 
 

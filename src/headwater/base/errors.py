@@ -184,6 +184,15 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def nested(cls, inner: str, outer: str, where: str) -> Self:
+        return cls(
+            "E1017",
+            f"table `{inner}` would lie in the folder of table `{outer}`",
+            where=where,
+            hint="their files would mix; give one of them another name",
+        )
+
+    @classmethod
     def bad_clause(cls, why: str, hint: str) -> Self:
         return cls("E1015", why, hint=hint)
 
@@ -311,7 +320,9 @@ class SchemaError(InputError):
 
     @classmethod
     def bad_partition(cls, column: str, why: str) -> Self:
-        return cls("E1208", f"cannot partition by `{column}`: {why}", hint="partition by a plain, low-cardinality column")
+        return cls(
+            "E1208", f"cannot partition by `{column}`: {why}", hint="partition by a plain, low-cardinality column"
+        )
 
     @classmethod
     def conflicting(cls, why: str, where: str, hint: str) -> Self:
@@ -332,7 +343,9 @@ class ExpressionError(InputError):
 
     @classmethod
     def syntax(cls, text: str, why: str, position: int | None = None) -> Self:
-        return cls("E1301", f"cannot parse `{text}`: {why}", where=underline(text, position), hint="write it in Spark SQL")
+        return cls(
+            "E1301", f"cannot parse `{text}`: {why}", where=underline(text, position), hint="write it in Spark SQL"
+        )
 
     @classmethod
     def not_known(cls, text: str, what: str, hint: str) -> Self:
@@ -340,7 +353,9 @@ class ExpressionError(InputError):
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:
-        return cls("E1303", f"evaluating `{text}` failed: {why}", hint="nothing was written; mend the rows or the expression")
+        return cls(
+            "E1303", f"evaluating `{text}` failed: {why}", hint="nothing was written; mend the rows or the expression"
+        )
 
     @classmethod
     def not_boolean(cls, text: str, kind: str) -> Self:
@@ -520,7 +535,33 @@ class StorageError(HeadwaterError, OSError):
 
     @classmethod
     def bad_url(cls, url: str) -> Self:
-        return cls("E6004", f"`{url}` is not a location Headwater can open", hint="use a path, file://… or s3://bucket/prefix")
+        return cls(
+            "E6004", f"`{url}` is not a location Headwater can open", hint="use a path, file://… or s3://bucket/prefix"
+        )
+
+    @classmethod
+    def not_a_folder(cls, path: str) -> Self:
+        return cls("E6007", "a file lies where a folder is wanted", where=path, hint="give the path of a folder")
+
+    @classmethod
+    def no_bucket(cls, bucket: str, path: str) -> Self:
+        return cls(
+            "E6006", f"there is no bucket `{bucket}`", where=path, hint="create it, or check its name and the endpoint"
+        )
+
+    @classmethod
+    def unknown_result(cls, version: int, path: str, why: str) -> Self:
+        return cls(
+            "E6005",
+            f"it is not known whether version {version} was committed: {why}",
+            where=path,
+            hint="look at history() before writing the same again; with txn=(app_id, number) a repeat is harmless",
+        )
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether storage said no for certain, so that nothing will come of it later."""
+        return self.code in ("E6001", "E6002")
 
     def __str__(self) -> str:  # OSError's own __str__ would win otherwise
         return HeadwaterError.__str__(self)

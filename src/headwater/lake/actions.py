@@ -86,9 +86,7 @@ class AddFile:
         return self.deletion_vector.cardinality if self.deletion_vector else 0
 
     def removed(self, now_ms: int, *, data_change: bool = True) -> RemoveFile:
-        return RemoveFile(
-            self.path, now_ms, data_change, dict(self.partition_values), self.size, self.deletion_vector
-        )
+        return RemoveFile(self.path, now_ms, data_change, dict(self.partition_values), self.size, self.deletion_vector)
 
     def rewritten(self, *, data_change: bool) -> AddFile:
         return replace(self, data_change=data_change)
@@ -243,8 +241,10 @@ def parse_commit(data: bytes, version: int, modified_ms: int, where: str) -> Com
     name = f"{version:020d}.json"
     if not data.strip():
         raise CorruptionError.log_entry(name, "the file is empty", where)
+    number = 0
     try:
-        for number, line in enumerate(data.splitlines(), 1):
+        for line in data.splitlines():
+            number += 1
             if line.strip():
                 take_action(commit, json.loads(line))
     except (ValueError, KeyError, TypeError, AttributeError) as e:

@@ -34,7 +34,12 @@ __all__ = [
 
 
 def _run(
-    storage: Storage, operation: str, parameters: dict[str, Any], change: Callable[[Snapshot], Metadata], *, reads: bool = False
+    storage: Storage,
+    operation: str,
+    parameters: dict[str, Any],
+    change: Callable[[Snapshot], Metadata],
+    *,
+    reads: bool = False,
 ) -> Committed:
     def propose(base: Snapshot) -> Proposal:
         metadata = change(base)
@@ -80,7 +85,10 @@ def rename_column(storage: Storage, column: str, new_name: str) -> Committed:
 def drop_column(storage: Storage, column: str) -> Committed:
     """Drop a column (column mapping only); its values stay in old files until they are rewritten."""
     return _run(
-        storage, "DROP COLUMNS", {"columns": [column]}, lambda b: definition.drop_or_rename(b.state.metadata, column, None)
+        storage,
+        "DROP COLUMNS",
+        {"columns": [column]},
+        lambda b: definition.drop_or_rename(b.state.metadata, column, None),
     )
 
 
@@ -139,5 +147,8 @@ def add_constraint(storage: Storage, name: str, expression: str) -> Committed:
 def drop_constraint(storage: Storage, name: str) -> Committed:
     """Drop a CHECK constraint."""
     return _run(
-        storage, "DROP CONSTRAINT", {"name": name}, lambda b: definition.drop_constraint(b.state.metadata, name, b.where)
+        storage,
+        "DROP CONSTRAINT",
+        {"name": name},
+        lambda b: definition.drop_constraint(b.state.metadata, name, b.where),
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from headwater.base.errors import InputError, NotFoundError
-from headwater.base.storage import ObjectExistsError, Storage, open_storage
+from headwater.base import faults
+from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.storage import ObjectExistsError, Storage, now_ms, open_storage
 from headwater.lake import log, snapshot
 
 __all__ = ["Catalog"]
@@ -34,11 +35,14 @@ class Catalog:
     def storage(self, name: str) -> Storage:
         """Where the table of that name lies, or would lie if it were made."""
         self.check_name(name)
+        path = f"{_ATTACHED}/{name}.json"
         try:
-            entry = json.loads(self.root.get(f"{_ATTACHED}/{name}.json"))
+            location = str(json.loads(self.root.get(path))["location"])
         except NotFoundError:
             return self.root.child(name.replace(".", "/"))
-        return open_storage(entry["location"], self.root.options or None)
+        except (ValueError, KeyError, TypeError) as e:
+            raise CorruptionError.state_file(path, "it does not name a location", self.root.url) from e
+        return open_storage(location, self.root.options or None)
 
     def exists(self, name: str) -> bool:
         return is_table(self.storage(name))
@@ -54,15 +58,28 @@ class Catalog:
             path = f"{folder}/{name}" if folder else name
             if not _NAME.match(name):
                 continue
-            if log.LOG in (inner := self.root.folders(path)):
+            inner = self.root.folders(path)
+            if log.LOG in inner and is_table(self.root.child(path)):
                 found.append(path.replace("/", "."))
             elif depth > 1 and inner:
                 self._discover(path, depth - 1, found)
 
+    def check_free(self, name: str) -> None:
+        """Raise if a table of that name would lie inside another table, or around one: their files would mix."""
+        parts = name.split(".")
+        for depth in range(1, len(parts)):
+            outer = ".".join(parts[:depth])
+            if is_table(self.root.child("/".join(parts[:depth]))):
+                raise InputError.nested(name, outer, self.root.url)
+        inner: list[str] = []
+        self._discover("/".join(parts), 3 - len(parts), inner)
+        if inner:
+            raise InputError.nested(inner[0], name, self.root.url)
+
     def attach(self, name: str, location: str) -> Storage:
         """Give a table that lies anywhere a name in this lake."""
-        target = open_storage(location, self.root.options or None)
         self.check_name(name)
+        target = open_storage(location, self.root.options or None)
         snapshot.latest(target)  # it must be a table, and readable
         if is_table(self.root.child(name.replace(".", "/"))):
             raise InputError.already_exists(name, self.root.location(name.replace(".", "/")))
@@ -75,12 +92,14 @@ class Catalog:
 
     def detach(self, name: str) -> None:
         """Forget an attached table; its files stay."""
+        self.check_name(name)
         if not self.root.exists(f"{_ATTACHED}/{name}.json"):
             raise NotFoundError.table(name, self.names(), self.root.url)
         self.root.delete(f"{_ATTACHED}/{name}.json")
 
     def drop(self, name: str) -> None:
         """Delete a table of the lake with all its files, or forget an attached one."""
+        self.check_name(name)
         if self.root.exists(f"{_ATTACHED}/{name}.json"):
             self.detach(name)
             return
@@ -91,7 +110,9 @@ class Catalog:
         # The log goes first: from then on there is no table, whatever happens to the rest.
         for prefix in (log.LOG, ""):
             for entry in list(storage.list(prefix)):
+                faults.point("lake.drop.before_delete", entry.path)
                 storage.delete(entry.path)
+        storage.sweep("", now_ms())
         storage.remove_folder("")
 
 

@@ -115,9 +115,7 @@ def _key(file: AddFile | None) -> tuple[str, str | None] | None:
 
 
 def _as_added(gone: Any) -> AddFile:
-    return AddFile(
-        gone.path, gone.partition_values or {}, gone.size or 0, 0, deletion_vector=gone.deletion_vector
-    )
+    return AddFile(gone.path, gone.partition_values or {}, gone.size or 0, 0, deletion_vector=gone.deletion_vector)
 
 
 def _feed_file(action: dict[str, Any]) -> AddFile:

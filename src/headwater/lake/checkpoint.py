@@ -163,8 +163,11 @@ def clean_log(storage: Storage, state: log.LogState) -> int:
     expired = [v for v, modified in segment.commits.items() if modified < oldest_ms]
     # The checkpoint that the oldest kept version is rebuilt from must stay, and everything after it.
     base = max((v for v in segment.checkpoints if expired and v <= max(expired) + 1), default=0)
+    if base == 0 or not log.is_sound(storage, segment.checkpoints[base]):
+        return 0
     removed = 0
     for version in sorted(v for v in expired if v < base):
+        faults.point("lake.clean_log.before_delete", log.commit_path(version))
         storage.delete(log.commit_path(version))
         removed += 1
     for version, paths in segment.checkpoints.items():

@@ -4,7 +4,8 @@ Versions are decided one at a time. When another writer took the version we want
 if nothing it relied on has changed. The rules, in order:
 
 1. the winner changed the protocol, schema or properties: it is not right any more;
-2. the winner removed a file (or changed the deletion vector of a file) that we remove: not right;
+2. the winner removed a file (or changed the deletion vector of a file) that we remove, or whose rows we relied on:
+   not right;
 3. the winner added rows that we would have looked at, had they been there: not right;
 4. otherwise: right, under the next number.
 
@@ -44,8 +45,12 @@ class Proposal:
     # None: it looked at no rows. Else tells whether rows of new files would have been looked at.
     reads: MayMatch | None = None
     yields_to_appends: bool = True
-    # The files it adds serve again when the operation runs again; whoever wrote them cleans up in the end.
-    keeps_files: bool = False
+    # Files whose rows it found, and would have acted otherwise without.
+    relies_on: frozenset[str] = frozenset()
+    # Paths among ``adds`` that are not this attempt's own: written for all attempts, or there since long.
+    keeps: frozenset[str] = frozenset()
+    # A put of it may have succeeded, or may yet: its files must stay.
+    sent: bool = False
 
     @property
     def is_blind_append(self) -> bool:
@@ -65,6 +70,8 @@ def reason(proposal: Proposal, winner: Commit, *, relaxed: bool) -> str | None:
     ours = {f.path for f in proposal.removes}
     if any(f.path in ours for f in winner.removes):
         return "a file that this operation changes was changed"
+    if any(f.data_change and f.path in proposal.relies_on for f in winner.removes):
+        return "rows that this operation looked at were changed"
     if proposal.reads is not None:
         added = [f for f in winner.adds if f.data_change]
         excused = relaxed and proposal.yields_to_appends and winner.is_blind_append

@@ -72,7 +72,7 @@ def new_fields(incoming: pa.Schema, schema: Schema) -> list[pa.Field]:
 
 
 def conform(
-    rows: Rows, schema: Schema, *, where: str, required: Sequence[str] | None = None, optional: Sequence[str] = ()
+    rows: Rows, schema: Schema, *, where: str, optional: Sequence[str] = ()
 ) -> Rows:
     """``rows`` with exactly the columns and types of ``schema``.
 

@@ -7,7 +7,6 @@ renamed or dropped without touching data.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -220,5 +219,3 @@ def drop_constraint(metadata: Metadata, name: str, where: str) -> Metadata:
         raise NotFoundError.constraint(name, [k[len(prefix) :] for k in known.values()], where)
     configuration = {k: v for k, v in metadata.configuration.items() if k != known[name.lower()]}
     return replace(metadata, configuration=configuration)
-
-

@@ -76,7 +76,9 @@ def remove_rows(snapshot: Snapshot, deleted: Mapping[str, Positions | None]) -> 
 
 
 def _is_used(edit: Edit, packed: deletion_vectors.FileWriter) -> bool:
-    paths = {f.deletion_vector.relative_path() for f in edit.adds if f.deletion_vector and not f.deletion_vector.is_inline}
+    paths = {
+        f.deletion_vector.relative_path() for f in edit.adds if f.deletion_vector and not f.deletion_vector.is_inline
+    }
     return packed.path in paths
 
 

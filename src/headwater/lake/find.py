@@ -28,18 +28,23 @@ def condition(snapshot: Snapshot, text: str | None) -> Expression | None:
     """A condition on the table's columns, checked to be a boolean; None means every row."""
     if text is None:
         return None
-    parsed = expressions.parse_condition(text, schema=snapshot.arrow_schema)
-    return parsed
+    return expressions.parse_condition(text, schema=snapshot.arrow_schema)
 
 
 def candidate_files(
     snapshot: Snapshot, conjuncts: Sequence[Conjunct], files: Sequence[AddFile] | None = None
 ) -> list[AddFile]:
     """The files that may hold rows meeting ``conjuncts``."""
-    files = list(snapshot.files.values()) if files is None else list(files)
-    if not conjuncts:
-        return files
-    return skipping.select(files, conjuncts, snapshot)
+    index = snapshot.file_index if files is None else snapshot.index_of(files)
+    chosen = list(snapshot.files.values()) if files is None else list(files)
+    if not conjuncts or not chosen:
+        return chosen
+    mapped = snapshot.mapping_mode != "none"
+    asked = []
+    for c in conjuncts:
+        f = snapshot.schema.field(c.column)
+        asked.append(skipping.Conjunct(f.physical_name if mapped else f.name, c.op, c.values))
+    return [f for f, keep in zip(chosen, index.may_match(asked), strict=True) if keep]
 
 
 def _partition_row(snapshot: Snapshot, add: AddFile, columns: Sequence[str]) -> pa.Table:
@@ -54,7 +59,7 @@ def _partition_row(snapshot: Snapshot, add: AddFile, columns: Sequence[str]) -> 
 def find_rows(snapshot: Snapshot, wanted: Expression | None) -> dict[str, Positions | None]:
     """The positions of the live rows that meet ``wanted``, by file; None stands for all rows of a file."""
     if wanted is None:
-        return {path: None for path in snapshot.files}
+        return dict.fromkeys(snapshot.files)
     columns = sorted({name for _, name in wanted.columns})
     conjuncts = wanted.conjuncts()
     files = candidate_files(snapshot, conjuncts)
@@ -80,9 +85,7 @@ def _is_true(wanted: Expression, row: pa.Table) -> bool:
     return bool(expressions.evaluate(wanted, row)[0].as_py())
 
 
-def fetch(
-    snapshot: Snapshot, rows: Mapping[str, Positions | None], columns: Sequence[str] | None = None
-) -> pa.Table:
+def fetch(snapshot: Snapshot, rows: Mapping[str, Positions | None], columns: Sequence[str] | None = None) -> pa.Table:
     """The live rows at these addresses, file by file in the order given, positions ascending."""
     names = list(columns if columns is not None else snapshot.schema.names)
     schema = pa.schema([snapshot.schema.field(n).arrow.with_nullable(True) for n in names])

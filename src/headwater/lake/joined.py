@@ -9,12 +9,15 @@ import pyarrow as pa
 
 from headwater.sql import expressions
 from headwater.sql.expressions import Expression, quote_identifier
+from headwater.sql.nodes import Column
 
 __all__ = ["evaluate_beside", "join"]
 
 
 def evaluate_beside(expression: Expression, tables: Mapping[str, pa.Table]) -> pa.ChunkedArray:
     """One value a row, over tables of one length whose rows belong together."""
+    if isinstance(expression.node, Column) and len(expression.node.path) == 1 and expression.node.alias is not None:
+        return tables[expression.node.alias][expression.node.path[0]]
     aliases = sorted({alias for alias, _ in expression.columns if alias is not None})
     if len(aliases) < 2:
         return expressions.evaluate(expression, tables[aliases[0]] if aliases else next(iter(tables.values())))
@@ -34,11 +37,9 @@ def evaluate_beside(expression: Expression, tables: Mapping[str, pa.Table]) -> p
     return column if column.type == expression.dtype else column.cast(expression.dtype)
 
 
-def join(
-    on: Expression, tables: Mapping[str, pa.Table], output: Sequence[tuple[str, str]]
-) -> pa.Table:
+def join(on: Expression, tables: Mapping[str, pa.Table], output: Sequence[tuple[str, str]]) -> pa.Table:
     """The ``output`` columns of all pairs of rows that meet ``on``."""
-    names = {alias: f"side_{i}" for i, alias in enumerate(tables)}
+    names: dict[str | None, str] = {alias: f"side_{i}" for i, alias in enumerate(tables)}
     shown = ", ".join(f"{names[alias]}.{quote_identifier(column)}" for alias, column in output)
     first, second = names.values()
     with duckdb.connect(":memory:") as con:

@@ -24,7 +24,18 @@ from headwater.base.errors import CorruptionError, HeadwaterError, InputError, N
 from headwater.base.storage import Storage
 from headwater.lake.actions import AddFile, Commit, Metadata, Protocol, RemoveFile, parse_commit, take_action
 
-__all__ = ["LOG", "LogState", "Segment", "advance", "commit_path", "extend", "list_segment", "load", "read_commit"]
+__all__ = [
+    "LOG",
+    "LogState",
+    "Segment",
+    "advance",
+    "commit_path",
+    "extend",
+    "is_sound",
+    "list_segment",
+    "load",
+    "read_commit",
+]
 
 LOG = "_delta_log"
 _COMMIT = re.compile(r"^(\d{20})\.json$")
@@ -198,7 +209,7 @@ def _replay(storage: Storage, segment: Segment, target: int, tombstones: bool) -
 
 
 def _oldest_readable(segment: Segment) -> int | None:
-    starts = [v for v in segment.checkpoints]
+    starts = list(segment.checkpoints)
     if 0 in segment.commits:
         starts.append(0)
     return min(starts, default=None)
@@ -216,7 +227,8 @@ def advance(storage: Storage, state: LogState) -> LogState:
     if not all(v in segment.commits for v in range(state.version, segment.newest + 1)):
         return load(storage)  # cleaned up past us, or deleted
     ours = segment.commits.get(state.version)
-    if ours is None or (ours != state.timestamp_ms and not _in_commit_timestamps(state)):
+    # Object stores tell a time in milliseconds when they list, and in seconds when they are asked for one object.
+    if ours is None or (ours // 1000 != state.timestamp_ms // 1000 and not _in_commit_timestamps(state)):
         return load(storage)  # another table lies here now
     news = range(state.version + 1, segment.newest + 1)
     if not news:
@@ -249,8 +261,7 @@ def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
 
 # ------------------------------------------------------------------ checkpoints
 
-_ADD_LEAVES = ("path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags", "deletionVector")
-_ADD_LEAVES += ("baseRowId", "defaultRowCommitVersion", "clusteringProvider")
+_ADD_LEAVES = frozenset({"path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"})
 
 
 def _read_checkpoint(storage: Storage, paths: Iterable[str], tombstones: bool) -> _Draft:
@@ -261,6 +272,15 @@ def _read_checkpoint(storage: Storage, paths: Iterable[str], tombstones: bool) -
     if draft.protocol is None or draft.metadata is None:
         raise CorruptionError.checkpoint(next(iter(paths)), "it has no protocol or metadata", storage.url)
     return draft
+
+
+def is_sound(storage: Storage, paths: Iterable[str]) -> bool:
+    """Whether a checkpoint can be read, so that the commits before it are not needed any more."""
+    try:
+        _read_checkpoint(storage, list(paths), tombstones=False)
+    except CorruptionError:
+        return False
+    return True
 
 
 def _read_checkpoint_file(storage: Storage, path: str, draft: _Draft) -> list[str]:
@@ -295,7 +315,7 @@ def _take_columns(file: pq.ParquetFile, draft: _Draft) -> list[str]:
     columns = [n for n in ("txn", "metaData", "protocol", "sidecar", "domainMetadata") if n in names]
     if "add" in names:
         has = {f.name for f in file.schema_arrow.field("add").type}
-        columns += [f"add.{leaf}" for leaf in _ADD_LEAVES if leaf in has]
+        columns += [f"add.{leaf}" for leaf in sorted(_ADD_LEAVES & has)]
         if "stats" not in has and "stats_parsed" in has:
             columns.append("add.stats_parsed")
     if draft.tombstones is not None and "remove" in names:

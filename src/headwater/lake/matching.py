@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["FILE", "SOURCE_ROW", "Matches", "match_rows"]
 
 FILE = "__file"
 SOURCE_ROW = "__source_row"
+_LOW_BITS = 1 << 18
 
 
 @dataclass(slots=True)
@@ -46,7 +48,9 @@ class Matches:
         """The candidates that no source row met."""
         every = self.candidates.select([FILE, POSITION])
         met = self.addresses.append_column("met", pa.repeat(pa.scalar(True), self.addresses.num_rows))
-        joined = every.join(met.group_by([FILE, POSITION]).aggregate([("met", "any")]), [FILE, POSITION], join_type="left anti")
+        joined = every.join(
+            met.group_by([FILE, POSITION]).aggregate([("met", "any")]), [FILE, POSITION], join_type="left anti"
+        )
         return joined.select([FILE, POSITION])
 
     def fetch_pairs(self, columns: Sequence[str]) -> pa.Table:
@@ -86,10 +90,12 @@ def match_rows(base: Snapshot, source: pa.Table, on: Expression, merge: Any, *, 
     def search(add: AddFile) -> list[pa.RecordBatch]:
         found = []
         for batch in read_file(base, add, columns, positions=True, conjuncts=conjuncts):
+            kept = batch
             for key in keys:
-                batch = batch.filter(key.contains(batch.column(key.column)))
-            if batch.num_rows:
-                found.append(batch.append_column(FILE, pa.repeat(pa.scalar(add.path), batch.num_rows)))
+                kept = kept.take(key.candidates(kept.column(key.column)))
+                kept = kept.filter(key.contains(kept.column(key.column)))
+            if kept.num_rows:
+                found.append(kept.append_column(FILE, pa.repeat(pa.scalar(add.path), kept.num_rows)))
         return found
 
     batches = [b for part in map_files(files, search) for b in part]
@@ -113,11 +119,34 @@ class _KeySet:
         # Only where both sides have one type is set membership the same as SQL's `=`; floats have NaN and -0.0.
         self.usable = values.type == f.arrow.type and not pa.types.is_floating(values.type)
         self.usable = self.usable and not pa.types.is_nested(values.type)
-        self._values = pc.unique(values).drop_null() if self.usable else None
+        self._values: Any = _one(pc.unique(values).drop_null()) if self.usable else pa.nulls(0)
 
     @property
     def is_empty(self) -> bool:
         return len(self._values) == 0
+
+    def candidates(self, values: pa.Array) -> pa.Array:
+        """The rows that may be in the set: a look at the low bits of whole numbers, ten times cheaper than a hash."""
+        low_bits = self._low_bits
+        if low_bits is None:
+            return pa.array(np.arange(len(values)))
+        width = values.type.bit_width // 8
+        raw = np.frombuffer(values.buffers()[1], f"<u{width}")[values.offset : values.offset + len(values)]
+        return pa.array(np.flatnonzero(low_bits.take(raw & raw.dtype.type(_LOW_BITS - 1))))
+
+    @cached_property
+    def _low_bits(self) -> np.ndarray[Any, Any] | None:
+        t = pa.types
+        kind = self._values.type
+        whole = t.is_integer(kind) or t.is_date32(kind) or t.is_timestamp(kind)
+        # With more values than a tenth of the table hardly a row would be ruled out.
+        if not whole or kind.bit_width < 32 or len(self._values) > _LOW_BITS // 10:
+            return None
+        raw = np.frombuffer(self._values.buffers()[1], f"<u{kind.bit_width // 8}")
+        raw = raw[self._values.offset : self._values.offset + len(self._values)]
+        table = np.zeros(_LOW_BITS, bool)
+        table[raw & raw.dtype.type(_LOW_BITS - 1)] = True
+        return table
 
     def contains(self, values: pa.Array) -> pa.Array:
         return pc.is_in(values, value_set=self._values)
@@ -130,3 +159,7 @@ class _KeySet:
             return [Conjunct(self.column, "in", tuple(self._values.to_pylist()))]
         extremes = pc.min_max(self._values).as_py()
         return [Conjunct(self.column, ">=", (extremes["min"],)), Conjunct(self.column, "<=", (extremes["max"],))]
+
+
+def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

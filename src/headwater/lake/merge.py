@@ -115,7 +115,8 @@ class Merge:
         earlier = [c for c in self.clauses if c.when == clause.when and c.condition is None]
         if earlier:
             raise InputError.bad_clause(
-                f"a clause follows one that takes every row that is {clause.when}", "put the one without a condition last"
+                f"a clause follows one that takes every row that is {clause.when}",
+                "put the one without a condition last",
             )
         self.clauses.append(clause)
         return self
@@ -141,8 +142,7 @@ class _Run:
     def _condition(self, clause: Clause) -> Expression | None:
         if clause.condition is None:
             return None
-        parsed = expressions.parse_condition(clause.condition, schema=self._visible(clause))
-        return parsed
+        return expressions.parse_condition(clause.condition, schema=self._visible(clause))
 
     def _visible(self, clause: Clause) -> dict[str, pa.Schema]:
         hidden = {"not matched": self.merge.target_alias, "not matched by source": self.merge.source_alias}
@@ -182,6 +182,8 @@ class _Run:
         source = self.merge.source.append_column(SOURCE_ROW, pa.array(np.arange(self.merge.source.num_rows)))
         by_source = any(c.when == "not matched by source" for c, *_ in self.clauses)
         matches = match_rows(self.base, source, self.on, self.merge, whole_target=by_source)
+        # A source row that met a target row was not inserted, so that target row must stay.
+        self.matched_files = frozenset(pc.unique(matches.addresses[FILE]).to_pylist())
         parts = [self._matched(matches), self._not_matched(matches)]
         if by_source:
             parts.append(self._not_matched_by_source(matches))
@@ -211,8 +213,8 @@ class _Run:
         self, when: When, target: pa.Table | None, source: pa.Table | None, addresses: pa.Table | None
     ) -> _Outcome:
         """Give each row to the first clause that takes it."""
-        tables = {self.merge.target_alias: target, self.merge.source_alias: source}
-        tables = {a: t for a, t in tables.items() if t is not None}
+        given = {self.merge.target_alias: target, self.merge.source_alias: source}
+        tables: dict[str, pa.Table] = {a: t for a, t in given.items() if t is not None}
         left = np.arange(max(t.num_rows for t in tables.values()))
         outcome = _Outcome()
         for clause, condition, assignments in self.clauses:
@@ -249,6 +251,8 @@ class _Run:
             for path, positions in part.positions().items():
                 old = deleted.get(path)
                 deleted[path] = positions if old is None else np.union1d(old, positions)
+        if deleted:
+            check_may_change(self.before)
         new = [t for part in parts for t in part.new]
         cut = edit.remove_rows(self.base, deleted)
         layout = data_files.Layout(self.base.state.metadata)
@@ -275,6 +279,7 @@ class _Run:
             cdc=self._feed(parts) if (cut.removes or adds) else [],
             metrics=metrics,
             reads=lambda _: True,
+            relies_on=self.matched_files,
             **changed,
         )
 
@@ -340,7 +345,5 @@ class _Outcome:
         grouped = every.group_by(FILE).aggregate([(POSITION, "distinct")])
         return {
             path: np.sort(np.asarray(rows, dtype=np.int64))
-            for path, rows in zip(
-                grouped[FILE].to_pylist(), grouped[f"{POSITION}_distinct"].to_numpy(), strict=True
-            )
+            for path, rows in zip(grouped[FILE].to_pylist(), grouped[f"{POSITION}_distinct"].to_numpy(), strict=True)
         }

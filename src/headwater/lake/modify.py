@@ -49,7 +49,11 @@ def _delete(base: Snapshot, where: str | None) -> Proposal:
     cut = edit.remove_rows(base, rows)
     # Whole files that go need no feed entry of their own: readers of the feed read the removed file.
     partial_change = any(positions is not None for positions in rows.values())
-    cdc = data_files.change_feed(base.state.metadata, base.storage, {"delete": find.fetch(base, rows)}) if cut.removes and partial_change else []
+    cdc = (
+        data_files.change_feed(base.state.metadata, base.storage, {"delete": find.fetch(base, rows)})
+        if cut.removes and partial_change
+        else []
+    )
     return Proposal(
         "DELETE",
         {"predicate": where or "true"},
@@ -87,7 +91,9 @@ def _update(base: Snapshot, assignments: Mapping[str, str], where: str | None) -
         {"predicate": where or "true"},
         adds=cut.adds + adds,
         removes=cut.removes,
-        cdc=data_files.change_feed(base.state.metadata, base.storage, {"update_preimage": before, "update_postimage": fitted}),
+        cdc=data_files.change_feed(
+            base.state.metadata, base.storage, {"update_preimage": before, "update_postimage": fitted}
+        ),
         metrics={**cut.metrics, "numUpdatedRows": fitted.num_rows, "numAddedFiles": len(adds)},
         reads=reads_of(base, wanted),
     )
@@ -101,7 +107,7 @@ def parse_assignments(base: Snapshot, assignments: Mapping[str, str], **schemas:
         if f.generation:
             raise ExpressionError.not_known(text, f"setting the generated column `{f.name}`", "leave it out")
         if not isinstance(text, str):
-            raise InputError.bad_argument(column, text, "SQL text, such as \"'new'\" or \"amount * 2\"")
+            raise InputError.bad_argument(column, text, 'SQL text, such as "\'new\'" or "amount * 2"')
         parsed[f.name] = expressions.parse(text, schema=schemas or base.arrow_schema)
     return parsed
 
@@ -109,7 +115,5 @@ def parse_assignments(base: Snapshot, assignments: Mapping[str, str], **schemas:
 def assigned(before: pa.Table, parsed: Mapping[str, Expression], base: Snapshot) -> pa.Table:
     """``before`` with columns set; generated columns are left out, to be computed anew."""
     computed = {name: expressions.evaluate(e, before) for name, e in parsed.items()}
-    columns = {
-        f.name: computed.get(f.name, before[f.name]) for f in base.schema.fields if not f.generation
-    }
+    columns = {f.name: computed.get(f.name, before[f.name]) for f in base.schema.fields if not f.generation}
     return pa.table(columns)

@@ -41,7 +41,9 @@ def _physical_type(dtype: DeltaType, mapped: bool) -> pa.DataType:
         item = _physical_type(dtype["elementType"], mapped)
         return pa.list_(pa.field("element", item, dtype.get("containsNull", True)))
     key = pa.field("key", _physical_type(dtype["keyType"], mapped), False)
-    return pa.map_(key, pa.field("value", _physical_type(dtype["valueType"], mapped), dtype.get("valueContainsNull", True)))
+    return pa.map_(
+        key, pa.field("value", _physical_type(dtype["valueType"], mapped), dtype.get("valueContainsNull", True))
+    )
 
 
 def to_physical(array: pa.Array, f: Field, *, mapped: bool) -> pa.Array:

@@ -38,7 +38,7 @@ def _propose(base: Snapshot, version: int) -> Proposal:
         metrics={"numRestoredFiles": len(back), "numRemovedFiles": len(gone)},
         reads=lambda _: True,
         yields_to_appends=False,
-        keeps_files=True,
+        keeps=frozenset(f.path for f in back),
     )
 
 
@@ -50,5 +50,3 @@ def _check_there(wanted: Snapshot, files: list[AddFile]) -> None:
         vector = f.deletion_vector
         if vector is not None and not vector.is_inline and not wanted.storage.exists(vector.relative_path()):
             raise NotFoundError.data_file(vector.relative_path(), wanted.where, wanted.version)
-
-

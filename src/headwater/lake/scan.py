@@ -51,7 +51,11 @@ def live_vector(snapshot: Snapshot, add: AddFile) -> BitMap64 | None:
     """The positions of ``add`` that are deleted."""
     if add.deletion_vector is None:
         return None
-    return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{add.path}")
+    try:
+        return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{add.path}")
+    except NotFoundError as e:
+        path = add.deletion_vector.relative_path()
+        raise NotFoundError.data_file(path, snapshot.where, snapshot.version) from e
 
 
 def read_file(
@@ -231,7 +235,7 @@ def scan(
                 for batch in read_file(snapshot, add, columns, **options):
                     _offer(into, batch, stop)
                 _offer(into, None, stop)
-            except BaseException as e:  # handed to the consumer, whatever it is
+            except BaseException as e:  # noqa: BLE001  handed to the consumer, whatever it is
                 _offer(into, e, stop)
 
         pending = iter(files)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -44,6 +45,7 @@ Mask = npt.NDArray[np.bool_]
 Path = tuple[str, ...]
 
 _GROUP = 1024  # texts that are parsed together where parsing all of them fails
+_BLOCK_BYTES = 1 << 22
 _FEW = 16  # values of an IN list that are looked at one by one
 
 
@@ -257,7 +259,7 @@ def _outside_few(low: pa.Array, high: pa.Array, spans: Sequence[tuple[Any, Any]]
 def _outside_many(low: pa.Array, high: pa.Array, spans: Sequence[tuple[Any, Any]]) -> Mask:
     """The same by binary search: is the first span that does not end below the file already above it?"""
     ordered = sorted(spans)
-    dtype = object if isinstance(ordered[0][0], str) or not isinstance(ordered[0][0], int | float) else None
+    dtype = None if isinstance(ordered[0][0], int | float) else object
     firsts = np.array([s[0] for s in ordered], dtype=dtype)
     lasts = np.maximum.accumulate(np.array([s[1] for s in ordered], dtype=dtype))
     known_low, known_high = (_true(bound.is_valid()) for bound in (low, high))
@@ -278,19 +280,20 @@ def _of_stats(texts: Sequence[str | None], columns: Sequence[tuple[Path, pa.Data
     reading = _Reading([path for path, _ in columns], domains)
     parsed = reading.fast(docs)
     if parsed is None:
-        groups = [docs[i : i + _GROUP] for i in range(0, len(docs), _GROUP)]
+        groups = [docs[i : i + _GROUP] for i in range(0, max(len(docs), 1), _GROUP)]
         parts = [reading.fast(group) or reading.slow(group) for group in groups]
-        parsed = [pa.concat_arrays([part[i] for part in parts]) for i in range(len(parts[0]))] if parts else None
-    if parsed is None:
-        parsed = reading.slow([])
+        parsed = [pa.concat_arrays(pieces) for pieces in zip(*parts, strict=True)]
     rows, *rest = parsed
     known = []
     for domain in domains:
         nulls, low, high = rest[0], rest[1], rest[2]
         rest = rest[3:]
         none, full = _true(pc.equal(nulls, 0)), _true(pc.equal(nulls, rows))
-        wide = domain.widen(low, high) if domain is not None and domain.json is not None else (None, None)
-        known.append(_Known(*wide, none, full, exact=False))
+        if domain is None or domain.json is None:
+            known.append(_Known(None, None, none, full, exact=False))
+        else:
+            first, last = domain.widen(low, high)
+            known.append(_Known(first, last, none, full, exact=False))
     return known
 
 
@@ -316,10 +319,13 @@ class _Reading:
             blob = "\n".join(docs).encode()
             table = pj.read_json(
                 pa.BufferReader(blob),
-                # An object must fit in a block: half of the text each lets two threads work.
-                read_options=pj.ReadOptions(block_size=max(len(blob) // 2, max(map(len, docs)) * 4, 1 << 20)),
+                # An object must fit in a block, and blocks in the processor's cache.
+                read_options=pj.ReadOptions(block_size=max(_BLOCK_BYTES, max(map(len, docs)) * 4)),
                 parse_options=pj.ParseOptions(
-                    explicit_schema=self.json_schema, newlines_in_values=True, unexpected_field_behavior="ignore"
+                    explicit_schema=self.json_schema,
+                    # Looking for them is dear, and JSON over several lines is rare: left to the second try.
+                    newlines_in_values=len(docs) <= _GROUP,
+                    unexpected_field_behavior="ignore",
                 ),
             )
             if table.num_rows != len(docs):
@@ -341,7 +347,7 @@ class _Reading:
         columns: list[list[Any]] = [[] for _ in range(1 + 3 * len(self.paths))]
         for doc in docs:
             try:
-                body = json.loads(doc, parse_float=_exactly)
+                body = json.loads(doc, parse_float=Decimal)
             except (ValueError, RecursionError):
                 body = None
             columns[0].append(_count(_pick(body, ("numRecords",))))
@@ -353,3 +359,27 @@ class _Reading:
         bounds = [d.arrow if d is not None else pa.null() for d in self.domains]
         kinds = [pa.int64(), *(kind for bound in bounds for kind in (pa.int64(), bound, bound))]
         return [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+
+
+def _plant(tree: dict[str, Any], path: Path, kind: pa.DataType) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = kind
+
+
+def _fields(tree: Mapping[str, Any]) -> list[pa.Field[Any]]:
+    return [pa.field(k, pa.struct(_fields(v)) if isinstance(v, dict) else v) for k, v in tree.items()]
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _pick(body: Any, path: Path) -> Any:
+    for name in path:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
+def _count(raw: Any) -> int | None:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw < 1 << 63 else None

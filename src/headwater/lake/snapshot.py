@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage
 from headwater.lake import log, protocol
 from headwater.lake.actions import AddFile
+from headwater.lake.physical import physical_field
+from headwater.lake.skipping import FileIndex
 
 __all__ = ["Snapshot", "at_timestamp", "at_version", "forget", "latest", "remember"]
 
@@ -106,11 +108,26 @@ class Snapshot:
             return None
         return sum(c for c in counts if c is not None) - sum(f.num_deleted for f in self.files.values())
 
+    @cached_property
+    def file_index(self) -> FileIndex:
+        """What the log knows of the files' values, parsed once for all conditions on this snapshot."""
+        return self.index_of(list(self.files.values()))
+
+    def index_of(self, files: Sequence[AddFile]) -> FileIndex:
+        mapped = self.mapping_mode != "none"
+        names = {f.name: f.physical_name if mapped else f.name for f in self.schema.fields}
+        return FileIndex(
+            [f.stats for f in files],
+            [f.partition_values for f in files],
+            schema=pa.schema([physical_field(f, mapped=mapped) for f in self.schema.fields]),
+            partition_columns=[names[c] for c in self.partition_columns],
+        )
+
     def check_writable(self) -> None:
         protocol.check_writable(self.state.protocol, self.state.metadata, self.where)
 
 
-_held: OrderedDict[str, log.LogState] = OrderedDict()
+_held: OrderedDict[str, Snapshot] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -118,20 +135,24 @@ def latest(storage: Storage) -> Snapshot:
     """The newest snapshot of the table at ``storage``."""
     with _lock:
         held = _held.get(storage.url)
-    state = log.load(storage) if held is None else log.advance(storage, held)
-    remember(storage, state)
-    return Snapshot(storage, state)
+    state = log.load(storage) if held is None else log.advance(storage, held.state)
+    if held is not None and state is held.state:
+        return held
+    return remember(storage, state)
 
 
-def remember(storage: Storage, state: log.LogState) -> None:
-    """Hold ``state`` for the next `latest`, unless a newer one of the same table is held."""
+def remember(storage: Storage, state: log.LogState) -> Snapshot:
+    """The snapshot of ``state``, held for the next `latest` unless a newer one of the same table is."""
+    made = Snapshot(storage, state)
     with _lock:
         held = _held.get(storage.url)
-        if held is None or held.metadata.id != state.metadata.id or held.version <= state.version:
-            _held[storage.url] = state
+        same = held is not None and held.state.metadata.id == state.metadata.id
+        if held is None or not same or held.version <= state.version:
+            _held[storage.url] = made
         _held.move_to_end(storage.url)
         while len(_held) > max(1, settings.current().snapshot_cache):
             _held.popitem(last=False)
+    return made
 
 
 def forget(storage: Storage) -> None:
@@ -146,7 +167,7 @@ def at_version(storage: Storage, version: int) -> Snapshot:
     with _lock:
         held = _held.get(storage.url)
     if held is not None and held.version == version:
-        return Snapshot(storage, held)
+        return held
     return Snapshot(storage, log.load(storage, version))
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError, NotFoundError
+from headwater.base.errors import ConflictError, InputError, NotFoundError
 from headwater.base.schema import Schema, spark_type
 from headwater.base.storage import Storage
 from headwater.lake import alter, history, modify, snapshot, write
@@ -81,9 +81,12 @@ class Table:
         """The version this table stands for: the pinned one, or the newest."""
         if self._pinned is not None:
             return self._pinned
-        if not is_table(self.storage) and self._lake is not None:
-            raise NotFoundError.table(self.name, self._lake.tables(), self._lake.location)
-        return snapshot.latest(self.storage)
+        try:
+            return snapshot.latest(self.storage)
+        except InputError as e:
+            if self._lake is None or e.code not in ("E1014", "E1108"):
+                raise
+            raise NotFoundError.table(self.name, self._lake.tables(), self._lake.location) from None
 
     def _require(self) -> None:
         """Raise if there is no such table."""
@@ -171,9 +174,7 @@ class Table:
             return now.num_rows
         return sum(b.num_rows for b in scan(now, now.schema.names[:1]))
 
-    def changes(
-        self, after: int, until: int | None = None, *, columns: Sequence[str] | None = None
-    ) -> ChangeBatch:
+    def changes(self, after: int, until: int | None = None, *, columns: Sequence[str] | None = None) -> ChangeBatch:
         """The exact change from version ``after`` to ``until`` (the newest): rows with weights, +1 in, -1 out."""
         from headwater.lake import changes
 
@@ -230,9 +231,9 @@ class Table:
             name=self.name,
             description=description,
         )
-        if self.exists() or write.create(self.storage, metadata) is None:
-            if mode != "ignore":
-                raise InputError.already_exists(self.name, self.location)
+        made = None if self.exists() else write.create(self._free_storage(), metadata)
+        if made is None and mode != "ignore":
+            raise InputError.already_exists(self.name, self.location)
         return self
 
     def append(self, data: Any, *, schema_mode: SchemaMode = "strict", **options: Any) -> Committed:
@@ -279,13 +280,17 @@ class Table:
         if mode not in ("append", "overwrite", "error", "ignore"):
             raise InputError.bad_argument("mode", mode, '"append", "overwrite", "error" or "ignore"')
         if not self.exists():
-            made = self._create_with(data, partition_by, properties, options.pop("txn", None))
+            made = self._create_with(data, partition_by, properties, options.get("txn"))
             if made is not None:
                 return made
+            if isinstance(data, pa.RecordBatchReader):
+                # Its rows went into files of the table that lost the race, and cannot be read again.
+                raise ConflictError.lost("the table was created", 0, "CREATE TABLE", self.location)
         if mode == "error":
             raise InputError.already_exists(self.name, self.location)
         if mode == "ignore":
             return None
+        self._check_partitioning(partition_by)
         return self.append(data, **options) if mode == "append" else self.overwrite(data, **options)
 
     def _create_with(
@@ -297,11 +302,25 @@ class Table:
             return create(self, data, partition_by=partition_by, properties=properties, txn=txn)
         rows = as_rows(data)
         metadata = define(rows.schema, partition_by=partition_by, table_properties=properties, name=self.name)
-        return write.create(self.storage, metadata, rows, txn=txn)
+        return write.create(self._free_storage(), metadata, rows, txn=txn)
+
+    def _free_storage(self) -> Storage:
+        """Where the table will lie, if no other table is in the way."""
+        if self._lake is not None:
+            self._lake.catalog.check_free(self.name)
+        return self.storage
+
+    def _check_partitioning(self, partition_by: Sequence[str]) -> None:
+        given = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        have = list(self.snapshot.partition_columns)
+        if given and [c.lower() for c in given] != [c.lower() for c in have]:
+            raise InputError.bad_argument("partition_by", given, f"what the table is partitioned by: {have}")
 
     def _check_newest(self) -> None:
         if self._pinned is not None:
-            raise InputError.bad_argument("at", self._pinned.version, "the table itself: older versions cannot be written")
+            raise InputError.bad_argument(
+                "at", self._pinned.version, "the table itself: older versions cannot be written"
+            )
         self._require()
 
     # ------------------------------------------------------------------ changing rows

@@ -8,7 +8,7 @@ a `ConflictError`.
 
 A crash before the put leaves files nobody refers to; a crash after it leaves a committed version. When storage
 fails with an unknown result, the log itself answers: each commit carries a random ``txnId``, so we can tell
-whether the file that lies there is ours.
+whether the file that lies there is ours. Files are deleted only when it is certain that no version names them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.base import faults, settings
-from headwater.base.errors import ConflictError, HeadwaterError, NotFoundError, StorageError
+from headwater.base.errors import ConflictError, HeadwaterError, InputError, NotFoundError, StorageError
 from headwater.base.storage import ObjectExistsError, Storage, now_ms
 from headwater.lake import checkpoint, conflicts, log, snapshot
 from headwater.lake.actions import Action, Commit, dump
@@ -55,45 +55,90 @@ class _RunAgain(Exception):
 
 
 def run(
-    storage: Storage, operation: Callable[[Snapshot], Proposal], *, if_version: int | None = None
+    storage: Storage,
+    operation: Callable[[Snapshot], Proposal],
+    *,
+    if_version: int | None = None,
+    undo: Callable[[], None] | None = None,
 ) -> Committed:
-    """Run ``operation`` until its proposal is committed on the newest version."""
+    """Run ``operation`` until its proposal is committed on the newest version.
+
+    ``undo`` deletes what the caller wrote for all attempts; it is called when it is certain that none was committed.
+    """
+    made: list[Proposal] = []
+
+    def attempted(base: Snapshot) -> Proposal:
+        made[:] = []
+        made.append(operation(base))
+        return made[0]
+
+    try:
+        done = _run(storage, attempted, if_version)
+    except BaseException:
+        if not made or not made[0].sent:
+            _clean_up(storage, made, undo)
+        raise
+    if done.skipped:
+        _clean_up(storage, made, undo)
+    return done
+
+
+def _clean_up(storage: Storage, made: list[Proposal], undo: Callable[[], None] | None) -> None:
+    for proposal in made:
+        discard(storage, proposal)
+    if undo is not None:
+        undo()
+
+
+def _run(storage: Storage, operation: Callable[[Snapshot], Proposal], if_version: int | None) -> Committed:
     retries = settings.current().commit_retries
-    winner: Commit | None = None
     for attempt in range(retries + 1):
         base = snapshot.latest(storage)
         base.check_writable()
-        if if_version is not None and base.version != if_version:
-            newer = log.read_commit(storage, if_version + 1) if base.version > if_version else None
-            if newer is None:
-                raise NotFoundError.version(if_version, base.version, storage.url)
-            raise ConflictError.lost("the table was changed", newer.version, newer.operation, storage.url)
+        if if_version is not None:
+            _check_version(storage, base, if_version)
         proposal = operation(base)
         if proposal.is_empty:
             return Committed(base.version, proposal.operation, proposal.metrics)
         if proposal.txn is not None and base.state.txns.get(proposal.txn[0], -1) >= proposal.txn[1]:
-            discard(storage, proposal)
             return Committed(base.version, proposal.operation, proposal.metrics, skipped=True)
         try:
             return _commit(storage, base, proposal, relaxed=attempt >= _STRICT_RUNS, pinned=if_version is not None)
         except _RunAgain as again:
-            winner = again.winner
-            if not proposal.keeps_files:
-                discard(storage, proposal)
             if if_version is not None:
+                winner = again.winner
                 raise ConflictError.lost(again.why, winner.version, winner.operation, storage.url) from None
+            discard(storage, proposal)
         time.sleep(random.uniform(0, min(0.2, 0.01 * (attempt + 1))))
-    assert winner is not None
     raise ConflictError.too_many_retries(retries, storage.url)
+
+
+def _check_version(storage: Storage, base: Snapshot, if_version: int) -> None:
+    if isinstance(if_version, bool) or not isinstance(if_version, int) or if_version < 0:
+        raise InputError.bad_argument("if_version", if_version, "a version of the table, 0 or more")
+    if base.version < if_version:
+        raise NotFoundError.version(if_version, base.version, storage.url)
+    if base.version > if_version:
+        try:
+            winner = log.read_commit(storage, if_version + 1)
+        except NotFoundError:  # cleaned up since
+            winner = log.read_commit(storage, base.version)
+        raise ConflictError.lost("the table was changed", winner.version, winner.operation, storage.url)
 
 
 def create(storage: Storage, proposal: Proposal) -> Committed | None:
     """Commit version 0 of a new table; None if somebody else made one first."""
     txn_id = str(uuid.uuid4())
-    if not _put(storage, 0, _actions(proposal, txn_id, None), txn_id):
+    try:
+        won = _put(storage, 0, _actions(proposal, txn_id, None), txn_id, proposal)
+    except BaseException:
+        if not proposal.sent:
+            discard(storage, proposal)
+        raise
+    snapshot.forget(storage)
+    if not won:
         discard(storage, proposal)
         return None
-    snapshot.forget(storage)
     return Committed(0, proposal.operation, proposal.metrics)
 
 
@@ -102,9 +147,7 @@ def _commit(storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bo
     state, txn_id = base.state, str(uuid.uuid4())
     for attempt in range(settings.current().commit_retries + 1):
         version = state.version + 1
-        faults.point("lake.commit.before_publish", storage.url)
-        if _put(storage, version, _actions(proposal, txn_id, state), txn_id):
-            faults.point("lake.commit.after_publish", storage.url)
+        if _put(storage, version, _actions(proposal, txn_id, state), txn_id, proposal):
             _after_commit(storage, state, version)
             return Committed(version, proposal.operation, proposal.metrics)
         newer = log.advance(storage, state)
@@ -115,11 +158,9 @@ def _commit(storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bo
             if pinned:
                 raise _RunAgain("the table was changed", winner)
             if proposal.txn is not None and winner.txns.get(proposal.txn[0], -1) >= proposal.txn[1]:
-                discard(storage, proposal)
                 return Committed(newer.version, proposal.operation, proposal.metrics, skipped=True)
         state = newer
         time.sleep(random.uniform(0, min(0.2, 0.005 * (attempt + 1))))
-    discard(storage, proposal)
     raise ConflictError.too_many_retries(settings.current().commit_retries, storage.url)
 
 
@@ -157,46 +198,57 @@ def _actions(proposal: Proposal, txn_id: str, before: log.LogState | None) -> li
     return actions
 
 
-def _put(storage: Storage, version: int, actions: list[Action], txn_id: str) -> bool:
-    """Whether the commit is ours, now or already."""
+def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, proposal: Proposal) -> bool:
+    """Whether the commit is ours, now or already; ``proposal.sent`` stays set unless it certainly is not."""
+    faults.point("lake.commit.before_publish", storage.url)
+    proposal.sent, failure = True, None
     try:
         storage.put_if_absent(log.commit_path(version), dump(actions))
         return True
     except ObjectExistsError:
-        return _is_ours(storage, version, txn_id)
-    except StorageError:
-        if _is_ours(storage, version, txn_id):
-            return True
-        raise
-
-
-def _is_ours(storage: Storage, version: int, txn_id: str) -> bool:
+        pass
+    except StorageError as e:
+        failure = e
     try:
-        return bool(log.read_commit(storage, version).info.get("txnId") == txn_id)
-    except (NotFoundError, StorageError):
-        return False
+        there: Commit | None = log.read_commit(storage, version)
+    except NotFoundError:
+        there = None
+    except StorageError as e:
+        raise StorageError.unknown_result(version, storage.url, (failure or e).message) from e
+    if there is not None and there.info.get("txnId") == txn_id:
+        return True
+    if there is None and failure is not None:
+        # A request that timed out may still arrive; one that was refused will not.
+        proposal.sent = not failure.is_refusal
+        raise failure
+    proposal.sent = False
+    return False
 
 
 def _after_commit(storage: Storage, before: log.LogState, version: int) -> None:
     """Bring the held snapshot forward and write a checkpoint if one is due; failing here undoes nothing."""
     try:
+        faults.point("lake.commit.after_publish", storage.url)
         state = log.extend(before, [log.read_commit(storage, version)], storage.url)
         snapshot.remember(storage, state)
         if checkpoint.due(state):
             checkpoint.write(storage, version)
             checkpoint.clean_log(storage, state)
-    except HeadwaterError as e:
+    except Exception as e:  # noqa: BLE001  the version is committed, whatever happens here
         _log.warning("version %s of %s is committed, but its checkpoint failed: %s", version, storage.url, e)
 
 
 def discard(storage: Storage, proposal: Proposal) -> None:
-    """Delete the files of a proposal that will not be committed; what is left, vacuum finds."""
-    kept = {f.path for f in proposal.removes}
+    """Delete the files that a proposal which will not be committed brought; what is left, vacuum finds."""
     from headwater.lake.partitions import decode_path
 
-    paths = [f.path for f in proposal.adds if f.path not in kept] + [a["cdc"]["path"] for a in proposal.cdc]
-    vectors = {f.deletion_vector.relative_path() for f in proposal.adds if f.deletion_vector and f.path in kept}
-    for path in [decode_path(p) for p in paths] + [v for v in vectors if v]:
+    own = [f for f in proposal.adds if f.path not in proposal.keeps]
+    there_before = {f.path for f in proposal.removes}
+    paths = [decode_path(f.path) for f in own if f.path not in there_before]
+    paths += [decode_path(a["cdc"]["path"]) for a in proposal.cdc]
+    marked = [f.deletion_vector for f in own if f.path in there_before]
+    paths += {v.relative_path() for v in marked if v is not None and not v.is_inline}
+    for path in paths:
         try:
             storage.delete(path)
         except HeadwaterError as e:

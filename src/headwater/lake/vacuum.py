@@ -45,7 +45,9 @@ def vacuum(
         raise InputError.retention_too_short(keep_ms / 3_600_000, least_ms / 3_600_000, storage.url)
     cutoff = now_ms() - keep_ms
     needed = _needed(state, cutoff)
-    dead = [e for e in storage.list("") if _may_go(e, needed, cutoff)]
+    found = list(storage.list(""))
+    others = {e.path.split(f"/{log.LOG}/")[0] + "/" for e in found if f"/{log.LOG}/" in e.path}
+    dead = [e for e in found if _may_go(e, needed, cutoff) and not _lies_in(e.path, others)]
     if not dry_run:
         with events.task(f"vacuum {storage.url}", total=len(dead), unit="files") as progress:
             for entry in dead:
@@ -70,6 +72,11 @@ def _needed(state: log.LogState, cutoff_ms: int) -> set[str]:
         if tombstone.deletion_timestamp >= cutoff_ms:
             keep(tombstone.path, tombstone.deletion_vector)
     return needed
+
+
+def _lies_in(path: str, folders: set[str]) -> bool:
+    """Whether a file belongs to another table, in a folder below this one's."""
+    return any(path.startswith(folder) for folder in folders)
 
 
 def _may_go(entry: Entry, needed: set[str], cutoff_ms: int) -> bool:

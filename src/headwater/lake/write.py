@@ -173,15 +173,11 @@ def append(
             txn=txn,
             tags=dict(tags or {}),
             metrics=_written(files.adds),
-            keeps_files=True,
+            keeps=frozenset(f.path for f in files.adds),
             **files.metadata(),
         )
 
-    try:
-        return transaction.run(storage, operation)
-    except BaseException:
-        files.discard(storage)
-        raise
+    return transaction.run(storage, operation, undo=lambda: files.discard(storage))
 
 
 def _is_applied(storage: Storage, txn: tuple[str, int] | None) -> bool:
@@ -205,7 +201,9 @@ def overwrite(
     if partitions not in (None, "dynamic"):
         raise InputError.bad_argument("partitions", partitions, '"dynamic" or None')
     if schema_mode == "replace" and (where or partitions):
-        raise InputError.bad_argument("schema_mode", schema_mode, '"strict" or "merge" when only some rows are replaced')
+        raise InputError.bad_argument(
+            "schema_mode", schema_mode, '"strict" or "merge" when only some rows are replaced'
+        )
     if _is_applied(storage, txn):
         return Committed(snapshot.latest(storage).version, "WRITE", {}, skipped=True)
     base = snapshot.latest(storage)
@@ -238,15 +236,11 @@ def overwrite(
             metrics=cut.metrics | _written(files.adds),
             reads=lambda _: True,
             yields_to_appends=False,
-            keeps_files=True,
+            keeps=frozenset(f.path for f in files.adds),
             **files.metadata(),
         )
 
-    try:
-        return transaction.run(storage, operation, if_version=if_version)
-    except BaseException:
-        files.discard(storage)
-        raise
+    return transaction.run(storage, operation, if_version=if_version, undo=lambda: files.discard(storage))
 
 
 def _parameters(base: Snapshot, where: str | None, partitions: str | None) -> dict[str, Any]:

@@ -1,0 +1,88 @@
+# One task runner. `make` lists the targets; each of them sets up what it needs.
+# Needed beforehand: Python 3.11+, Java 17+ and make. Everything else lives in .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.ready
+JOBS  ?= 2
+ARGS  ?=
+
+# A version manager may put names on the PATH that do not run, so each candidate is tried, not just looked up.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## make .venv from the hash-locked requirements
+
+$(STAMP): requirements/build.txt requirements/dev.txt pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "error: no Python 3.11 or newer with venv was found" >&2; \
+		echo "  hint: install one (Debian: apt-get install python3 python3-venv), or run make PYTHON=/path/to/python3" >&2; \
+		exit 1; fi
+	@if ! $(PYTHON) -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "error: $(PYTHON) ($$($(PYTHON) -V 2>&1)) is no Python 3.11 or newer with venv" >&2; \
+		echo "  hint: run make PYTHON=/path/to/a/newer/python3" >&2; \
+		exit 1; fi
+	@echo "setting up $(VENV) with $$($(PYTHON) -V); the first time takes a few minutes" >&2
+	@$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -m pip install -q --require-hashes --only-binary :all: -r requirements/build.txt
+	@$(BIN)/python -m pip install -q --require-hashes --no-build-isolation -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: test
+test: $(STAMP) ## run the tests (JOBS=2, ARGS="tests/lake -k merge")
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+.PHONY: test-s3
+test-s3: $(STAMP) ## run only the tests that use a real S3 server
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m s3 $(ARGS)
+
+.PHONY: soak
+soak: $(STAMP) ## run the long tests: EXAMPLES=500 MINUTES=10
+	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) HEADWATER_TEST_MINUTES=$(or $(MINUTES),10) \
+		$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow $(ARGS)
+
+.PHONY: lint
+lint: $(STAMP) ## check style, types and who imports whom
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+.PHONY: format
+format: $(STAMP) ## rewrite the code in the house format
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+.PHONY: demo
+demo: $(STAMP) ## tell the story on a small lake, in under a minute
+	@$(BIN)/headwater demo $(ARGS)
+
+.PHONY: bench
+bench: $(STAMP) ## measure against named peers (ARGS=... goes to the benchmark)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: lock
+lock: $(STAMP) ## renew the lock files with their hashes
+	@$(BIN)/uv pip compile -q --upgrade --generate-hashes --universal --no-emit-index-url --no-annotate \
+		--custom-compile-command 'make lock' --python-version 3.11 --extra dev \
+		-c requirements/constraints.txt pyproject.toml -o requirements/dev.txt
+	@printf 'setuptools\nwheel\n' | $(BIN)/uv pip compile -q --generate-hashes --universal --no-emit-index-url \
+		--no-annotate --custom-compile-command 'make lock' --python-version 3.11 \
+		-c requirements/dev.txt - -o requirements/build.txt
+
+.PHONY: clean
+clean: ## remove .venv and everything that was built
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

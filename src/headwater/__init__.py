@@ -1,0 +1,86 @@
+"""Headwater keeps everything derived from a Delta lake fresh, on Spark, from Python.
+
+The public names live in the rooms and are loaded when they are first used, so that ``import headwater``
+starts no engine and costs a few milliseconds: a command line that only prints its help, or a client
+that only asks a server, never pays for Spark.
+
+>>> import headwater as hw
+>>> str(hw.Frontier.parse("orders@42 cards@17"))
+'cards@17 orders@42'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from headwater.base import settings
+    from headwater.base.change import ChangeBatch
+    from headwater.base.errors import (
+        ConflictError,
+        ConstraintError,
+        CorruptionError,
+        ExpressionError,
+        HeadwaterError,
+        InputError,
+        NotFoundError,
+        SchemaError,
+        SetupError,
+        StorageError,
+        UnsupportedError,
+    )
+    from headwater.base.frontier import Frontier
+    from headwater.lake.table import Table
+    from headwater.lakehouse import Lake, connect
+    from headwater.spark.session import spark
+
+__all__ = [
+    "ChangeBatch",
+    "ConflictError",
+    "ConstraintError",
+    "CorruptionError",
+    "ExpressionError",
+    "Frontier",
+    "HeadwaterError",
+    "InputError",
+    "Lake",
+    "NotFoundError",
+    "SchemaError",
+    "SetupError",
+    "StorageError",
+    "Table",
+    "UnsupportedError",
+    "__version__",
+    "connect",
+    "settings",
+    "spark",
+]
+
+_HOMES = {
+    "ChangeBatch": "headwater.base.change",
+    "Frontier": "headwater.base.frontier",
+    "Lake": "headwater.lakehouse",
+    "Table": "headwater.lake.table",
+    "connect": "headwater.lakehouse",
+    **{name: "headwater.base.errors" for name in __all__ if name.endswith("Error")},
+}
+
+# `spark` is a function that is a room: see headwater/spark/__init__.py.
+_MODULES = {"settings": "headwater.base.settings", "spark": "headwater.spark"}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'headwater' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,180 @@
+"""The derived contract: what a view, a feature table, a search index and an online table have in common.
+
+The problem: each of them is a copy that must follow its sources through updates, deletes, crashes and rewrites, and
+each kind could be subtly wrong in its own way. The idea: all are a `Derived`, a function of tables that states the
+`Frontier` it reflects, and all obey the same seven laws, tested once (`headwater.testing.DerivedContract`):
+
+1. The frontier only grows.
+2. Data and frontier become visible in the same atomic step.
+3. `refresh` is idempotent: doing it again changes nothing.
+4. Refreshing from a to b and then to c equals refreshing from a to c.
+5. The result equals recomputing it from scratch at its frontier.
+6. A crash at any point leaves a or b, never something between.
+7. A commit that only rewrites files (OPTIMIZE, ``dataChange=false``) changes nothing.
+
+**One commit point.** A refresh may write whatever it likes before, but it becomes true by exactly ONE atomic write, which
+names the frontier and the state that belongs to it. What was written before that and never named is an orphan, to be
+swept later; what comes after it must be unable to change the answer. So after a crash there is nothing to repair: the
+newest commit says which state is the true one. Laws 2, 3 and 6 follow from this rule, and are tested all the same.
+
+A `Derived` is a handle: opening the artefact afresh, as another process would, gives another handle on the same durable
+state. A frontier without entries means that the artefact has never been built.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from headwater.base.change import ChangeBatch
+from headwater.base.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.base.frontier import Frontier
+
+__all__ = ["Derived", "Mode", "Refresh", "Verification"]
+
+Mode = Literal["noop", "incremental", "full"]
+"""How a refresh was done: nothing to do; from the changes; or by recomputing everything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refresh:
+    """The report of one refresh.
+
+    Parameters
+    ----------
+    before, after : Frontier
+        what the artefact reflected, and reflects now; ``before <= after``
+    mode : "noop", "incremental" or "full"
+    rows_in : int
+        rows read from the sources: of their changes, or in full mode of the tables
+    rows_out : int
+        rows of the artefact that were inserted or deleted (an update is both)
+    seconds : float
+        how long it took
+    reason : str
+        why it was done in this mode, for people
+
+    Examples
+    --------
+    >>> from headwater.base.frontier import Frontier
+    >>> print(Refresh(before=Frontier(t=1), after=Frontier(t=4), mode="incremental", rows_in=7, rows_out=2, seconds=0.01))
+    incremental: t@1 -> t@4, 7 rows in, 2 rows out, 0.010 s
+    """
+
+    before: Frontier
+    after: Frontier
+    mode: Mode
+    rows_in: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise InputError.bad_argument("mode", self.mode, f"one of {', '.join(get_args(Mode))}")
+        assert self.before <= self.after, "law 1: the frontier only grows"
+        assert self.rows_in >= 0, "rows are counted"
+        assert self.rows_out >= 0, "rows are counted"
+        nothing = (self.before, 0) == (self.after, self.rows_out)
+        assert self.mode != "noop" or nothing, "noop means that neither rows nor frontier moved"
+
+    def __str__(self) -> str:
+        moved = f"{self.before or 'nothing'} -> {self.after or 'nothing'}"
+        where = moved if self.before != self.after else f"at {self.after or 'nothing'}"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.mode}: {where}, {self.rows_in:,} rows in, {self.rows_out:,} rows out, {self.seconds:.3f} s{why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """The artefact held against a recomputation at its frontier.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        where the two were compared
+    missing : ChangeBatch
+        rows the artefact lacks, weighted by how often
+    extra : ChangeBatch
+        rows the artefact has too many of, weighted by how often
+    """
+
+    frontier: Frontier
+    missing: ChangeBatch
+    extra: ChangeBatch
+
+    @property
+    def equal(self) -> bool:
+        """Whether the artefact is exactly right."""
+        return self.missing.is_empty and self.extra.is_empty
+
+    @classmethod
+    def compare(cls, frontier: Frontier, *, expected: pa.Table, actual: pa.Table) -> Verification:
+        """Compare two tables as multisets of rows.
+
+        >>> import pyarrow as pa
+        >>> from headwater.base.frontier import Frontier
+        >>> print(Verification.compare(Frontier(t=3), expected=pa.table({"n": [1, 2]}), actual=pa.table({"n": [2, 2]})))
+        differs at t@3: 1 missing, 1 too many
+        """
+        difference = ChangeBatch.diff(expected, actual)
+        return cls(
+            frontier=frontier,
+            missing=ChangeBatch.from_rows(difference.deleted()).consolidate(),
+            extra=ChangeBatch.from_rows(difference.inserted()).consolidate(),
+        )
+
+    def __str__(self) -> str:
+        if self.equal:
+            return f"equal at {self.frontier}"
+        missing, extra = int(self.missing.weights.sum()), int(self.extra.weights.sum())
+        return f"differs at {self.frontier}: {missing:,} missing, {extra:,} too many"
+
+
+class Derived(ABC):
+    """A function of tables whose result is kept, and which states the frontier that the result reflects."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the artefact."""
+
+    @property
+    @abstractmethod
+    def sources(self) -> tuple[str, ...]:
+        """The tables it is a function of."""
+
+    @property
+    @abstractmethod
+    def frontier(self) -> Frontier:
+        """The version of each source that the data reflects; without entries while it was never built.
+
+        It belongs to the same state as `read`: whoever reads one and then the other through one handle, with no
+        refresh between, gets a matching pair.
+        """
+
+    @abstractmethod
+    def refresh(self, until: Frontier | None = None) -> Refresh:
+        """Bring the artefact forward to ``until`` (default: the newest version of each source).
+
+        It never goes back: sources that ``until`` lacks, or names at an older version, stay where they are. When
+        the call returns, the new state is durable and visible; when it raises, the old or the new state is.
+        """
+
+    @abstractmethod
+    def read(self) -> pa.Table:
+        """The data, as of `frontier`."""
+
+    @abstractmethod
+    def recompute(self, at: Frontier) -> pa.Table:
+        """What `read` should give at ``at``, from the sources alone, by the plainest way there is."""
+
+    def verify(self) -> Verification:
+        """Hold the data against `recompute` at its frontier (law 5)."""
+        at = self.frontier
+        return Verification.compare(at, expected=self.recompute(at), actual=self.read())

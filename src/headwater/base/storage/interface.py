@@ -1,0 +1,92 @@
+"""What the lake asks of storage."""
+
+from __future__ import annotations
+
+import builtins
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["Entry", "ObjectExistsError", "Storage"]
+
+
+class ObjectExistsError(Exception):
+    """`Storage.put_if_absent` lost: the object exists already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stored object."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+class Storage(ABC):
+    """A root folder or bucket prefix, and what can be done below it."""
+
+    url: str
+    options: Mapping[str, str]
+
+    @abstractmethod
+    def get(self, path: str) -> bytes:
+        """All bytes of an object; `NotFoundError` if it is not there."""
+
+    @abstractmethod
+    def get_range(self, path: str, start: int, length: int) -> bytes: ...
+
+    @abstractmethod
+    def put(self, path: str, data: bytes) -> None:
+        """Create or replace an object in one step."""
+
+    @abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create an object, or raise `ObjectExistsError`; exactly one of many racing writers wins."""
+
+    @abstractmethod
+    def list(self, prefix: str = "", *, after: str | None = None) -> Iterator[Entry]:
+        """Objects below ``prefix`` (a folder), in order of path, those after ``after`` only."""
+
+    @abstractmethod
+    def head(self, path: str) -> Entry | None: ...
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove an object; one that is gone already is fine."""
+
+    @abstractmethod
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A seekable file for Arrow readers."""
+
+    @abstractmethod
+    def open_output(self, path: str) -> Any:
+        """A context manager that gives a writable file; it appears under ``path`` only if the block succeeds."""
+
+    @abstractmethod
+    def child(self, path: str) -> Storage: ...
+
+    @abstractmethod
+    def folders(self, path: str = "") -> builtins.list[str]:
+        """The names of the folders directly below ``path``."""
+
+    def remove_folder(self, path: str) -> None:
+        """Remove the empty folders at and below ``path``, where storage has such a thing."""
+        return
+
+    def exists(self, path: str) -> bool:
+        return self.head(path) is not None
+
+    def local_path(self, path: str) -> str | None:
+        """The object's path on this machine's disk, or None."""
+        return None
+
+    def location(self, path: str) -> str:
+        return f"{self.url}/{path}" if path else self.url
+
+    def sweep(self, prefix: str, older_than_ms: int) -> int:
+        """Remove temporary files that crashed writers left below ``prefix``; returns how many."""
+        return 0

@@ -1,0 +1,229 @@
+"""Folders of this machine: put by rename, put-if-absent by link."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from headwater.base import faults, settings
+from headwater.base.errors import NotFoundError, StorageError
+from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
+
+__all__ = ["LocalStorage"]
+
+
+@contextmanager
+def _translated(location: str, path: str) -> Iterator[None]:
+    """Turn the operating system's errors into ours."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as e:
+        raise NotFoundError.object(path, location) from e
+    except PermissionError as e:
+        raise StorageError.denied(f"{location}/{path}", e.strerror or "denied") from e
+    except OSError as e:
+        if isinstance(e, StorageError):
+            raise
+        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageError.full(f"{location}/{path}") from e
+        raise StorageError.failed(f"{location}/{path}", e.strerror or str(e)) from e
+
+
+class LocalStorage(Storage):
+    """A folder of this machine."""
+
+    def __init__(self, root: str | Path, options: Mapping[str, str] | None = None) -> None:
+        self.root = os.path.abspath(os.fspath(root))
+        self.url = self.root
+        self.options = dict(options or {})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (LocalStorage, (self.root, self.options))
+
+    def _full(self, path: str) -> str:
+        return os.path.join(self.root, path) if path else self.root
+
+    def local_path(self, path: str) -> str:
+        return self._full(path)
+
+    def child(self, path: str) -> LocalStorage:
+        return LocalStorage(self._full(path), self.options)
+
+    def make(self) -> None:
+        """Make the root folder, if it is not there."""
+        if os.path.exists(self.root) and not os.path.isdir(self.root):
+            raise StorageError.not_a_folder(self.root)
+        with _translated(self.root, ""):
+            _make_folder(self.root)
+
+    def get(self, path: str) -> bytes:
+        with _translated(self.root, path), open(self._full(path), "rb") as f:
+            return f.read()
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        with _translated(self.root, path), open(self._full(path), "rb") as f:
+            f.seek(start)
+            return f.read(length)
+
+    def _staged(self, path: str) -> str:
+        folder, name = os.path.split(self._full(path))
+        _make_folder(folder)
+        return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
+
+    def _write_staged(self, staged: str, data: bytes) -> None:
+        with open(staged, "xb") as f:
+            f.write(data)
+            _flush(f)
+
+    def put(self, path: str, data: bytes) -> None:
+        with _translated(self.root, path):
+            staged = self._staged(path)
+            try:
+                self._write_staged(staged, data)
+                faults.point("storage.put.before_publish", path)
+                os.replace(staged, self._full(path))
+            except BaseException:
+                _unlink(staged)
+                raise
+            _flush_folder(self._full(path))
+            faults.point("storage.put.after_publish", path)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        full = self._full(path)
+        with _translated(self.root, path):
+            staged = self._staged(path)
+            try:
+                self._write_staged(staged, data)
+                faults.point("storage.put_if_absent.before_publish", path)
+                try:
+                    os.link(staged, full)
+                except FileExistsError:
+                    raise ObjectExistsError(path) from None
+            finally:
+                _unlink(staged)
+            _flush_folder(full)
+            faults.point("storage.put_if_absent.after_publish", path)
+
+    def list(self, prefix: str = "", *, after: str | None = None) -> Iterator[Entry]:
+        with _translated(self.root, prefix):
+            yield from self._walk(prefix.rstrip("/"), after)
+
+    def _walk(self, folder: str, after: str | None) -> Iterator[Entry]:
+        try:
+            found = sorted(os.scandir(self._full(folder)), key=lambda e: e.name + ("/" if e.is_dir() else ""))
+        except FileNotFoundError:
+            return
+        for item in found:
+            path = f"{folder}/{item.name}" if folder else item.name
+            if item.is_dir():
+                yield from self._walk(path, after)
+            elif (after is None or path > after) and not item.name.endswith(".tmp"):
+                try:
+                    stat = item.stat()
+                except FileNotFoundError:
+                    continue  # deleted while we listed
+                yield Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+
+    def folders(self, path: str = "") -> builtins.list[str]:
+        try:
+            with _translated(self.root, path):
+                return sorted(e.name for e in os.scandir(self._full(path)) if e.is_dir())
+        except NotFoundError:
+            return []
+
+    def remove_folder(self, path: str) -> None:
+        for folder, _, _ in os.walk(self._full(path), topdown=False):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                continue  # not empty
+
+    def head(self, path: str) -> Entry | None:
+        try:
+            with _translated(self.root, path):
+                stat = os.stat(self._full(path))
+        except NotFoundError:
+            return None
+        return Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+
+    def delete(self, path: str) -> None:
+        try:
+            with _translated(self.root, path):
+                faults.point("storage.delete.before", path)
+                os.unlink(self._full(path))
+        except NotFoundError:
+            pass
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        with _translated(self.root, path):
+            return pa.OSFile(self._full(path), "rb")
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        with _translated(self.root, path):
+            staged = self._staged(path)
+            try:
+                with open(staged, "xb") as f:
+                    yield f
+                    _flush(f)
+                faults.point("storage.open_output.before_publish", path)
+                os.replace(staged, self._full(path))
+            except BaseException:
+                _unlink(staged)
+                raise
+            _flush_folder(self._full(path))
+            faults.point("storage.open_output.after_publish", path)
+
+    def sweep(self, prefix: str, older_than_ms: int) -> int:
+        removed = 0
+        for folder, _, names in os.walk(self._full(prefix)):
+            for name in names:
+                full = os.path.join(folder, name)
+                if name.startswith(".") and name.endswith(".tmp"):
+                    try:
+                        if os.stat(full).st_mtime * 1000 < older_than_ms:
+                            os.unlink(full)
+                            removed += 1
+                    except FileNotFoundError:
+                        continue
+        return removed
+
+
+def _flush(f: IO[bytes]) -> None:
+    if settings.current().fsync:
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def _make_folder(folder: str) -> None:
+    """Make a folder that survives a power cut: the names of new folders are flushed, too."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(each)
+        _flush_folder(each)
+
+
+def _flush_folder(full: str) -> None:
+    if settings.current().fsync:
+        fd = os.open(os.path.dirname(full), os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _unlink(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)

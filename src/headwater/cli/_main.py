@@ -1,0 +1,127 @@
+"""From words to a verb: parsing, dispatch, and turning every failure into lines and an exit code.
+
+Only the verb that was asked for is loaded; all of them only for the general help. ``--json`` and ``--debug``
+may stand before or after the verb.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+from headwater import __version__
+from headwater.base.errors import HeadwaterError, did_you_mean
+from headwater.cli._screen import Screen
+from headwater.cli._verbs import Exit, all_verbs, load_verb, verb_names
+
+__all__ = ["run"]
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    screen = Screen(as_json="--json" in words)
+    try:
+        return _dispatch(words, screen)
+    except _UsageError as error:
+        screen.error(error)
+        return Exit.USAGE
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); nothing may be flushed into it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+    except Exception as error:  # noqa: BLE001 (the outermost frame: a person reads this)
+        if "--debug" in words:
+            traceback.print_exc()
+        screen.error(error if isinstance(error, HeadwaterError) else _unexpected(error))
+        return Exit.FAILED
+
+
+def _dispatch(words: list[str], screen: Screen) -> int:
+    name = next((word for word in words if not word.startswith("-")), None)
+    if name is None:
+        return _without_verb(words, screen)
+    if name not in verb_names():
+        raise _UsageError.unknown_verb(name)
+    verb = load_verb(name)
+    parser = _Parser(prog=f"headwater {name}", description=_described(verb.SUMMARY), add_help=False, allow_abbrev=False)
+    verb.configure(parser)
+    _add_common(parser)
+    words.remove(name)
+    arguments = parser.parse_args(words)
+    if arguments.help:
+        screen.data(parser.format_help().rstrip())
+        return Exit.OK
+    return verb.run(arguments, screen)
+
+
+def _without_verb(words: list[str], screen: Screen) -> int:
+    parser = _Parser(prog="headwater", add_help=False, allow_abbrev=False, usage="headwater <verb> [options]")
+    _add_common(parser)
+    parser.add_argument("-V", "--version", action="store_true", help="print the version")
+    arguments = parser.parse_args(words)
+    if arguments.version:
+        if screen.as_json:
+            screen.document({"version": __version__})
+        else:
+            screen.data(f"headwater {__version__}")
+        return Exit.OK
+    if not arguments.help and words:
+        raise _UsageError("E8002", "a verb is missing", hint=f"verbs: {', '.join(verb_names())}")
+    verbs = "\n".join(f"  {name:<10} {verb.SUMMARY}" for name, verb in all_verbs().items())
+    parser.description = "Keeps everything derived from a Delta lake fresh, on Spark, from Python."
+    usage, described, options = parser.format_help().rstrip().split("\n\n", 2)
+    screen.data(
+        f"{described}\n\n{usage}\n\nverbs:\n{verbs}\n\n{options}\n\n`headwater <verb> --help` says more about one."
+    )
+    return Exit.OK
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--json", action="store_true", help="print one JSON document")
+    group.add_argument("--debug", action="store_true", help="show tracebacks")
+    group.add_argument("-h", "--help", action="store_true", help="print this")
+
+
+def _described(summary: str) -> str:
+    return summary[0].upper() + summary[1:] + "."
+
+
+class _UsageError(HeadwaterError):
+    """The words do not make a command."""
+
+    @classmethod
+    def unknown_verb(cls, name: str) -> _UsageError:
+        near = did_you_mean(name, verb_names())
+        lead = f"did you mean `{near}`? " if near else ""
+        return cls("E8001", f"no verb `{name}`", hint=f"{lead}verbs: {', '.join(verb_names())}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with our wording; its own errors become ours."""
+
+    def error(self, message: str) -> NoReturn:
+        options = [option for action in self._actions for option in action.option_strings]
+        word = message.rpartition(" ")[2]
+        near = difflib.get_close_matches(word, options, n=1) if "unrecognized" in message else []
+        lead = f"did you mean `{near[0]}`? " if near else ""
+        raise _UsageError("E8003", message, hint=f"{lead}see `{self.prog} --help`")
+
+
+def _unexpected(error: Exception) -> HeadwaterError:
+    # Spark's exceptions carry a Java stack trace in their text; the first line is the part for people.
+    text = re.split(r"\n|JVM stacktrace:", str(error).strip(), maxsplit=1)[0]
+    return HeadwaterError(
+        "E9001",
+        f"unexpected {type(error).__name__}: {text}" if text else f"unexpected {type(error).__name__}",
+        hint="run it again with --debug to see where",
+    )

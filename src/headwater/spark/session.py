@@ -1,0 +1,223 @@
+"""`hw.spark()`: a sensible local session, or yours.
+
+A session that is already running is always taken as it is: in a notebook, on a platform or under
+``spark-submit`` the session belongs to somebody else. Only where there is none is one made, from the
+settings below, which are chosen so that answers do not depend on the machine (UTC, ANSI) and a laptop stays
+quiet and clean (errors only, no web server, nothing bound beyond the loopback interface, no files in the
+working directory).
+
+What is asked for decides the kind of session:
+
+- nothing, ``local[…]``: a JVM on this machine, its memory and parallelism fitted to it;
+- ``sc://host:port``: a Spark Connect client, which needs no Java here;
+- ``spark://…``, ``yarn``, ``k8s://…``: a driver here, executors on the cluster. Memory, parallelism, network
+  and the workers' Python are the cluster's business, so they are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from headwater.base.errors import InputError, SetupError
+from headwater.spark.java import check_java
+from headwater.spark.launch import start_context
+from headwater.spark.machine import cores, driver_memory_mb, memory_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["active_session", "has_delta", "spark"]
+
+_has_delta: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+
+_SAME_ANSWERS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+}
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+def spark(
+    master: str | None = None, *, app_name: str = "headwater", config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The running Spark session, or a new one.
+
+    Parameters
+    ----------
+    master
+        ``sc://host:port`` for Spark Connect, a cluster's URL, ``local[2]``, or None for this machine.
+    app_name
+        What a cluster's own pages call the application.
+    config
+        Spark settings that win over Headwater's. On a running session they are set where Spark allows it.
+
+    Raises
+    ------
+    SetupError
+        pyspark or Java is missing (E7002, E7001), or Spark does not start (E7003).
+    InputError
+        A session runs already, and it is not what ``master`` or ``config`` ask for (E1001).
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> session = hw.spark()  # doctest: +SKIP
+    >>> session.range(3).count()  # doctest: +SKIP
+    3
+    """
+    _require_pyspark()
+    config = dict(config or {})
+    running = active_session()
+    if running is not None:
+        return _fit(running, master, config)
+    url = master or os.environ.get("SPARK_REMOTE")
+    if url is not None and url.startswith("sc://"):
+        return _connect(url, app_name, config)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return _submitted(app_name, config)
+    return _launch(master or "local[*]", app_name, config)
+
+
+def active_session() -> SparkSession | None:
+    """The session that is running in this process, classic or Connect, or None."""
+    # A process that has not imported pyspark has no session, and need not pay for the import.
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def has_delta(session: SparkSession) -> bool:
+    """Whether ``format("delta")`` works in this session, classic or Connect.
+
+    Spark itself is asked, once a session, by analysing a read of a table that does not exist: without
+    Delta's classes it does not know the format; with them, Delta says that there is no such table.
+    """
+    known = _has_delta.get(session)
+    if known is None:
+        known = _has_delta[session] = _ask_for_delta(session)
+    return known
+
+
+def _ask_for_delta(session: SparkSession) -> bool:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        _ = session.read.format("delta").load("/headwater/no/such/table").schema
+    except (PySparkException, Py4JError) as error:
+        # A classic session gives this one as a bare Java exception, so the condition is read from its text.
+        text = str(error)
+        if "DATA_SOURCE_NOT_FOUND" in text or "DELTA_CONFIGURE_SPARK_SESSION" in text:
+            return False
+        if "[DELTA_" in text or "[PATH_NOT_FOUND]" in text:
+            return True
+        raise
+    return True
+
+
+def _require_pyspark() -> None:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError as error:
+        raise SetupError.missing_package("pyspark", "Spark", extra="spark") from error
+
+
+def _fit(session: SparkSession, master: str | None, config: Mapping[str, str]) -> SparkSession:
+    stop = "the running session has another; call .stop() on it first, or leave this out to use it"
+    have = session.conf.get("spark.master", None)
+    if master is not None and have is not None and master not in (have, "local[*]") and "://" not in master:
+        raise InputError.bad_argument("master", master, f"{have}: {stop}")
+    for name, value in config.items():
+        if session.conf.get(name, None) == value:
+            continue
+        if not session.conf.isModifiable(name):
+            raise InputError.bad_argument(name, value, f"{session.conf.get(name, None)}: {stop}")
+        session.conf.set(name, value)
+    return session
+
+
+def _connect(url: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    _refuse_if_refused(url)
+    try:
+        session = SparkSession.builder.remote(url).appName(app_name).getOrCreate()
+        for name, value in {**_SAME_ANSWERS, **config}.items():
+            if session.conf.isModifiable(name):
+                session.conf.set(name, value)
+    except ImportError as error:
+        raise SetupError.missing_package("grpcio", "Spark Connect", extra="connect") from error
+    except PySparkException as error:
+        raise SetupError.spark_failed(f"{url}: {str(error).splitlines()[0]}") from error
+    return session
+
+
+def _refuse_if_refused(url: str) -> None:
+    # PySpark tries a port that nobody listens on again for ten minutes; a refusal now is an answer.
+    where = urlsplit(url)
+    try:
+        socket.create_connection((where.hostname or "localhost", where.port or 15002), timeout=5).close()
+    except ConnectionRefusedError as error:
+        raise SetupError.spark_failed(f"nobody listens at {url}") from error
+    except OSError:
+        return  # perhaps only a proxy knows the way
+
+
+def _submitted(app_name: str, config: Mapping[str, str]) -> SparkSession:
+    # spark-submit has started the JVM and chosen the master.
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.appName(app_name).config(map={**_SAME_ANSWERS, **config}).getOrCreate()
+
+
+def _launch(master: str, app_name: str, config: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    check_java()
+    local = master.startswith("local")
+    options = {"spark.master": master, "spark.app.name": app_name, **_SAME_ANSWERS, **_QUIET}
+    if local:
+        options |= _local_options()
+    options |= config
+    options["spark.driver.extraJavaOptions"] = _java_options(config.get("spark.driver.extraJavaOptions", ""))
+    start_context(options, python=sys.executable if local else None)
+    return SparkSession.builder.getOrCreate()
+
+
+def _local_options() -> dict[str, str]:
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{driver_memory_mb(memory_bytes())}m",
+        "spark.sql.shuffle.partitions": str(cores()),
+        "spark.sql.warehouse.dir": (_scratch() / "warehouse").as_uri(),
+    }
+
+
+def _java_options(asked: str) -> str:
+    log = Path(__file__).with_name("log4j2.properties").as_uri()
+    derby = _scratch() / "derby"
+    return f"-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
+
+
+def _scratch() -> Path:
+    # One folder a user: what Spark insists on writing somewhere goes here and not into the working directory.
+    return Path(tempfile.gettempdir()).resolve() / f"headwater-spark-{os.getuid()}"

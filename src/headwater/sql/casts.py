@@ -1,0 +1,166 @@
+"""CAST, by the pairs of types for which DuckDB can be made to do what Spark does.
+
+The two engines disagree on most interesting casts: DuckDB rounds where Spark truncates, prints floats in another way, reads texts
+that Spark refuses. Each pair of families is therefore listed with its DuckDB form, or it is refused.
+
+Forms (x is the operand's SQL):
+- to integers: from floats and decimals by trunc(x); from texts only of the shape ``[+-]digits`` between blanks;
+- decimal to double: up to 15 digits, where the division is rounded once, in every engine;
+- decimal to text: with one more digit, because DuckDB prints ``.5`` where Spark prints ``0.5``;
+- dates print as text only between the years 1 and 9999, outside which the engines differ: an error there;
+- instants to wall clocks and back through the count of microseconds, which no session's time zone touches.
+
+Invariant: a row for which Spark raises makes this raise; a row for which this does not raise has Spark's value.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.base.schema import duckdb_type
+from headwater.sql.literals import cast_literal
+from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.quoting import literal_sql
+from headwater.sql.types import digits_of, family, name_of
+
+__all__ = ["ERROR_MARK", "cast", "cast_form", "raise_form"]
+
+ERROR_MARK = "headwater!"
+_BLANKS = " \t\r\n"
+_EXACT_DOUBLE_DIGITS = 15
+_INTEGER_TEXT = f"[{_BLANKS}]*[+-]?[0-9]+[{_BLANKS}]*"
+_DECIMAL_TEXT = f"[{_BLANKS}]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)[{_BLANKS}]*"
+_DOUBLE_TEXT = f"[{_BLANKS}]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[{_BLANKS}]*"
+_DATE_TEXT = f"[{_BLANKS}]*[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[{_BLANKS}]*"
+
+# (from, to) -> may a row fail? None: it depends on the widths.
+_ALLOWED: dict[tuple[str, str], bool | None] = {
+    ("integer", "integer"): None,
+    ("integer", "float"): False,
+    ("integer", "decimal"): None,
+    ("integer", "string"): False,
+    ("integer", "boolean"): False,
+    ("boolean", "integer"): False,
+    ("boolean", "float"): False,
+    ("boolean", "string"): False,
+    ("float", "integer"): True,
+    ("float", "float"): None,
+    ("float", "boolean"): False,
+    ("decimal", "decimal"): None,
+    ("decimal", "integer"): True,
+    ("decimal", "float"): None,
+    ("decimal", "string"): False,
+    ("decimal", "boolean"): False,
+    ("string", "integer"): True,
+    ("string", "float"): True,
+    ("string", "decimal"): True,
+    ("string", "boolean"): True,
+    ("string", "date"): True,
+    ("string", "binary"): False,
+    ("date", "string"): True,
+    ("date", "timestamp"): True,
+    ("date", "timestamp_ntz"): True,
+    ("timestamp", "date"): False,
+    ("timestamp_ntz", "date"): False,
+    ("timestamp", "timestamp_ntz"): False,
+    ("timestamp_ntz", "timestamp"): False,
+}
+
+
+def cast(node: Node, dtype: pa.DataType) -> Node:
+    """``node`` in another type; constants change at once, columns by a ``cast`` node.
+
+    >>> cast(Literal(5, pa.int32()), pa.int64())
+    Literal(value=5, dtype=DataType(int64))
+    """
+    source = node.dtype
+    if source == dtype:
+        return node
+    if isinstance(node, Literal):
+        folded = cast_literal(node, dtype)
+        if folded is not None:
+            return folded
+    if family(source) == "null":
+        return Call("cast", (node,), dtype, node.fallible)
+    fallible = _fallible(source, dtype)
+    return call("cast", (node,), dtype, fallible=fallible)
+
+
+def _fallible(source: pa.DataType, target: pa.DataType) -> bool:
+    pair = (family(source), family(target))
+    refusal = Refused(
+        f"a cast of {name_of(source)} to {name_of(target)}", "the engines give different answers; cast the data first"
+    )
+    if pair not in _ALLOWED:
+        raise refusal
+    fixed = _ALLOWED[pair]
+    if fixed is not None:
+        if pair == ("string", "float") and target == pa.float32():
+            raise refusal
+        return fixed
+    if pair == ("float", "float"):
+        return bool(target == pa.float32())
+    if pair == ("decimal", "float"):
+        if target == pa.float32() or source.precision > _EXACT_DOUBLE_DIGITS:
+            raise refusal
+        return False
+    have, want = digits_of(source), digits_of(target)
+    assert have is not None and want is not None
+    if pair == ("integer", "integer"):
+        return want[0] < have[0]
+    rounds = want[1] < have[1]
+    return want[0] - want[1] < have[0] - have[1] + rounds
+
+
+def raise_form(reason: str) -> str:
+    """DuckDB SQL that stops with a reason of ours.
+
+    >>> raise_form("division by zero")
+    "error('headwater!division by zero')"
+    """
+    return f"error({literal_sql(ERROR_MARK + reason)})"
+
+
+def cast_form(x: str, source: pa.DataType, target: pa.DataType) -> str:
+    """The DuckDB SQL of a cast that `cast` allowed."""
+    pair, name = (family(source), family(target)), duckdb_type(target)
+    if pair[0] == "string":
+        return _text_form(x, target)
+    if pair in (("float", "integer"), ("decimal", "integer")):
+        return f"CAST(trunc({x}) AS {name})"
+    if pair[1] == "boolean" and pair[0] != "null":
+        return f"({x} <> 0)"
+    if pair == ("decimal", "string") and source.precision == source.scale:
+        if source.precision == 38:
+            raise Refused("a text of a decimal(38,38)", "give it a digit before the point")
+        return f"CAST(CAST({x} AS DECIMAL({source.precision + 1},{source.scale})) AS VARCHAR)"
+    if pair == ("date", "string"):
+        why = raise_form("a date outside the years 1 to 9999 has no common text")
+        return f"CASE WHEN year({x}) NOT BETWEEN 1 AND 9999 THEN {why} ELSE CAST({x} AS VARCHAR) END"
+    if pair == ("date", "timestamp"):
+        return f"make_timestamptz(epoch_us(CAST({x} AS TIMESTAMP)))"
+    if pair == ("timestamp_ntz", "timestamp"):
+        return f"make_timestamptz(epoch_us({x}))"
+    if pair[0] == "timestamp":
+        wall = f"make_timestamp(epoch_us({x}))"
+        return wall if pair[1] == "timestamp_ntz" else f"CAST({wall} AS DATE)"
+    return f"CAST({x} AS {name})"
+
+
+def _text_form(x: str, target: pa.DataType) -> str:
+    kind, name = family(target), duckdb_type(target)
+    blanks = literal_sql(_BLANKS)
+    if kind == "binary":
+        return f"encode({x})"
+    trimmed = f"trim({x}, {blanks})"
+    why = raise_form(f"a text cannot be cast to {name_of(target)}")
+    if kind == "boolean":
+        return (
+            f"CASE WHEN {x} IS NULL THEN NULL WHEN lower({trimmed}) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE "
+            f"WHEN lower({trimmed}) IN ('f', 'false', 'n', 'no', '0') THEN FALSE ELSE {why} END"
+        )
+    shape = {"integer": _INTEGER_TEXT, "decimal": _DECIMAL_TEXT, "float": _DOUBLE_TEXT, "date": _DATE_TEXT}[kind]
+    return (
+        f"CASE WHEN {x} IS NULL THEN NULL WHEN regexp_full_match({x}, {literal_sql(shape)}) "
+        f"THEN CAST({trimmed} AS {name}) ELSE {why} END"
+    )

@@ -1,0 +1,205 @@
+"""Spark SQL expressions, answered by DuckDB with Spark's rows.
+
+The problem: users write predicates and values in Spark SQL (``t.delete("amount > 5 AND country IN ('DE','FR')")``), and DuckDB
+evaluates them over Arrow and Parquet. Passed through as they are, one text in eight means something else there. The
+idea: a text is parsed, resolved and typed as ANSI Spark would (`resolve`), every coercion is made explicit, and only
+what is on an allow list is written out again in DuckDB's SQL (`duckdb_form`), rewritten where the engines differ.
+
+Invariants:
+1. An expression that parses gives the rows Spark gives, or stops with an `ExpressionError` that says why: where Spark raises
+   (overflow, division by zero, a bad cast), so does DuckDB.
+2. Nothing is guessed: an unknown function, type pair or grouping is refused with a hint.
+3. An expression is one row's business, and deterministic: no subqueries, aggregates, windows, clocks or dice.
+
+>>> import pyarrow as pa
+>>> e = parse("amount * 2 > 10 AND country = 'DE'", schema=pa.schema([("amount", pa.int32()), ("country", pa.string())]))
+>>> e.dtype, sorted(e.columns), e.conjuncts()
+(DataType(bool), [(None, 'amount'), (None, 'country')], [Conjunct(column='country', op='=', values=('DE',), alias=None)])
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+
+from headwater.base.errors import ExpressionError
+from headwater.sql.casts import ERROR_MARK, cast
+from headwater.sql.conjuncts import Conjunct, conjuncts_of, equalities_of
+from headwater.sql.duckdb_form import render
+from headwater.sql.names import Scope
+from headwater.sql.nodes import Column, Node, Refused, walk
+from headwater.sql.quoting import literal_sql, quote_identifier
+from headwater.sql.resolve import resolve
+from headwater.sql.types import BOOLEAN, NULL, name_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = [
+    "Conjunct",
+    "Expression",
+    "evaluate",
+    "failure",
+    "literal_sql",
+    "parse",
+    "parse_condition",
+    "quote_identifier",
+]
+
+Schemas: TypeAlias = "pa.Schema | Mapping[str, pa.Schema]"
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed, typed expression. Build it with `parse`."""
+
+    text: str
+    node: Node
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """Spark's type of the result, as an Arrow type."""
+        return self.node.dtype
+
+    @cached_property
+    def columns(self) -> frozenset[tuple[str | None, str]]:
+        """The (alias, column) pairs it reads; the alias is None when `parse` was given one schema."""
+        return frozenset((n.alias, n.path[0]) for n in walk(self.node) if isinstance(n, Column))
+
+    @property
+    def fallible(self) -> bool:
+        """May a row stop the evaluation: overflow, division by zero, a bad cast?"""
+        return self.node.fallible
+
+    @cached_property
+    def duckdb(self) -> str:
+        """DuckDB's SQL, with columns called by the aliases of `parse`."""
+        return self.duckdb_for({})
+
+    def duckdb_for(self, relations: Mapping[str | None, str]) -> str:
+        """DuckDB's SQL where each alias (None for a single schema) is the relation of that name.
+
+        >>> parse("id > 3", schema=pa.schema([("id", pa.int32())])).duckdb_for({None: "target"})
+        '("target"."id" > 3)'
+        """
+        try:
+            return render(self.node, relations)
+        except Refused as refused:
+            raise ExpressionError.not_known(self.text, refused.what, refused.hint) from None
+        except RecursionError:
+            raise ExpressionError.not_known(
+                self.text, "an expression nested this deep", "split it in several"
+            ) from None
+
+    def conjuncts(self) -> list[Conjunct]:
+        """What it demands of single columns, for skipping files: see `headwater.sql.conjuncts`."""
+        return conjuncts_of(self.node)
+
+    def equalities(self, left_alias: str, right_alias: str) -> list[tuple[str, str]]:
+        """The column pairs it sets equal at the top of its AND: the keys of a merge.
+
+        >>> one = pa.schema([("id", pa.int64())])
+        >>> parse("t.id = s.id", schema={"t": one, "s": one}).equalities("t", "s")
+        [('id', 'id')]
+        """
+        return equalities_of(self.node, left_alias, right_alias)
+
+
+def parse(text: str, *, schema: Schemas) -> Expression:
+    """Read one Spark SQL expression over a schema, or over several by alias.
+
+    >>> parse("cast(price as int)", schema=pa.schema([("price", pa.float64())])).dtype
+    DataType(int32)
+    """
+    schemas: dict[str | None, pa.Schema] = {}
+    if isinstance(schema, pa.Schema):
+        schemas[None] = schema
+    else:
+        schemas.update(schema)
+    expression = Expression(text, resolve(text, Scope(text, schemas)))
+    assert expression.duckdb, "what cannot be written for DuckDB is refused here, not at the first use"
+    return expression
+
+
+def parse_condition(text: str, *, schema: Schemas) -> Expression:
+    """Read an expression that has to be a boolean: WHERE, ON, CHECK.
+
+    >>> parse_condition("price > 1", schema=pa.schema([("price", pa.float64())])).dtype
+    DataType(bool)
+    """
+    expression = parse(text, schema=schema)
+    if expression.dtype == NULL:
+        return Expression(text, cast(expression.node, BOOLEAN))
+    if expression.dtype != BOOLEAN:
+        raise ExpressionError.not_boolean(text, name_of(expression.dtype))
+    return expression
+
+
+_numbers = itertools.count()
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+def evaluate(
+    expression: Expression, table: pa.Table | pa.RecordBatch, con: duckdb.DuckDBPyConnection | None = None
+) -> pa.ChunkedArray:
+    """One value a row, in the table's order; for CHECK rules, generated columns and small tables.
+
+    >>> data = pa.table({"a": pa.array([1, None, 3], pa.int32())})
+    >>> evaluate(parse("a + 1", schema=data.schema), data).to_pylist()
+    [2, None, 4]
+    """
+    import duckdb
+
+    aliases = {alias for alias, _ in expression.columns}
+    if len(aliases) > 1:
+        hint = "evaluate it in a query that joins them, through duckdb_for()"
+        raise ExpressionError.not_known(expression.text, "evaluating over several tables", hint)
+    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    names = sorted(name for _, name in expression.columns)
+    # A table without columns has no rows for DuckDB, so there is always one.
+    read = whole.select(names) if names else pa.table({"row": pa.nulls(whole.num_rows, pa.int8())})
+    with _lock:
+        cursor = (con if con is not None else _database()).cursor()
+    relation = f"headwater_rows_{next(_numbers)}"
+    sql = expression.duckdb_for(dict.fromkeys(aliases, relation))
+    try:
+        cursor.register(relation, read)
+        column = cursor.sql(f"SELECT {sql} AS value FROM {quote_identifier(relation)}").to_arrow_table().column(0)
+    except duckdb.Error as error:
+        raise failure(expression.text, error) from None
+    finally:
+        cursor.close()
+    return column if column.type == expression.dtype else column.cast(expression.dtype)
+
+
+def failure(text: str, error: Exception) -> ExpressionError:
+    """A DuckDB error met while evaluating ``text``, in plain words.
+
+    >>> failure("1 / a", Exception("Invalid Input Error: headwater!division by zero")).message
+    'evaluating `1 / a` failed: division by zero'
+    """
+    message, kind = str(error).split("\n")[0], type(error).__name__
+    if ERROR_MARK in message:
+        return ExpressionError.failed(text, message.split(ERROR_MARK, 1)[1].strip())
+    if kind == "OutOfRangeException" or "out of range" in message.lower() or "overflow" in message.lower():
+        return ExpressionError.failed(text, "a number does not fit its type (overflow)")
+    if kind == "ConversionException":
+        return ExpressionError.failed(text, "a value cannot be cast to the type asked for")
+    if kind in ("OutOfMemoryException", "InterruptException"):
+        return ExpressionError.failed(
+            text, "the engine ran out of memory" if "Memory" in kind else "it was interrupted"
+        )
+    return ExpressionError.failed(text, f"the engine refused it ({kind.removesuffix('Exception').lower()})")

@@ -1,0 +1,141 @@
+"""Spark's texts, read by Spark's rules before any parser sees them.
+
+sqlglot's idea of an escape is not Spark's, and a parser that misreads a quote can be led to read data as code.
+So the first pass is ours: it walks the text once, takes out every quoted text and puts a short placeholder in its
+place. What the parser then sees holds no text from the user but names, numbers and operators.
+
+Spark's rules (ANSI mode, double quotes are texts): ``\\n \\t \\r \\b \\0 \\Z`` are control characters, ``\\uXXXX`` and
+``\\UXXXXXXXX`` code points, ``\\ooo`` with a first digit 0 or 1 an octal code, ``\\%`` and ``\\_`` stay as they are for LIKE, any
+other escaped character is itself; a doubled quote is one quote; ``r'…'`` has no escapes; ``X'…'`` is binary.
+
+Invariant: outside quotes there is no comment, no ``;``, no ``{`` and no ``::``: each is refused where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from headwater.base.errors import ExpressionError
+
+__all__ = ["Scanned", "scan"]
+
+_CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_PLAIN = re.compile(r"""[^'"`\-/;{:]+""")
+_FORBIDDEN = {
+    "--": "comments are not allowed in an expression",
+    "/*": "comments are not allowed in an expression",
+    ";": "one expression is expected, without `;`",
+    "{": "`{` has no meaning in an expression",
+    "::": "write CAST(value AS type) instead of `::`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """``sql`` with placeholders, the ``texts`` behind them, and the way back to positions in the original."""
+
+    sql: str
+    texts: dict[str, str | bytes]
+    shifts: tuple[tuple[int, int], ...]
+
+    def original(self, position: int) -> int:
+        """The position in the user's text of a position in ``sql``."""
+        start, source = max((s for s in self.shifts if s[0] <= position), default=(0, 0))
+        return source + position - start
+
+
+def _decoded(match: re.Match[str]) -> str:
+    short, long, octal, other = match.groups()
+    if short or long:
+        return chr(int(short or long, 16))
+    if octal:
+        return chr(int(octal, 8))
+    return _CONTROL.get(other, other)
+
+
+def _closing(text: str, opening: int, *, raw: bool) -> int:
+    """The index of the quote that closes the one at ``opening``."""
+    quote, at = text[opening], opening + 1
+    while at < len(text):
+        if text[at] == "\\" and not raw and quote != "`":
+            at += 2
+        elif text[at] != quote:
+            at += 1
+        elif not raw and text[at + 1 : at + 2] == quote:
+            at += 2
+        else:
+            return at
+    raise ExpressionError.syntax(text, f"the {quote} that opens here is never closed", opening)
+
+
+def _value(text: str, opening: int, closing: int, *, prefix: str) -> str | bytes:
+    inner = text[opening + 1 : closing]
+    if prefix == "x":
+        if not re.fullmatch("[0-9a-fA-F]*", inner):
+            raise ExpressionError.syntax(text, "X'…' holds hexadecimal digits only", opening)
+        return bytes.fromhex(inner if len(inner) % 2 == 0 else "0" + inner)
+    if prefix == "r":
+        return inner
+    quote = text[opening]
+    # A doubled quote is one quote, but only where it is not itself escaped: one pass decides both.
+    parts = re.split(rf"(\\.|{quote}{quote})", inner, flags=re.DOTALL)
+    joined = "".join(f"\\{quote}" if p == quote * 2 else p for p in parts)
+    try:
+        value = _ESCAPE.sub(_decoded, joined)
+        value.encode()
+    except (ValueError, OverflowError):
+        raise ExpressionError.syntax(text, "the text holds an escape that is no Unicode character", opening) from None
+    return value
+
+
+def scan(text: str) -> Scanned:
+    """Take the quoted texts out of an expression.
+
+    >>> scanned = scan(r"name = 'it\\'s' AND a > 1")
+    >>> scanned.sql, scanned.texts
+    ("name =  'q0'  AND a > 1", {'q0': "it's"})
+    """
+    out: list[str] = []
+    texts: dict[str, str | bytes] = {}
+    shifts = [(0, 0)]
+    length = at = 0
+    after_text = False
+    while at < len(text):
+        char = text[at]
+        if char in "'\"":
+            if after_text:
+                raise ExpressionError.syntax(text, "two texts stand side by side: join them with ||", at)
+            prefix = _prefix(text, at)
+            if prefix:
+                out[-1] = out[-1][:-1]
+                length -= 1
+            closing = _closing(text, at, raw=bool(prefix))
+            key = f"q{len(texts)}"
+            texts[key] = _value(text, at, closing, prefix=prefix)
+            shifts.append((length, at))
+            piece, at, after_text = f" '{key}' ", closing + 1, True
+        elif char == "`":
+            closing = _closing(text, at, raw=False)
+            piece, at, after_text = text[at : closing + 1], closing + 1, False
+        else:
+            for mark, why in _FORBIDDEN.items():
+                if text.startswith(mark, at):
+                    raise ExpressionError.syntax(text, why, at)
+            plain = _PLAIN.match(text, at)
+            piece = plain.group() if plain else char
+            at, after_text = at + len(piece), after_text and piece.isspace()
+        out.append(piece)
+        length += len(piece)
+        if char in "'\"":
+            shifts.append((length, at))
+    return Scanned("".join(out), texts, tuple(shifts))
+
+
+def _prefix(text: str, quote_at: int) -> str:
+    """``r`` or ``x`` directly before a quote, when it is a word of its own."""
+    before = text[max(0, quote_at - 2) : quote_at]
+    if not before or before[-1].lower() not in "rx":
+        return ""
+    return "" if len(before) == 2 and (before[0].isalnum() or before[0] in "_`") else before[-1].lower()

@@ -1,0 +1,179 @@
+"""Constants change their type while the text is read, not row by row.
+
+Spark compares ``day = '2024-01-31'`` by casting the text to a date. Doing that here, once, keeps the column bare (so files
+and row groups can be skipped), and a constant that does not cast is refused before anything runs.
+
+Invariant: `cast_literal` gives exactly the value that Spark's ANSI cast gives, or None where that cannot be said
+without running it, or raises `Refused` where Spark would raise.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+
+import pyarrow as pa
+
+from headwater.sql.nodes import Literal, Refused
+from headwater.sql.types import INT, LONG, STRING, family, literal_decimal, name_of
+
+__all__ = ["cast_literal", "number_literal", "text_literal"]
+
+_INTEGER_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
+_INTEGER = re.compile(r"[ \t\r\n]*([+-]?[0-9]+)[ \t\r\n]*", re.ASCII)
+_NUMBER = re.compile(r"[ \t\r\n]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\r\n]*", re.ASCII)
+_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?",
+    re.ASCII,
+)
+
+
+def text_literal(value: str) -> Literal:
+    """A text constant."""
+    return Literal(value, STRING)
+
+
+def number_literal(text: str, *, negative: bool = False) -> Literal:
+    """A number as written, with the type Spark gives it.
+
+    >>> number_literal("2147483648").dtype, number_literal("1.50").dtype, number_literal("1e3").dtype
+    (DataType(int64), Decimal128Type(decimal128(3, 2)), DataType(double))
+    """
+    sign = -1 if negative else 1
+    if not re.fullmatch(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", text, re.ASCII):
+        raise Refused(f"the number `{text}`", "write it as 12, 1.5 or 1.5e3")
+    if "e" in text.lower():
+        number = sign * float(text)
+        if math.isinf(number):
+            raise Refused(f"the number `{text}`", "a double ends at 1.8e308")
+        return Literal(number, pa.float64())
+    value = Decimal(text.rstrip("."))
+    if "." not in text:
+        whole = sign * int(text)
+        if -(2**31) <= whole < 2**31:
+            return Literal(whole, INT)
+        if -(2**63) <= whole < 2**63:
+            return Literal(whole, LONG)
+    # Spark's decimals have no negative zero, and Python's multiplication may round: neither is wanted.
+    value = value.copy_negate() if negative and value else value
+    digits = literal_decimal(value)
+    if digits is None:
+        raise Refused(f"a number of more than 38 digits, `{text}`,", "use fewer digits, or a double such as 1.5e40")
+    return Literal(value, pa.decimal128(*digits))
+
+
+def cast_literal(node: Literal, dtype: pa.DataType) -> Literal | None:
+    """The constant in another type, or None where only the engine can tell.
+
+    >>> cast_literal(Literal("2024-02-29", STRING), pa.date32()).value
+    datetime.date(2024, 2, 29)
+    """
+    value = node.value
+    if value is None or node.dtype == dtype:
+        return Literal(value, dtype)
+    if isinstance(value, str):
+        return _from_text(value, dtype)
+    kind = family(dtype)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | Decimal):
+        return _from_exact(value, dtype)
+    if isinstance(value, date) and not isinstance(value, datetime) and kind in ("timestamp", "timestamp_ntz"):
+        return Literal(datetime.combine(value, time(), tzinfo=dtype.tz and UTC), dtype)
+    return None
+
+
+def _from_exact(value: int | Decimal, dtype: pa.DataType) -> Literal | None:
+    kind = family(dtype)
+    if kind == "integer" and isinstance(value, int):
+        half = 1 << (_INTEGER_BITS[dtype] - 1)
+        if not -half <= value < half:
+            raise Refused(f"{value} as {name_of(dtype)}", "the number is out of the type's range")
+        return Literal(value, dtype)
+    if dtype == pa.float64():
+        return Literal(float(value), dtype)
+    if dtype == pa.float32():
+        return _nearest_float(value)
+    if kind == "decimal":
+        digits = literal_decimal(value)
+        if digits is not None and digits[1] <= dtype.scale and digits[0] - digits[1] <= dtype.precision - dtype.scale:
+            sign, figures, _ = Decimal(value).as_tuple()
+            return Literal(Decimal((sign, figures + (0,) * (dtype.scale - digits[1]), -dtype.scale)), dtype)
+    return None
+
+
+def _nearest_float(value: int | Decimal) -> Literal | None:
+    near = float(value)
+    try:
+        (rounded,) = struct.unpack("f", struct.pack("f", near))
+    except OverflowError:
+        return None
+    # Rounding twice is wrong only when the first rounding lands exactly between two floats.
+    moved = Fraction(near) - Fraction(rounded)
+    ulp = abs(Fraction(rounded)) / 2**24
+    risky = Fraction(near) != Fraction(value) and abs(moved) >= ulp
+    return None if risky else Literal(rounded, pa.float32())
+
+
+def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
+    kind = family(dtype)
+    found: object = None
+    if kind == "integer" and (match := _INTEGER.fullmatch(value)):
+        return _from_exact(int(match[1]), dtype)
+    if dtype == pa.float64() and (match := _NUMBER.fullmatch(value)):
+        found = float(match[1])
+    elif kind == "boolean":
+        word = value.strip(" \t\r\n").lower()
+        found = True if word in _TRUE else False if word in _FALSE else None
+    elif kind == "date":
+        found = _date(value)
+    elif kind in ("timestamp", "timestamp_ntz"):
+        found = _timestamp(value, zoned=kind == "timestamp")
+    elif kind == "decimal" and (match := _NUMBER.fullmatch(value)) and "e" not in value.lower():
+        return None
+    elif dtype == pa.binary():
+        found = value.encode()
+    if found is None:
+        raise Refused(f"the text {value!r} as {name_of(dtype)}", _HINTS.get(kind, "write a constant of that type"))
+    return Literal(found, dtype)
+
+
+_HINTS = {
+    "date": "write dates as '2024-01-31'",
+    "timestamp": "write timestamps as '2024-01-31 12:30:00' or '2024-01-31T12:30:00+02:00'",
+    "timestamp_ntz": "write it as '2024-01-31 12:30:00', without a zone",
+    "boolean": "write TRUE or FALSE",
+}
+
+
+def _date(value: str) -> date | None:
+    match = _DATE.fullmatch(value)
+    try:
+        return date(*map(int, match.groups())) if match else None
+    except ValueError:
+        return None
+
+
+def _timestamp(value: str, *, zoned: bool) -> datetime | None:
+    match = _TIMESTAMP.fullmatch(value)
+    day = _date(match[1]) if match else None
+    if match is None or day is None or (match[6] and not zoned):
+        return None
+    hour, minute, second = (int(match[i] or 0) for i in (2, 3, 4))
+    try:
+        clock = time(hour, minute, second, int((match[5] or "").ljust(6, "0")))
+        moment = datetime.combine(day, clock, tzinfo=UTC if zoned else None)
+        if match[6] and match[6] != "Z":
+            hours, minutes = int(match[6][1:3]), int(match[6][4:6])
+            if hours > 18 or minutes > 59:
+                return None
+            moment = datetime.fromisoformat(moment.replace(tzinfo=None).isoformat() + match[6]).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment

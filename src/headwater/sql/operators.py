@@ -1,0 +1,214 @@
+"""Operators, typed: comparisons, logic, arithmetic, IN, LIKE, CASE.
+
+Each function takes typed operands, makes Spark's coercions explicit and gives one node, or raises `Refused`.
+What depends on the engine (how a division by zero is caught) is left to the engine's form.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+
+from headwater.sql.casts import cast
+from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.types import (
+    BOOLEAN,
+    DOUBLE,
+    NULL,
+    STRING,
+    decimal_result,
+    digits_of,
+    family,
+    literal_decimal,
+    name_of,
+    wider,
+)
+
+__all__ = [
+    "arithmetic",
+    "between",
+    "cases",
+    "compare",
+    "contains",
+    "is_null",
+    "like",
+    "logic",
+    "minus",
+    "negate",
+    "united",
+]
+
+_COMPARABLE = {
+    "integer",
+    "float",
+    "decimal",
+    "string",
+    "binary",
+    "boolean",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "null",
+}
+_NUMBERS = {"integer", "float", "decimal"}
+
+
+def _same_type(args: Sequence[Node], what: str, *, promote_text: bool = True) -> tuple[Node, ...]:
+    def step(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+        meet = wider(a, b, promote_text=promote_text)
+        if meet is None:
+            hint = "cast one side so that both have one type"
+            raise Refused(f"{what} of {name_of(a)} and {name_of(b)}", hint)
+        return meet
+
+    common = functools.reduce(step, (a.dtype for a in args))
+    return tuple(cast(a, common) for a in args)
+
+
+def _comparable(args: Sequence[Node], what: str) -> None:
+    for arg in args:
+        if family(arg.dtype) not in _COMPARABLE:
+            raise Refused(f"{what} of {name_of(arg.dtype)}", "compare its fields one by one")
+
+
+def united(args: Sequence[Node], what: str, *, promote_text: bool = True) -> tuple[Node, ...]:
+    """Operands in their common type, for coalesce, CASE, greatest and the like."""
+    return _same_type(args, what, promote_text=promote_text)
+
+
+def compare(op: str, left: Node, right: Node) -> Call:
+    """``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``."""
+    _comparable((left, right), "a comparison")
+    return call(op, _same_type((left, right), "a comparison"), BOOLEAN)
+
+
+def logic(op: str, parts: Sequence[Node]) -> Node:
+    """``and`` or ``or`` of two or more conditions."""
+    return call(op, tuple(_condition(p) for p in parts), BOOLEAN)
+
+
+def _condition(node: Node) -> Node:
+    if node.dtype == NULL:
+        return cast(node, BOOLEAN)
+    if node.dtype != BOOLEAN:
+        raise Refused(f"a condition of type {name_of(node.dtype)}", "compare it with something")
+    return node
+
+
+def negate(node: Node) -> Node:
+    """NOT, kept in a form that files can be skipped by."""
+    node = _condition(node)
+    if isinstance(node, Call) and node.op in ("=", "is null"):
+        return Call({"=": "!=", "is null": "is not null"}[node.op], node.args, BOOLEAN, node.fallible)
+    return call("not", (node,), BOOLEAN)
+
+
+def is_null(node: Node) -> Call:
+    """IS NULL, of any type."""
+    return call("is null", (node,), BOOLEAN)
+
+
+def between(value: Node, low: Node, high: Node) -> Node:
+    """BETWEEN is two comparisons, each with its own coercion."""
+    return logic("and", (compare(">=", value, low), compare("<=", value, high)))
+
+
+def contains(value: Node, items: Sequence[Node]) -> Node:
+    """IN (list)."""
+    _comparable((value, *items), "IN")
+    same = _same_type((value, *items), "IN")
+    if any(i.fallible for i in same[1:]):
+        # Spark stops at the first match, so items that may fail have to be tried in order.
+        return logic("or", [compare("=", same[0], i) for i in same[1:]]) if len(same) > 2 else compare("=", *same)
+    return call("in", same, BOOLEAN)
+
+
+def like(value: Node, pattern: Node, escape: str = "\\") -> Node:
+    """LIKE with a constant pattern, checked for Spark's escape rule."""
+    value = cast(value, STRING)
+    if not isinstance(pattern, Literal) or not (pattern.value is None or isinstance(pattern.value, str)):
+        raise Refused("LIKE with a pattern that is not a constant text", "write the pattern as 'a%'")
+    if len(escape) != 1 or escape in "%_":
+        raise Refused(f"ESCAPE {escape!r}", "escape with one character other than % and _")
+    text, at = pattern.value or "", 0
+    while (at := text.find(escape, at)) >= 0:
+        if text[at + 1 : at + 2] not in ("%", "_", escape):
+            raise Refused(
+                f"the LIKE pattern {text!r}",
+                f"{escape} may stand only before %, _ or {escape}: double it to match itself",
+            )
+        at += 2
+    return call("like", (value, cast(pattern, STRING), Literal(escape, STRING)), BOOLEAN)
+
+
+def cases(branches: Sequence[tuple[Node, Node]], default: Node | None) -> Node:
+    """CASE WHEN … THEN … ELSE … END, and if()."""
+    for condition, _ in branches:
+        if condition.dtype != BOOLEAN:
+            raise Refused(f"a CASE condition of type {name_of(condition.dtype)}", "compare it with something")
+    last = default if default is not None else Literal(None, NULL)
+    values = united([v for _, v in branches] + [last], "a CASE")
+    args: list[Node] = []
+    for (condition, _), value in zip(branches, values[:-1], strict=True):
+        args += [condition, value]
+    return call("case", (*args, values[-1]), values[-1].dtype)
+
+
+def minus(node: Node) -> Node:
+    """Unary minus: of an integer it may overflow."""
+    if family(node.dtype) not in _NUMBERS:
+        raise Refused(f"minus of {name_of(node.dtype)}", "negate a number")
+    return call("minus", (node,), node.dtype, fallible=family(node.dtype) == "integer")
+
+
+def arithmetic(op: str, left: Node, right: Node) -> Node:
+    """``+ - * / %`` on numbers."""
+    kinds = {family(left.dtype), family(right.dtype)} - {"null"}
+    if not kinds <= _NUMBERS or not kinds:
+        hint = "cast texts to numbers; use date_add, date_sub and datediff for dates"
+        raise Refused(f"`{op}` of {name_of(left.dtype)} and {name_of(right.dtype)}", hint)
+    if "decimal" in kinds and "float" not in kinds:
+        return _decimal_arithmetic(op, left, right)
+    if op == "/":
+        left, right = cast(left, DOUBLE), cast(right, DOUBLE)
+    else:
+        left, right = _same_type((left, right), f"`{op}`")
+    overflows = family(left.dtype) == "integer"
+    divides = op in "/%" and not (isinstance(right, Literal) and right.value)
+    return call(op, (left, right), left.dtype, fallible=(overflows and op != "%") or divides)
+
+
+def _decimal_arithmetic(op: str, left: Node, right: Node) -> Node:
+    left, right = (_as_decimal(n, other) for n, other in ((left, right), (right, left)))
+    a, b = digits_of(left.dtype), digits_of(right.dtype)
+    assert a is not None and b is not None
+    result = decimal_result(op, a, b)
+    if result is None or (op == "/" and _division_digits(a, b) > 38):
+        what = f"`{op}` of {name_of(left.dtype)} and {name_of(right.dtype)}"
+        raise Refused(f"{what}, which needs more than 38 digits,", "cast one side to fewer digits, or to double")
+    divides = op in "/%" and not (isinstance(right, Literal) and right.value)
+    return call(op, (left, right), result, fallible=divides)
+
+
+def _division_digits(a: tuple[int, int], b: tuple[int, int]) -> int:
+    """The widest intermediate of the exact quotient: see the engine's form of a decimal division."""
+    scale = max(6, a[1] + b[0] + 1)
+    precision = a[0] - a[1] + b[1] + scale
+    return max(precision + 2, a[0] + scale + b[1] + 1, b[0] + b[1] + 1, precision + scale + 1)
+
+
+def _as_decimal(node: Node, other: Node) -> Node:
+    if node.dtype == NULL:
+        return cast(node, other.dtype)
+    if family(node.dtype) == "decimal":
+        return node
+    if isinstance(node, Literal) and isinstance(node.value, int):
+        digits = literal_decimal(node.value)  # Spark gives an integer constant its own, tight precision
+        assert digits is not None
+        return Literal(Decimal(node.value), pa.decimal128(*digits))
+    digits = digits_of(node.dtype)
+    assert digits is not None
+    return cast(node, pa.decimal128(*digits))

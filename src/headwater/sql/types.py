@@ -1,0 +1,203 @@
+"""Spark's ANSI typing, on Arrow types: which type two operands meet in, and what arithmetic gives.
+
+Integers widen byte -> short -> int -> long; an integer meets a float in double; a decimal meets an integer in a decimal that
+holds both, and a float in double; a text meets a number in bigint or double, and a date, timestamp or
+boolean in that type. Decimal results follow Spark's digits exactly; where Spark would have to drop digits
+to stay within 38, we refuse, because no other engine drops the same ones.
+
+Invariant: these functions are total. None means that Spark has no common type, or that we refuse it.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+
+from headwater.base.errors import SchemaError
+from headwater.base.schema import normalize_type, spark_type
+
+__all__ = [
+    "BOOLEAN",
+    "DATE",
+    "DOUBLE",
+    "INT",
+    "LONG",
+    "NULL",
+    "STRING",
+    "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+    "column_type",
+    "decimal_result",
+    "digits_of",
+    "family",
+    "literal_decimal",
+    "name_of",
+    "wider",
+]
+
+BOOLEAN, INT, LONG, DOUBLE = pa.bool_(), pa.int32(), pa.int64(), pa.float64()
+STRING, DATE, NULL = pa.string(), pa.date32(), pa.null()
+TIMESTAMP, TIMESTAMP_NTZ = pa.timestamp("us", tz="UTC"), pa.timestamp("us")
+
+_RANK = {pa.int8(): 1, pa.int16(): 2, pa.int32(): 3, pa.int64(): 4, pa.float32(): 5, pa.float64(): 6}
+_INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+_FAMILY = {
+    pa.bool_(): "boolean",
+    pa.float32(): "float",
+    pa.float64(): "float",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+    TIMESTAMP: "timestamp",
+    TIMESTAMP_NTZ: "timestamp_ntz",
+    NULL: "null",
+}
+_MOST_DIGITS = 38
+
+
+def family(dtype: pa.DataType) -> str:
+    """The family a type belongs to: operators are defined on families.
+
+    >>> family(pa.int8()), family(pa.decimal128(5, 2)), family(pa.list_(pa.int8()))
+    ('integer', 'decimal', 'nested')
+    """
+    if dtype in _INTEGER_DIGITS:
+        return "integer"
+    if pa.types.is_decimal(dtype):
+        return "decimal"
+    return _FAMILY.get(dtype, "nested")
+
+
+def name_of(dtype: pa.DataType) -> str:
+    """Spark's name of a type, for messages.
+
+    >>> name_of(pa.int64()), name_of(pa.null())
+    ('bigint', 'void')
+    """
+    if dtype == NULL:
+        return "void"
+    try:
+        return spark_type(dtype)
+    except SchemaError:
+        return str(dtype)
+
+
+def column_type(dtype: pa.DataType) -> pa.DataType | None:
+    """The Spark type of a stored column, or None when DuckDB would read it as another type.
+
+    >>> column_type(pa.large_string())
+    DataType(string)
+    >>> column_type(pa.uint8()) is None
+    True
+    """
+    t = pa.types
+    if t.is_dictionary(dtype):
+        return column_type(dtype.value_type)
+    foreign = (
+        t.is_unsigned_integer(dtype)
+        or t.is_float16(dtype)
+        or t.is_date64(dtype)
+        or t.is_time(dtype)
+        or (t.is_timestamp(dtype) and dtype.unit != "us")
+    )
+    if foreign:
+        return None
+    try:
+        return normalize_type(dtype)
+    except SchemaError:
+        return None
+
+
+def digits_of(dtype: pa.DataType) -> tuple[int, int] | None:
+    """Precision and scale of an exact number's decimal form.
+
+    >>> digits_of(pa.int32()), digits_of(pa.decimal128(5, 2)), digits_of(pa.float64())
+    ((10, 0), (5, 2), None)
+    """
+    if pa.types.is_decimal(dtype):
+        return dtype.precision, dtype.scale
+    return (_INTEGER_DIGITS[dtype], 0) if dtype in _INTEGER_DIGITS else None
+
+
+def literal_decimal(value: int | Decimal) -> tuple[int, int] | None:
+    """The tightest decimal of a constant, as Spark gives it to literals; None above 38 digits.
+
+    >>> literal_decimal(Decimal("0.05")), literal_decimal(120)
+    ((2, 2), (3, 0))
+    """
+    _, digits, exponent = Decimal(value).as_tuple()
+    assert isinstance(exponent, int) and exponent <= 0, "literals are written without an exponent"
+    scale = -exponent
+    precision = max(len(digits), scale)
+    return (precision, scale) if precision <= _MOST_DIGITS else None
+
+
+def _wider_decimal(a: tuple[int, int], b: tuple[int, int]) -> pa.DataType | None:
+    scale = max(a[1], b[1])
+    precision = max(a[0] - a[1], b[0] - b[1]) + scale
+    return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None
+
+
+def wider(a: pa.DataType, b: pa.DataType, *, promote_text: bool = True) -> pa.DataType | None:
+    """The type in which Spark compares or unites ``a`` and ``b``, or None.
+
+    >>> wider(pa.int32(), pa.decimal128(5, 2))
+    Decimal128Type(decimal128(12, 2))
+    >>> wider(pa.string(), pa.int8())
+    DataType(int64)
+    >>> wider(pa.bool_(), pa.int8()) is None
+    True
+    """
+    if b in (a, NULL):
+        return a
+    if a == NULL:
+        return b
+    if a in _RANK and b in _RANK:
+        best = max(a, b, key=_RANK.__getitem__)
+        return DOUBLE if best == pa.float32() else best
+    families = {family(a), family(b)}
+    if families <= {"integer", "decimal"}:
+        left, right = digits_of(a), digits_of(b)
+        assert left is not None and right is not None
+        return _wider_decimal(left, right)
+    if families == {"decimal", "float"}:
+        return DOUBLE
+    if families <= {"date", "timestamp", "timestamp_ntz"}:
+        return TIMESTAMP if "timestamp" in families else TIMESTAMP_NTZ
+    if "string" in families and promote_text:
+        other = b if family(a) == "string" else a
+        return _text_meets(other)
+    return None
+
+
+def _text_meets(other: pa.DataType) -> pa.DataType | None:
+    kind = family(other)
+    if kind == "integer":
+        return LONG
+    if kind in ("float", "decimal"):
+        return DOUBLE
+    return other if kind in ("date", "timestamp", "timestamp_ntz", "boolean") else None
+
+
+def decimal_result(op: str, a: tuple[int, int], b: tuple[int, int]) -> pa.DataType | None:
+    """Spark's result type of decimal arithmetic; None where it would need more than 38 digits.
+
+    >>> decimal_result("*", (10, 2), (1, 0))
+    Decimal128Type(decimal128(12, 2))
+    >>> decimal_result("/", (10, 2), (1, 0))
+    Decimal128Type(decimal128(14, 6))
+    """
+    (p1, s1), (p2, s2) = a, b
+    if op in ("+", "-"):
+        scale = max(s1, s2)
+        precision = max(p1 - s1, p2 - s2) + scale + 1
+    elif op == "*":
+        scale, precision = s1 + s2, p1 + p2 + 1
+    elif op == "/":
+        scale = max(6, s1 + p2 + 1)
+        precision = p1 - s1 + s2 + scale
+    else:
+        scale = max(s1, s2)
+        precision = min(p1 - s1, p2 - s2) + scale
+    return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None

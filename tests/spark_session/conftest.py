@@ -1,0 +1,76 @@
+"""Spark servers from the classes of the pip package, each in its own process on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+RunPython = Callable[..., str]
+StartSpark = Callable[..., None]
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def start_spark(tmp_path: Path) -> Iterator[StartSpark]:
+    """Start a class of Spark's in a JVM and wait until it listens on ``port``."""
+    import pyspark
+
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: str, port: int) -> None:
+        home = Path(pyspark.__file__).parent
+        environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment |= {"SPARK_DAEMON_MEMORY": "512m", "SPARK_NO_DAEMONIZE": "1", "PYSPARK_PYTHON": sys.executable}
+        log = (tmp_path / f"{len(processes)}.log").open("wb")
+        # `spark-class` ends in exec, so the process that is started here is the JVM itself.
+        process = subprocess.Popen(
+            [str(home / "bin" / "spark-class"), *command], env=environment, stdout=log, stderr=log, cwd=tmp_path
+        )
+        log.close()
+        processes.append(process)
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline:
+            assert process.poll() is None, Path(log.name).read_text()
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                return
+            time.sleep(0.1)
+        raise AssertionError(Path(log.name).read_text())
+
+    yield start
+    for process in reversed(processes):
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def run_python(tmp_path: Path) -> RunPython:
+    """Run a program in a process of its own, because a process can have only one kind of Spark session."""
+
+    def run(program: str, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore::FutureWarning", "-c", program],
+            env=os.environ | environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip() + "\n--\n" + done.stderr.strip()
+
+    return run

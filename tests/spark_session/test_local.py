@@ -1,0 +1,93 @@
+"""The local session: its settings, and that it is quiet and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import headwater as hw
+from headwater.spark.session import active_session, has_delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from .conftest import RunPython
+
+
+def test_answers_do_not_depend_on_the_machine(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+
+
+def test_the_running_session_is_used(spark: SparkSession) -> None:
+    assert hw.spark() is spark
+    assert active_session() is spark
+
+
+def test_settings_that_can_change_are_set_on_the_running_session(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    assert before is not None
+    try:
+        assert hw.spark(config={"spark.sql.shuffle.partitions": "7"}) is spark
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+def test_what_the_running_session_cannot_be_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(hw.InputError, match=r"local\[13\].*\n.*stop"):
+        hw.spark("local[13]")
+    with pytest.raises(hw.InputError, match=r"spark.driver.memory.*\n.*stop"):
+        hw.spark(config={"spark.driver.memory": "31g"})
+
+
+def test_delta_classes_are_absent_from_a_plain_session(spark: SparkSession) -> None:
+    assert not has_delta(spark)
+
+
+def test_quiet_and_clean(run_python: RunPython, tmp_path: Path) -> None:
+    program = """
+import sys, headwater as hw
+session = hw.spark("local[1]", config={"spark.driver.memory": "1g"})
+assert session.sparkContext.pythonExec == sys.executable
+print(session.range(10).mapInArrow(lambda batches: batches, "id long").count())
+session.sql("CREATE TABLE t USING parquet AS SELECT 1 AS a").collect()
+session.sql("DROP TABLE t").collect()
+try:
+    session.sql("SELECT 1 / 0").collect()
+except Exception as error:
+    print(type(error).__name__)
+session.stop()
+try:
+    hw.spark("nowhere[2]")
+except hw.SetupError as error:
+    print(error)
+again = hw.spark("local[1]")
+print(again.range(3).count())
+"""
+    expected = """10
+ArithmeticException
+error[E7003]: Spark did not start: Could not parse Master URL: 'nowhere[2]'
+  hint: run `headwater doctor` to see what is missing
+3
+--
+"""
+    assert run_python(program) == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_jvm_that_does_not_start_is_one_error(run_python: RunPython) -> None:
+    program = """
+import headwater as hw
+try:
+    hw.spark("local[1]", config={"spark.driver.memory": "99999999g"})
+except hw.SetupError as error:
+    print(error)
+"""
+    out = run_python(program)
+    assert out.startswith("error[E7003]: Spark did not start: Error occurred during initialization of VM: Could not")
+    assert out.endswith("--\n")
