@@ -51,10 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A real local session, as `hw.spark()` makes it, with less memory: another worker has one too."""
+    """A real local session, as `hw.spark()` makes it, except that it is small: another worker has one too."""
     import headwater as hw
 
-    session = hw.spark("local[2]", config={"spark.driver.memory": "2g"})
+    # The second compiler costs a short session twice the processor time and gives nothing back.
+    config = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    session = hw.spark("local[2]", config=config)
     yield session
     session.stop()
 

@@ -126,3 +126,12 @@ def test_the_testing_package_exports_what_it_says() -> None:
         assert getattr(testing, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         testing.nothing  # noqa: B018
+
+
+def test_the_contract_spreads_its_crashes_evenly() -> None:
+    contract = testing.DerivedContract()
+    points = [("p", nth) for nth in range(1, 101)]
+    spread = contract._spread(points)
+    assert len(spread) == contract.most_crashes // 2
+    assert (spread[0], spread[-1]) == (points[0], points[-1])
+    assert contract._spread(points[:3]) == points[:3]

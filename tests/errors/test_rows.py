@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from headwater.lakehouse import Lake
+import headwater as hw
 from headwater.lake.table import Table
+from headwater.lakehouse import Lake
 
 Attempt = Callable[[], Any]
 ROWS = [{"id": 1, "amount": 10}, {"id": 2, "amount": 20}]
@@ -76,17 +78,6 @@ def case_overflow_in_a_later_batch(lake: Lake) -> Attempt:
     good = pa.record_batch([pa.array([1, 2]), pa.array([1, 2])], schema=schema)
     bad = pa.record_batch([pa.array([1, 200]), pa.array([3, 4])], schema=schema)
     return lambda: t.append(pa.RecordBatchReader.from_batches(schema, iter([good, bad])))
-
-
-def case_source_that_fails_half_way(lake: Lake) -> Attempt:
-    t = lake.write("orders", ROWS)
-    batch = pa.RecordBatch.from_pylist(ROWS)
-
-    def batches() -> Any:
-        yield batch
-        raise ValueError("the source broke")
-
-    return lambda: t.append(pa.RecordBatchReader.from_batches(batch.schema, batches()))
 
 
 def case_extra_column(lake: Lake) -> Attempt:
@@ -199,3 +190,20 @@ CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__.removeprefix("case_"))
 def test_refused(case: Any, catalogue: Any) -> None:
     catalogue.check(case)
+
+
+@pytest.mark.parametrize("partition_by", [[], ["id"]])
+def test_an_error_of_the_caller_s_own_source_comes_through_and_leaves_nothing(
+    tmp_path: Path, partition_by: list[str]
+) -> None:
+    t = hw.connect(tmp_path).write("orders", ROWS, partition_by=partition_by)
+    files = sorted(tmp_path.rglob("*"))
+    batch = pa.RecordBatch.from_pylist(ROWS)
+
+    def batches() -> Any:
+        yield batch
+        raise ValueError("the source broke")
+
+    with pytest.raises(ValueError, match="the source broke"):
+        t.append(pa.RecordBatchReader.from_batches(batch.schema, batches()))
+    assert sorted(tmp_path.rglob("*")) == files

@@ -147,7 +147,7 @@ def test_no_matching_partition_is_skipped(case: tuple[pa.DataType, list[list[Any
         [None] * len(given_values),
         conjuncts,
         schema=pa.schema([("s.c", kind)]),
-        partition_values=given_values,  # type: ignore[arg-type]
+        partition_values=given_values,
         partition_columns=["s.c"],
     )
     for keep, text in zip(kept, texts, strict=False):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import free_port
+from .conftest import ONE_COMPILER, free_port
 
 if TYPE_CHECKING:
     from .conftest import RunPython, StartSpark
@@ -28,6 +28,7 @@ def test_connect(start_spark: StartSpark, run_python: RunPython) -> None:
     options = {
         "spark.master": "local[1]",
         "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": ONE_COMPILER,
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",

@@ -52,7 +52,8 @@ def test_delta_classes_are_absent_from_a_plain_session(spark: SparkSession) -> N
 def test_quiet_and_clean(run_python: RunPython, tmp_path: Path) -> None:
     program = """
 import sys, headwater as hw
-session = hw.spark("local[1]", config={"spark.driver.memory": "1g"})
+config = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+session = hw.spark("local[1]", config=config)
 assert session.sparkContext.pythonExec == sys.executable
 print(session.range(10).mapInArrow(lambda batches: batches, "id long").count())
 session.sql("CREATE TABLE t USING parquet AS SELECT 1 AS a").collect()

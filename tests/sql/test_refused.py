@@ -133,7 +133,7 @@ def test_refused(text: str, what: str) -> None:
         ("{{x}}", "no meaning", 0),
         ("X'zz' = s", "hexadecimal", 1),
         (r"s = '\ud800'", "Unicode", 4),
-        ("s = 'a long text' and and", "missing", 18),
+        ("s = 'a long text' and and", "missing", 22),
         ("cast(s as varchar(3))", "string", 10),
     ],
 )

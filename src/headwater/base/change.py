@@ -16,7 +16,7 @@ and emptiness are those of the Z-set, whatever the listing.
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ import pyarrow as pa
 
 from headwater.base import rowkey
 from headwater.base.errors import ConstraintError, InputError, SchemaError, SetupError, UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["WEIGHT", "ChangeBatch", "as_table", "show_value"]
 
@@ -278,19 +275,14 @@ class ChangeBatch:
         return f"ChangeBatch({self.num_rows} {noun}, +{plus} -{-minus}: {columns})"
 
     def _repr_html_(self) -> str:
-        names = [WEIGHT, *self.schema.names]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in self._html_cells())
-        more = self.num_rows - _SHOWN_ROWS
-        foot = f"<p>… and {more} more</p>" if more > 0 else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
-
-    def _html_cells(self) -> Iterator[list[str]]:
         shown = self._table.slice(0, _SHOWN_ROWS)
-        columns = [shown.columns[-1], *shown.columns[:-1]]
-        for row in range(shown.num_rows):
-            texts = [f"{columns[0][row].as_py():+d}", *(show_value(column[row]) for column in columns[1:])]
-            yield [f"<td>{html.escape(text)}</td>" for text in texts]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in [WEIGHT, *self.schema.names])
+        columns = [[f"{w:+d}" for w in self.weights[:_SHOWN_ROWS]]]
+        columns += [[html.escape(show_value(value)) for value in column] for column in shown.columns[:-1]]
+        rows = ("".join(f"<td>{text}</td>" for text in row) for row in zip(*columns, strict=True))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        more = f"<p>… and {self.num_rows - _SHOWN_ROWS} more</p>" if self.num_rows > _SHOWN_ROWS else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def as_table(data: object) -> pa.Table:

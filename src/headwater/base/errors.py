@@ -49,7 +49,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     'orders'
     """
     by_lower = {c.lower(): c for c in candidates}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
     return by_lower[near[0]] if near else None
 
 
@@ -125,7 +125,7 @@ class InputError(HeadwaterError, ValueError):
     def not_arrow(cls, kind: str) -> Self:
         return cls(
             "E1006",
-            f"cannot read rows from a {kind}",
+            f"cannot read rows from an object of type {kind}",
             hint="pass a pyarrow Table or RecordBatch(Reader), pandas or polars frame, a Spark DataFrame, "
             "a list of dicts, or anything with __arrow_c_stream__",
         )
@@ -193,6 +193,14 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def bad_rows(cls, why: str) -> Self:
+        return cls("E1018", f"the rows do not make a table: {why}", hint="give each column one type, and all one length")
+
+    @classmethod
+    def unknown_option(cls, name: str, known: Sequence[str]) -> Self:
+        return cls("E1019", f"no storage option `{name}`", hint=_candidates_hint(name, known, "options"))
+
+    @classmethod
     def bad_clause(cls, why: str, hint: str) -> Self:
         return cls("E1015", why, hint=hint)
 
@@ -207,6 +215,15 @@ class NotFoundError(InputError, LookupError):
     @classmethod
     def table(cls, name: str, known: Sequence[str], where: str) -> Self:
         return cls("E1101", f"no table `{name}`", where=where, hint=_candidates_hint(name, known, "tables"))
+
+    @classmethod
+    def attached(cls, name: str, known: Sequence[str], where: str) -> Self:
+        return cls(
+            "E1109",
+            f"no table is attached as `{name}`",
+            where=where,
+            hint=f"attached: {_list_some(known)}" if known else "none is; a table of the lake itself is deleted by drop()",
+        )
 
     @classmethod
     def column(cls, name: str, known: Sequence[str], where: str | None = None) -> Self:
@@ -388,6 +405,15 @@ class ConstraintError(HeadwaterError, ValueError):
             f"{rows} row(s) break the constraint `{name}`: {expression}",
             where=where,
             hint="nothing was written; mend the rows, or drop_constraint() first",
+        )
+
+    @classmethod
+    def outside(cls, expression: str, rows: int, where: str) -> Self:
+        return cls(
+            "E2004",
+            f"{rows} row(s) lie outside the condition of the overwrite: {expression}",
+            where=where,
+            hint="nothing was written; leave those rows out, or widen the condition so that it covers them",
         )
 
     @classmethod

@@ -78,8 +78,11 @@ class AddFile:
     @property
     def num_records(self) -> int | None:
         """Rows in the file, before the deletion vector, if the statistics know."""
-        value = json.loads(self.stats).get("numRecords") if self.stats else None
-        return None if value is None else int(value)
+        try:
+            value = json.loads(self.stats)["numRecords"] if self.stats else None
+            return None if value is None else int(value)
+        except (ValueError, KeyError, TypeError):
+            return None  # statistics are a help, not the truth
 
     @property
     def num_deleted(self) -> int:

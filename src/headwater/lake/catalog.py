@@ -49,9 +49,12 @@ class Catalog:
 
     def names(self) -> list[str]:
         """The tables of the lake, sorted."""
-        found = [e.path[len(_ATTACHED) + 1 : -len(".json")] for e in self.root.list(_ATTACHED)]
+        found = self._attached()
         self._discover("", 3, found)
         return sorted(set(found))
+
+    def _attached(self) -> list[str]:
+        return [e.path[len(_ATTACHED) + 1 : -len(".json")] for e in self.root.list(_ATTACHED)]
 
     def _discover(self, folder: str, depth: int, found: list[str]) -> None:
         for name in self.root.folders(folder):
@@ -94,7 +97,7 @@ class Catalog:
         """Forget an attached table; its files stay."""
         self.check_name(name)
         if not self.root.exists(f"{_ATTACHED}/{name}.json"):
-            raise NotFoundError.table(name, self.names(), self.root.url)
+            raise NotFoundError.attached(name, self._attached(), self.root.url)
         self.root.delete(f"{_ATTACHED}/{name}.json")
 
     def drop(self, name: str) -> None:

@@ -16,6 +16,7 @@ DuckDB, which spills to disk, so memory is bounded whatever the size of the chan
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -29,10 +30,11 @@ import pyarrow as pa
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import InputError, NotFoundError, SchemaError
-from headwater.base.schema import type_text
+from headwater.base.schema import DeltaType, Field, type_text
 from headwater.lake import log
-from headwater.lake.actions import AddFile, Commit
+from headwater.lake.actions import AddFile, Commit, RemoveFile
 from headwater.lake.data_files import CHANGE_TYPE
+from headwater.lake.definition import is_wider
 from headwater.lake.deletion_vectors import DeletionVector, positions
 from headwater.lake.deletion_vectors import read as read_vector
 from headwater.lake.scan import Positions, read_file
@@ -62,25 +64,34 @@ def change_files(until: Snapshot, after: int) -> list[FileChange]:
     """The files whose rows make up the change from version ``after`` to ``until``."""
     if after > until.version:
         raise InputError.bad_range(after, until.version)
-    before: dict[str, AddFile | None] = {}
-    now: dict[str, AddFile | None] = {}
+    # How often each file, under each of its vectors, was added less how often it was removed. A file may come twice:
+    # added, folded into another by OPTIMIZE (which counts nothing), and brought back by RESTORE.
+    net: dict[str, dict[str | None, int]] = {}
+    known: dict[tuple[str, str | None], AddFile] = {}
     feed: list[FileChange] = []
-    for version in range(after + 1, until.version + 1):
-        commit = _commit(until, version)
-        _check_schema(commit, until)
+    commits = [_commit(until, version) for version in range(after + 1, until.version + 1)]
+    _check_schemas(commits, until, after)
+    for commit in commits:
         if commit.cdc:
             feed += [FileChange(None, _feed_file(action), feed=True) for action in commit.cdc]
             continue
-        for gone in commit.removes:
-            if gone.data_change:
-                before.setdefault(gone.path, _as_added(gone))
-                now[gone.path] = None
-        for came in commit.adds:
-            if came.data_change:
-                before.setdefault(came.path, None)
-                now[came.path] = came
-    files = [FileChange(before[p], now[p]) for p in before if _key(before[p]) != _key(now[p])]
-    return files + feed
+        gone = [(_as_added(f, commit, until), -1) for f in commit.removes if f.data_change]
+        came = [(f, 1) for f in commit.adds if f.data_change]
+        for file, weight in gone + came:
+            path, vector = file.key
+            known[file.key] = file
+            of_path = net.setdefault(path, {})
+            of_path[vector] = of_path.get(vector, 0) + weight
+    return [change for path, weights in net.items() for change in _changes_of(path, weights, known)] + feed
+
+
+def _changes_of(
+    path: str, weights: dict[str | None, int], known: dict[tuple[str, str | None], AddFile]
+) -> list[FileChange]:
+    """One change for each time that a file came or went, where it can be as the difference of two vectors."""
+    came = [known[path, v] for v, weight in weights.items() for _ in range(weight)]
+    gone = [known[path, v] for v, weight in weights.items() for _ in range(-weight)]
+    return [FileChange(before, after) for before, after in itertools.zip_longest(gone, came)]
 
 
 def _commit(until: Snapshot, version: int) -> Commit:
@@ -91,30 +102,45 @@ def _commit(until: Snapshot, version: int) -> Commit:
         raise NotFoundError.version_gone(version, oldest, until.version, until.where) from None
 
 
-def _check_schema(commit: Commit, until: Snapshot) -> None:
+def _check_schemas(commits: Sequence[Commit], until: Snapshot, after: int) -> None:
     """Rows from before a column changed its type for good cannot be read under the new one."""
-    from headwater.lake.definition import _is_wider
-
-    if commit.metadata is None or commit.metadata.schema == until.schema:
+    changed = [(c.version, c.metadata.schema) for c in commits if c.metadata is not None]
+    if not changed:
         return
+    if after >= 0:
+        try:
+            changed.insert(0, (after, log.load(until.storage, after).metadata.schema))
+        except NotFoundError:
+            pass  # its log entries were cleaned up; the commits after it still say what changed
     now = {f.physical_name: f for f in until.schema.fields}
-    for f in commit.metadata.schema.fields:
-        new = now.get(f.physical_name)
-        if new is None or new.type == f.type or not (isinstance(f.type, str) and isinstance(new.type, str)):
-            continue
-        if not _is_wider(f.type, new.type):
-            raise SchemaError.conflicting(
-                f"column `{f.name}` changed from {type_text(f.type)} to {type_text(new.type)} in the interval",
-                until.where,
-                f"read the changes until version {commit.version} and after it apart",
-            )
+    for version, schema in changed:
+        for f in schema.fields:
+            new = now.get(f.physical_name)
+            if new is not None and not _reads_as(f.type, new.type):
+                raise SchemaError.conflicting(
+                    f"column `{f.name}` changed from {type_text(f.type)} to {type_text(new.type)} in the interval",
+                    until.where,
+                    f"read the changes until version {version} and after it apart",
+                )
 
 
-def _key(file: AddFile | None) -> tuple[str, str | None] | None:
-    return None if file is None else file.key
+def _reads_as(old: DeltaType, new: DeltaType) -> bool:
+    """Whether values written as ``old`` are still what they were when they are read as ``new``."""
+    if isinstance(old, str) or isinstance(new, str):
+        return old == new or (isinstance(old, str) and isinstance(new, str) and is_wider(old, new))
+    if old["type"] != new["type"]:
+        return False
+    if old["type"] == "struct":
+        now = {f.physical_name: f.type for f in map(Field.from_json, new["fields"])}
+        fields = map(Field.from_json, old["fields"])
+        return all(f.physical_name not in now or _reads_as(f.type, now[f.physical_name]) for f in fields)
+    return all(_reads_as(old[k], new[k]) for k in ("elementType", "keyType", "valueType") if k in old)
 
 
-def _as_added(gone: Any) -> AddFile:
+def _as_added(gone: RemoveFile, commit: Commit, until: Snapshot) -> AddFile:
+    if gone.partition_values is None and until.partition_columns:
+        # Old writers leave the partition values out; the version before still knows the file.
+        return log.load(until.storage, commit.version - 1).files[gone.path]
     return AddFile(gone.path, gone.partition_values or {}, gone.size or 0, 0, deletion_vector=gone.deletion_vector)
 
 
@@ -149,8 +175,6 @@ def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> 
 
 
 def _read_feed(until: Snapshot, file: AddFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    from headwater.base.schema import Field
-
     kinds = Field(CHANGE_TYPE, "string", True)
     metadata = replace(until.state.metadata, schema=until.schema.plus([kinds]))
     widened = Snapshot(until.storage, replace(until.state, metadata=metadata))

@@ -55,14 +55,14 @@ def as_rows(data: Any) -> Rows:
         names = list(dict.fromkeys(name for row in data for name in row))
         try:
             table = pa.table({n: [row.get(n) for row in data] for n in names})
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-            raise InputError.bad_argument("data", "rows", f"one type per column ({e})") from e
+        except (pa.ArrowException, OverflowError) as e:
+            raise InputError.bad_rows(str(e).split("\n", 1)[0]) from e
         return Rows(table.schema, iter(table.to_batches()))
     if isinstance(data, dict):
         try:
             return as_rows(pa.table(data))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as e:
-            raise InputError.bad_argument("data", "columns", f"columns of one length and type ({e})") from e
+        except (pa.ArrowException, OverflowError, TypeError) as e:
+            raise InputError.bad_rows(str(e).split("\n", 1)[0]) from e
     raise InputError.not_arrow(type(data).__name__)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from typing import IO, Any
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.base import faults, settings
+from headwater.base.errors import StorageError
 from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage, now_ms
 from headwater.lake import partitions, stats
@@ -137,6 +138,9 @@ class _OpenFile:
         return size, footer
 
     def abandon(self) -> None:
+        with suppress(Exception):
+            self._writer.close()
+        self._writer.is_open = False  # or it would write to a closed file when it is collected
         try:
             raise _Abandon
         except _Abandon as e:
@@ -188,8 +192,9 @@ class _Writer:
         return "/".join(p for p in (self.folder, directory, name) if p)
 
     def _finish(self, key: tuple[str | None, ...]) -> None:
-        file, values = self.open.pop(key)
+        file, values = self.open[key]
         size, footer = file.close()
+        del self.open[key]
         self.done.append((file.path, values, size, file_stats(self.layout, footer, file.nan_free or ())))
 
     def finish(self) -> None:
@@ -200,7 +205,8 @@ class _Writer:
         for file, _ in self.open.values():
             file.abandon()
         for path, *_ in self.done:
-            self.storage.delete(path)
+            with suppress(StorageError):  # vacuum will find it
+                self.storage.delete(path)
 
 
 def _write(

@@ -20,7 +20,7 @@ from headwater.base.storage import now_ms
 from headwater.lake import properties
 from headwater.lake.actions import Metadata
 
-__all__ = ["add_fields", "define", "is_mapped", "widen"]
+__all__ = ["add_fields", "define", "is_mapped", "is_wider", "widen"]
 
 _FORBIDDEN = set(" ,;{}()\n\t=")
 
@@ -158,7 +158,7 @@ def widen(metadata: Metadata, column: str, to: pa.DataType, version: int) -> Met
 
     f = metadata.schema.field(column)
     target = delta_type(to)
-    if not (isinstance(f.type, str) and isinstance(target, str)) or not _is_wider(f.type, target):
+    if not (isinstance(f.type, str) and isinstance(target, str)) or not is_wider(f.type, target):
         raise SchemaError.bad_widening(f.name, type_text(f.type), type_text(target))
     if f.name in metadata.partition_columns:
         raise SchemaError.bad_widening(f.name, f"partition column of {type_text(f.type)}", type_text(target))
@@ -169,10 +169,11 @@ def widen(metadata: Metadata, column: str, to: pa.DataType, version: int) -> Met
     return replace(metadata, schema=metadata.schema.with_field(widened), configuration=configuration)
 
 
-def _is_wider(have: str, want: str) -> bool:
+def is_wider(have: str, want: str) -> bool:
+    """Whether every value of ``have`` is one of ``want``, by the protocol's list of safe changes."""
     if want in _WIDER.get(have, ()):
         return True
-    integers = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+    integers = {"byte": 10, "short": 10, "integer": 10, "long": 20}
     if want.startswith("decimal("):
         precision, scale = (int(x) for x in want[8:-1].split(","))
         if have in integers:

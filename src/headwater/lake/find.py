@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.base.errors import InputError
 from headwater.lake import partitions, skipping
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import POSITION, Positions, map_files, read_file
@@ -28,6 +29,8 @@ def condition(snapshot: Snapshot, text: str | None) -> Expression | None:
     """A condition on the table's columns, checked to be a boolean; None means every row."""
     if text is None:
         return None
+    if not isinstance(text, str):
+        raise InputError.bad_argument("where", text, 'SQL text, such as "amount > 3"')
     return expressions.parse_condition(text, schema=snapshot.arrow_schema)
 
 

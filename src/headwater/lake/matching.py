@@ -39,6 +39,7 @@ class Matches:
     addresses: pa.Table  # FILE and POSITION of each pair, beside source_rows
     source_rows: np.ndarray[Any, Any]
     candidates: pa.Table
+    conjuncts: Sequence[Conjunct]  # what a target row must meet to be a candidate
 
     @property
     def num_pairs(self) -> int:
@@ -107,7 +108,7 @@ def match_rows(base: Snapshot, source: pa.Table, on: Expression, merge: Any, *, 
         {target_alias: candidates, source_alias: source},
         output=[(target_alias, FILE), (target_alias, POSITION), (source_alias, SOURCE_ROW)],
     )
-    return Matches(base, pairs.select([FILE, POSITION]), pairs[SOURCE_ROW].to_numpy(), candidates)
+    return Matches(base, pairs.select([FILE, POSITION]), pairs[SOURCE_ROW].to_numpy(), candidates, conjuncts)
 
 
 class _KeySet:

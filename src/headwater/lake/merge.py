@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from headwater.base.errors import InputError, SchemaError
 from headwater.base.storage import Storage
-from headwater.lake import data_files, edit, transaction
+from headwater.lake import data_files, edit, find, transaction
 from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows, as_rows
 from headwater.lake.joined import evaluate_beside
@@ -80,6 +80,8 @@ class Merge:
     def of(cls, storage: Storage, source: Any, on: str | Sequence[str], **options: Any) -> Merge:
         rows = source if isinstance(source, Rows) else as_rows(source)
         merge = cls(storage, rows.to_table(), "", **options)
+        if merge.target_alias.lower() == merge.source_alias.lower():
+            raise InputError.bad_argument("source_alias", merge.source_alias, "another name than the target's")
         if not isinstance(on, str):
             t, s = merge.target_alias, merge.source_alias
             on = " AND ".join(f"{t}.`{c.replace('`', '``')}` = {s}.`{c.replace('`', '``')}`" for c in on)
@@ -187,7 +189,7 @@ class _Run:
         parts = [self._matched(matches), self._not_matched(matches)]
         if by_source:
             parts.append(self._not_matched_by_source(matches))
-        return self._proposal(parts)
+        return self._proposal(parts, matches)
 
     def _matched(self, matches: Matches) -> _Outcome:
         if not any(c.when == "matched" for c, *_ in self.clauses) or not matches.num_pairs:
@@ -245,7 +247,7 @@ class _Run:
         fitted = prepared(Rows(table.schema, iter(table.to_batches())), self.base)
         return fitted.to_table()
 
-    def _proposal(self, parts: Sequence[_Outcome]) -> Proposal:
+    def _proposal(self, parts: Sequence[_Outcome], matches: Matches) -> Proposal:
         deleted: dict[str, Positions | None] = {}
         for part in parts:
             for path, positions in part.positions().items():
@@ -278,7 +280,7 @@ class _Run:
             removes=cut.removes,
             cdc=self._feed(parts) if (cut.removes or adds) else [],
             metrics=metrics,
-            reads=lambda _: True,
+            reads=lambda files: bool(find.candidate_files(self.base, matches.conjuncts, files)),
             relies_on=self.matched_files,
             **changed,
         )

@@ -127,7 +127,9 @@ class _Shape:
         names = set(file.schema_arrow.names)
         if snapshot.mapping_mode == "id":
             ids = {(f.metadata or {}).get(b"PARQUET:field_id"): f.name for f in file.schema_arrow}
-            return lambda f: ids.get(str(f.metadata.get("delta.columnMapping.id")).encode())
+            key = "delta.columnMapping.id"
+            # The change feed's own column has no id.
+            return lambda f: ids.get(str(f.metadata[key]).encode()) if key in f.metadata else f.name
         if self.mapped:
             return lambda f: f.physical_name if f.physical_name in names else None
         lower = {n.lower(): n for n in names}

@@ -36,7 +36,9 @@ def create(storage: Storage, metadata: Metadata, rows: Rows | None = None, **pro
     """Make a table (with its first rows, in the same commit); None if one is there already."""
     layout = data_files.Layout(metadata)
     checks = {k[len("delta.constraints.") :]: v for k, v in metadata.configuration.items() if _is_check(k)}
-    for text in [*checks.values(), *(f.generation for f in metadata.schema.fields if f.generation)]:
+    for text in checks.values():
+        expressions.parse_condition(text, schema=metadata.schema.arrow)
+    for text in [f.generation for f in metadata.schema.fields if f.generation]:
         expressions.parse(text, schema=metadata.schema.arrow)
     adds: list[AddFile] = []
     if rows is not None:
@@ -287,7 +289,7 @@ def _all_meeting(rows: Rows, base: Snapshot, where: str) -> Rows:
             table = pa.Table.from_batches([batch])
             met = pc.sum(pc.fill_null(expressions.evaluate(wanted, table), False)).as_py() or 0
             if met != batch.num_rows:
-                raise ConstraintError.check("overwrite where", where, batch.num_rows - met, base.where)
+                raise ConstraintError.outside(where, batch.num_rows - met, base.where)
             yield batch
 
     fitted_schema = conform(Rows(rows.schema, iter(())), base.schema, where=base.where).schema

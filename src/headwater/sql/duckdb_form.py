@@ -33,6 +33,7 @@ __all__ = ["Relations", "render"]
 
 Relations = Mapping[str | None, str]
 _MOST_CHARACTERS = 50_000_000
+_SHORT = 200
 _RAISING = {"+", "-", "*", "/", "%", "minus", "abs", "cast", "upper", "lower", "date +", "date -", "datediff"}
 _DIVISION, _REMAINDER = "division by zero", "remainder by zero"
 
@@ -111,10 +112,11 @@ def _minus(node: Call, a: list[str]) -> str:
 
 def _divisor(node: Call, a: list[str], why: str, *, extra: str = "") -> str:
     """The right operand, made to raise where it is zero and the left one is not null."""
-    left, right = node.args
+    right = node.args[1]
     if isinstance(right, Literal) and right.value:
         return a[1]
-    held = f" AND {a[0]} IS NOT NULL" if isinstance(left, Column) else ""
+    # NULL / 0 is NULL. A long operand is not written twice: there NULL / 0 raises, which is allowed.
+    held = f" AND {a[0]} IS NOT NULL" if len(a[0]) < _SHORT else ""
     return f"(CASE WHEN {a[1]} = 0{held} THEN {raise_form(why)}{extra} ELSE {a[1]} END)"
 
 

@@ -308,16 +308,16 @@ class _Reader:
         return isinstance(node, exp.TryCast) and isinstance(inner, exp.Literal) and inner.this not in self.texts
 
 
-def _data_type(node: Any) -> pa.DataType:
-    name = node.this.value if isinstance(node, exp.DataType) and hasattr(node.this, "value") else str(node)
-    params = [p.this.this for p in node.expressions] if isinstance(node, exp.DataType) else []
-    if name in ("DECIMAL", "DEC", "NUMERIC"):
-        digits = [int(p) for p in params] if all(str(p).isdigit() for p in params) else []
-        precision, scale = (digits + [10, 0][len(digits) :]) if len(digits) < 2 else digits[:2]
+def _data_type(node: exp.Expr) -> pa.DataType:
+    kind = node.this if isinstance(node, exp.DataType) else node
+    name = str(getattr(kind, "value", kind))
+    params = [p.this.this for p in node.expressions if isinstance(p, exp.DataTypeParam)]
+    if name == "DECIMAL" and all(str(p).isdecimal() for p in params) and len(params) <= 2:
+        precision, scale = (*map(int, params), *(10, 0)[len(params) :])
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
             raise Refused(f"the type decimal({precision},{scale})", "a decimal has 1 to 38 digits")
         return pa.decimal128(precision, scale)
-    if params or name not in _TYPES:
+    if node.expressions or name not in _TYPES:
         raise Refused(f"a cast to {name.lower()}", "cast to a plain type: int, bigint, double, decimal, string, date")
     return _TYPES[name]
 

@@ -258,7 +258,7 @@ def _s3_config(options: Mapping[str, str]) -> dict[str, str]:
         if known:
             config[known] = value
         elif name in options:
-            raise InputError.unknown_setting(name, sorted(_S3_KEYS))
+            raise InputError.unknown_option(name, sorted(k.upper() for k in _S3_KEYS if k.startswith("aws_")))
     if config.get("endpoint", "").startswith("http://"):
         config.setdefault("allow_http", "true")
     config.setdefault("region", "us-east-1")

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against named peers, measured in the same run, after checking that the answers are equal."""
