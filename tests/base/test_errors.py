@@ -14,15 +14,12 @@ from headwater.base.errors import HeadwaterError, NotFoundError, StorageError, d
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SAMPLES: dict[str, object] = {
-    "int": 3,
-    "float": 1.5,
-    "str": "text",
-    "str | None": "text",
-    "int | None": 2,
-    "object": "value",
-    "Sequence[str]": ["orders", "cards"],
-}
+
+def sample(annotation: str) -> object:
+    """A value that fits a parameter of a constructor."""
+    if annotation.startswith(("Sequence", "list", "Iterable")):
+        return ["orders", "cards"]
+    return {"int": 3, "int | None": 3, "float": 1.5, "bool": True}.get(annotation, "text")
 
 
 def built() -> Iterator[tuple[str, HeadwaterError]]:
@@ -33,7 +30,7 @@ def built() -> Iterator[tuple[str, HeadwaterError]]:
         for name, member in vars(kind).items():
             if isinstance(member, classmethod):
                 parameters = inspect.signature(getattr(kind, name)).parameters.values()
-                yield f"{kind_name}.{name}", getattr(kind, name)(*(SAMPLES[p.annotation] for p in parameters))
+                yield f"{kind_name}.{name}", getattr(kind, name)(*(sample(p.annotation) for p in parameters))
 
 
 BUILT = dict(built())

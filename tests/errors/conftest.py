@@ -61,13 +61,13 @@ class Catalogue:
         with pytest.raises(HeadwaterError) as caught:
             attempt()
         error = caught.value
-        assert fingerprint(self.folder) == before, "the folder is as it was"
         assert re.fullmatch(r"E\d{4}", error.code)
         assert error.hint, "an error says what to do next"
         text = normalized(f"{type(error).__name__}\n{error}", self.folder)
         self.said[title] = text
         if not UPDATE:
             assert text == read_sections().get(title), f"catalogue.txt, == {title}"
+        assert fingerprint(self.folder) == before, "the folder is as it was"
         return error
 
 

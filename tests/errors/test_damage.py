@@ -144,7 +144,7 @@ def case_data_file_that_is_empty(lake: Lake) -> Attempt:
 
 
 def case_data_file_with_damaged_pages(lake: Lake) -> Attempt:
-    t = lake.write("orders", pa.table({"id": range(1000)}))
+    t = lake.write("orders", pa.table({"id": [i * 7919 % 10_007 for i in range(5000)]}))
     file = data_file(t)
     content = bytearray(file.read_bytes())
     content[4:600] = b"\xff" * 596

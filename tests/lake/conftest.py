@@ -1,8 +1,8 @@
-"""A fresh lake for each test: a local folder, or a prefix of a real S3 server if HEADWATER_TEST_STORAGE=s3."""
+"""What the lake's tests share: an empty lake on local disk."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,7 @@ from headwater.lakehouse import Lake
 
 
 @pytest.fixture
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
-    if os.environ.get("HEADWATER_TEST_STORAGE") == "s3":
-        s3 = request.getfixturevalue("s3")
-        return hw.connect(s3.url("lake"), storage_options=s3.options)
-    return hw.connect(tmp_path / "lake")
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    """An empty lake; files are not flushed to the disk, which tests need not survive."""
+    with hw.settings.override(fsync=False):
+        yield hw.connect(tmp_path / "lake")

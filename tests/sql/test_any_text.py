@@ -10,12 +10,13 @@ from headwater.base.errors import HeadwaterError
 from headwater.sql.expressions import evaluate, parse
 
 _TABLE = pa.table({"a": pa.array([1, None], pa.int32()), "s": ["x", None], "b": [True, False], "d": [1.5, None]})
-_WORDS = (
+_LIST = (
     "a s b d t.a A `a` 1 0 -1 1.5 1e3 10L 'x' 'it''s' \"q\" NULL TRUE FALSE ( ) ( ) , + - * / % || = == <> != < <= > >= <=> AND "
     "OR NOT ! IS NULL IN LIKE BETWEEN CASE WHEN THEN ELSE END CAST( AS int) string) decimal(5,2)) array<int>) foo) coalesce( "
     "if( upper( date '2024-01-01' SELECT FROM EXISTS OVER DISTINCT * ; -- /* */ :: [ ] . { } ? : @ # $ & ~ ^ | -> => x'00' r'a' "
     "INTERVAL day ESCAPE ANY ALL UNION ORDER BY LIMIT FILTER WHERE STRUCT( MAP( ARRAY( lambda x INTO SET CREATE USE"
-).split()
+)
+_WORDS = _LIST.split()
 
 
 def _read(text: str) -> None:

@@ -88,7 +88,6 @@ _SCHEMA = pa.schema(
         ("1" * 39, "38 digits"),
         ("0x10", "HEXSTRING"),
         ("a = 1 = true", "without parentheses"),
-        ("a = 1 is null", "without parentheses"),
         ("s || a + 1", "without parentheses"),
         ("a = b like s", "without parentheses"),
         ("date_add(s, 1)", "date_add() of string"),

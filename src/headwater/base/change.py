@@ -85,7 +85,7 @@ class ChangeBatch:
         try:
             plain = weights.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise _overflow() from None
+            raise ConstraintError.weight_overflow() from None
         return cls(table.remove_column(position).append_column(_WEIGHT_FIELD, plain))
 
     @classmethod
@@ -170,7 +170,7 @@ class ChangeBatch:
         """The opposite change (``-``): what was inserted is deleted, and the reverse."""
         weights = self.weights
         if self.num_rows and weights.min() == np.iinfo(np.int64).min:
-            raise _overflow()
+            raise ConstraintError.weight_overflow()
         result = type(self)(_weighted(self.rows, -weights))
         result._consolidated = self._consolidated
         return result
@@ -333,7 +333,7 @@ def _as_weight(weight: object) -> int:
     if not isinstance(weight, int) or isinstance(weight, bool):
         raise InputError.bad_argument("weight", weight, "an integer")
     if not -(1 << 63) <= weight < 1 << 63:
-        raise _overflow()
+        raise ConstraintError.weight_overflow()
     return weight
 
 
@@ -349,16 +349,8 @@ def _sum_by_code(codes: rowkey.Codes, weights: Weights) -> Weights:
     np.add.at(totals, codes.ids, weights & 0xFFFF_FFFF)
     high += totals >> 32
     if (high > 0x7FFF_FFFF).any() or (high < -0x8000_0000).any():
-        raise _overflow()
+        raise ConstraintError.weight_overflow()
     return (high << 32) | (totals & 0xFFFF_FFFF)
-
-
-def _overflow() -> ConstraintError:
-    return ConstraintError(
-        "E2102",
-        "the weight of a row does not fit 64 bits",
-        hint="a row was added more often than can be counted: consolidate() smaller batches, and look for a loop",
-    )
 
 
 def _check_all_deleted(change: ChangeBatch, codes: rowkey.Ids, dropped: rowkey.Ids, net: Weights) -> None:
@@ -367,11 +359,7 @@ def _check_all_deleted(change: ChangeBatch, codes: rowkey.Ids, dropped: rowkey.I
     if len(lacking):
         row = change.rows.slice(int(lacking[0]), 1)
         text = ", ".join(f"{name}={show_value(row.column(i)[0])}" for i, name in enumerate(row.schema.names))
-        raise ConstraintError(
-            "E2101",
-            f"{len(lacking)} row(s) to delete are not in the table, the first: {text[:200]}",
-            hint="the change belongs to another version of the table; nothing was changed",
-        )
+        raise ConstraintError.absent_rows(len(lacking), text[:200])
 
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:

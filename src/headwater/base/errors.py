@@ -426,6 +426,23 @@ class ConstraintError(HeadwaterError, ValueError):
         )
 
 
+    @classmethod
+    def absent_rows(cls, rows: int, first: str) -> Self:
+        return cls(
+            "E2101",
+            f"{rows} row(s) to delete are not in the table, the first: {first}",
+            hint="the change belongs to another version of the table; nothing was changed",
+        )
+
+    @classmethod
+    def weight_overflow(cls) -> Self:
+        return cls(
+            "E2102",
+            "the weight of a row does not fit 64 bits",
+            hint="a row was added more often than can be counted: consolidate() smaller batches, and look for a loop",
+        )
+
+
 class UnsupportedError(HeadwaterError):
     """We know what is asked and refuse it, with the reason."""
 
@@ -557,7 +574,8 @@ class StorageError(HeadwaterError, OSError):
 
     @classmethod
     def failed(cls, path: str, why: str) -> Self:
-        return cls("E6003", f"storage failed: {why}", where=path, hint="check that the endpoint is up, then try again")
+        what = "that the endpoint is up" if "://" in path else "the disk"
+        return cls("E6003", f"storage failed: {why}", where=path, hint=f"check {what}, then try again")
 
     @classmethod
     def bad_url(cls, url: str) -> Self:

@@ -259,6 +259,8 @@ def parse_commit(data: bytes, version: int, modified_ms: int, where: str) -> Com
 
 def take_action(commit: Commit, action: Mapping[str, Any]) -> None:
     """File one action under its kind; unknown kinds are for newer readers and are left alone."""
+    if not isinstance(action, dict):
+        raise ValueError("it is not a JSON object")
     for kind, body in action.items():
         if body is None:
             continue

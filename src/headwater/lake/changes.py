@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
-from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.base.errors import HeadwaterError, InputError, NotFoundError, SchemaError, StorageError
 from headwater.base.schema import DeltaType, Field, type_text
 from headwater.lake import log
 from headwater.lake.actions import AddFile, Commit, RemoveFile
@@ -213,6 +213,14 @@ def stream_changes(
 
 def _consolidate(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
     """Add up the weights of equal rows; rows are equal when every value is the same, bit for bit."""
+    failures: list[HeadwaterError] = []
+
+    def watched() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except HeadwaterError as e:  # DuckDB would keep its text only
+            failures.append(e)
+            raise
 
     def batches() -> Iterator[pa.RecordBatch]:
         now = settings.current()
@@ -225,8 +233,13 @@ def _consolidate(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBa
             with duckdb.connect(":memory:", config=config) as con:
                 con.execute("SET TimeZone = 'UTC'")
                 con.execute("SET preserve_insertion_order = false")
-                con.register("change", reader)
-                yield from con.sql(_consolidating(schema)).to_arrow_reader(131_072)
+                con.register("change", pa.RecordBatchReader.from_batches(schema, watched()))
+                try:
+                    yield from con.sql(_consolidating(schema)).to_arrow_reader(131_072)
+                except (duckdb.Error, pa.ArrowException, OSError) as e:
+                    if failures:
+                        raise failures[0] from None
+                    raise StorageError.failed(spill, str(e).split("\n", 1)[0]) from e
 
     return pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in batches()))
 

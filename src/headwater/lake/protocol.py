@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from headwater.base.errors import UnsupportedError
+from headwater.base.errors import SchemaError, UnsupportedError
 from headwater.base.schema import Schema, type_text
 from headwater.lake.actions import Metadata, Protocol
 
@@ -92,6 +92,11 @@ def check_readable(protocol: Protocol, metadata: Metadata, where: str) -> None:
     for f in metadata.schema.fields:
         if "variant" in type_text(f.type) or type_text(f.type) == "void":
             raise UnsupportedError.column_type(f.name, type_text(f.type), "select the other columns with Spark")
+        try:
+            assert f.arrow is not None
+        except SchemaError as e:
+            hint = "a newer engine wrote it: read the table there"
+            raise UnsupportedError.column_type(f.name, type_text(f.type), hint) from e
 
 
 def check_writable(protocol: Protocol, metadata: Metadata, where: str) -> None:

@@ -14,12 +14,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from headwater.base.errors import ConflictError, InputError, NotFoundError
+from headwater.base.errors import ConflictError, CorruptionError, InputError, NotFoundError
 from headwater.base.schema import Schema, spark_type
 from headwater.base.storage import Storage
 from headwater.lake import alter, history, modify, snapshot, write
@@ -105,7 +106,8 @@ class Table:
         """The table as it was at a version, or at a point in time (text is ISO 8601; without a zone it is UTC)."""
         if (version is None) == (timestamp is None):
             raise InputError.bad_argument("at", (version, timestamp), "either a version or a timestamp")
-        self._require()
+        with suppress(CorruptionError):  # an older version may be readable where the newest is not
+            self._require()
         if version is not None:
             pinned = snapshot.at_version(self.storage, version)
         else:

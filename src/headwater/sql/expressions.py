@@ -79,7 +79,11 @@ class Expression:
 
     @cached_property
     def duckdb(self) -> str:
-        """DuckDB's SQL, with columns called by the aliases of `parse`."""
+        """DuckDB's SQL, with columns called by the aliases of `parse`.
+
+        When `fallible`, rows that must not be looked at (deleted ones) have to be gone before it is evaluated: DuckDB
+        tries the conditions of one WHERE in any order, so write ``CASE WHEN <guard> THEN <this> END``.
+        """
         return self.duckdb_for({})
 
     def duckdb_for(self, relations: Mapping[str | None, str]) -> str:
