@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from headwater.base.errors import InputError
 from headwater.lake import partitions, stats
-from headwater.lake.skipping import Conjunct, FileIndex, may_match
+from headwater.lake.skipping import FileIndex, may_match
+from headwater.sql.conjuncts import Conjunct
 
 moment = dt.datetime.fromisoformat
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {

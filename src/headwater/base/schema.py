@@ -6,6 +6,9 @@ cannot say (column-mapping ids, generation expressions, comments) beside the typ
 
 | Delta | Arrow | Spark | DuckDB | DataFusion |
 
+Inside nested types Arrow's fields are all nullable: a NOT NULL field of a struct that is null itself has a value in
+Delta's eyes and none in Arrow's. `Field` keeps what the table says, and writers check it.
+
 Timestamps are microseconds: Delta's ``timestamp`` is an instant (Arrow: UTC), ``timestamp_ntz`` is a wall clock.
 """
 
@@ -93,12 +96,11 @@ def arrow_type(delta: DeltaType) -> pa.DataType:
         raise SchemaError.unknown_type(delta, "Delta")
     kind = delta.get("type")
     if kind == "struct":
-        return pa.struct([Field.from_json(f).arrow for f in delta["fields"]])
+        return pa.struct([Field.from_json(f).arrow.with_nullable(True) for f in delta["fields"]])
     if kind == "array":
-        return pa.list_(pa.field("element", arrow_type(delta["elementType"]), delta.get("containsNull", True)))
+        return pa.list_(pa.field("element", arrow_type(delta["elementType"])))
     if kind == "map":
-        item = pa.field("value", arrow_type(delta["valueType"]), delta.get("valueContainsNull", True))
-        return pa.map_(pa.field("key", arrow_type(delta["keyType"]), False), item)
+        return pa.map_(pa.field("key", arrow_type(delta["keyType"]), False), pa.field("value", arrow_type(delta["valueType"])))
     raise SchemaError.unknown_type(str(kind), "Delta")
 
 

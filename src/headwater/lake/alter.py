@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from headwater.base.errors import ConstraintError, InputError
 from headwater.base.schema import Field
-from headwater.base.storage import Storage
+from headwater.base.storage import Storage, now_ms
 from headwater.lake import definition, properties, protocol, transaction
 from headwater.lake.actions import Metadata
 from headwater.lake.conflicts import Proposal
@@ -105,6 +105,9 @@ def drop_not_null(storage: Storage, column: str) -> Committed:
 def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:
     """Set table properties; features they need are added to the protocol."""
     properties.check(values)
+    for name, value in values.items():
+        if name.startswith("delta.constraints."):
+            raise InputError.bad_property(name, value, "add_constraint(), which tests the rows that are there")
 
     def change(base: Snapshot) -> Metadata:
         mode = values.get("delta.columnMapping.mode", base.mapping_mode)
@@ -117,6 +120,9 @@ def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:
 
 def unset_properties(storage: Storage, names: Sequence[str]) -> Committed:
     """Remove table properties."""
+    for name in names:
+        if name.startswith(("delta.columnMapping.", "delta.constraints.")):
+            raise InputError.bad_argument("names", name, "a property that files do not depend on, and no constraint")
 
     def change(base: Snapshot) -> Metadata:
         kept = {k: v for k, v in base.configuration.items() if k not in names}

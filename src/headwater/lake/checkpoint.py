@@ -12,7 +12,6 @@ newer version are deleted.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,87 +19,10 @@ import pyarrow.parquet as pq
 from headwater.base import faults, settings
 from headwater.base.storage import Storage, now_ms
 from headwater.lake import log
+from headwater.lake.checkpoint_file import to_arrow
 from headwater.lake.properties import duration_ms
 
 __all__ = ["clean_log", "due", "write"]
-
-_TEXT_MAP = pa.map_(pa.string(), pa.string())
-_VECTOR = pa.struct(
-    [
-        ("storageType", pa.string()),
-        ("pathOrInlineDv", pa.string()),
-        ("offset", pa.int32()),
-        ("sizeInBytes", pa.int32()),
-        ("cardinality", pa.int64()),
-    ]
-)
-_SCHEMA = pa.schema(
-    [
-        ("txn", pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])),
-        (
-            "add",
-            pa.struct(
-                [
-                    ("path", pa.string()),
-                    ("partitionValues", _TEXT_MAP),
-                    ("size", pa.int64()),
-                    ("modificationTime", pa.int64()),
-                    ("dataChange", pa.bool_()),
-                    ("stats", pa.string()),
-                    ("tags", _TEXT_MAP),
-                    ("deletionVector", _VECTOR),
-                    ("baseRowId", pa.int64()),
-                    ("defaultRowCommitVersion", pa.int64()),
-                    ("clusteringProvider", pa.string()),
-                ]
-            ),
-        ),
-        (
-            "remove",
-            pa.struct(
-                [
-                    ("path", pa.string()),
-                    ("deletionTimestamp", pa.int64()),
-                    ("dataChange", pa.bool_()),
-                    ("extendedFileMetadata", pa.bool_()),
-                    ("partitionValues", _TEXT_MAP),
-                    ("size", pa.int64()),
-                    ("deletionVector", _VECTOR),
-                ]
-            ),
-        ),
-        (
-            "metaData",
-            pa.struct(
-                [
-                    ("id", pa.string()),
-                    ("name", pa.string()),
-                    ("description", pa.string()),
-                    ("format", pa.struct([("provider", pa.string()), ("options", _TEXT_MAP)])),
-                    ("schemaString", pa.string()),
-                    ("partitionColumns", pa.list_(pa.string())),
-                    ("createdTime", pa.int64()),
-                    ("configuration", _TEXT_MAP),
-                ]
-            ),
-        ),
-        (
-            "protocol",
-            pa.struct(
-                [
-                    ("minReaderVersion", pa.int32()),
-                    ("minWriterVersion", pa.int32()),
-                    ("readerFeatures", pa.list_(pa.string())),
-                    ("writerFeatures", pa.list_(pa.string())),
-                ]
-            ),
-        ),
-        (
-            "domainMetadata",
-            pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]),
-        ),
-    ]
-)
 
 
 def due(state: log.LogState) -> bool:
@@ -113,7 +35,7 @@ def due(state: log.LogState) -> bool:
 def write(storage: Storage, version: int) -> None:
     """Write the checkpoint of ``version`` and point readers at it."""
     state = log.load(storage, version, tombstones=True)
-    table = pa.Table.from_pylist(_actions(state), schema=_SCHEMA)
+    table = _rows(state)
     path = f"{log.LOG}/{version:020d}.checkpoint.parquet"
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="snappy")
@@ -126,31 +48,13 @@ def write(storage: Storage, version: int) -> None:
         storage.put(f"{log.LOG}/_last_checkpoint", json.dumps(hint).encode())
 
 
-def _actions(state: log.LogState) -> list[dict[str, Any]]:
+def _rows(state: log.LogState) -> pa.Table:
     keep_since = now_ms() - duration_ms(state.metadata.configuration, "delta.deletedFileRetentionDuration")
-    rows: list[dict[str, Any]] = [_pairs(state.protocol.to_action()), _pairs(state.metadata.to_action())]
-    rows += [{"txn": {"appId": app, "version": v}} for app, v in state.txns.items()]
-    rows += [{"domainMetadata": {**body, "removed": False}} for body in state.domains.values()]
-    # dataChange is false in a checkpoint: these actions change nothing, they only say what is.
-    rows += [_pairs(f.rewritten(data_change=False).to_action()) for f in state.files.values()]
-    for tombstone in (state.tombstones or {}).values():
-        if tombstone.deletion_timestamp >= keep_since:
-            action = tombstone.to_action()
-            action["remove"]["dataChange"] = False
-            rows.append(_pairs(action))
-    return rows
-
-
-def _pairs(action: dict[str, Any]) -> dict[str, Any]:
-    """Maps as Arrow takes them: lists of pairs."""
-    ((kind, body),) = action.items()
-    body = dict(body)
-    for name in ("partitionValues", "tags", "configuration"):
-        if isinstance(body.get(name), dict):
-            body[name] = list(body[name].items())
-    if "format" in body:
-        body["format"] = {"provider": "parquet", "options": []}
-    return {kind: body}
+    few = [state.protocol.to_action(), state.metadata.to_action()]
+    few += [{"txn": {"appId": app, "version": v}} for app, v in state.txns.items()]
+    few += [{"domainMetadata": {**body, "removed": False}} for body in state.domains.values()]
+    tombstones = [t for t in (state.tombstones or {}).values() if t.deletion_timestamp >= keep_since]
+    return to_arrow(few, list(state.files.values()), tombstones)
 
 
 def clean_log(storage: Storage, state: log.LogState) -> int:

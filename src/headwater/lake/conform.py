@@ -1,8 +1,9 @@
 """Conforming: making rows that a caller hands in fit a table, or saying exactly why they do not.
 
 Columns are matched by name without case, as in Spark. A value may be stored in another type only if nothing of
-it is lost (Spark's ANSI store assignment, and stricter: 1.5 is not an int). Nothing is guessed: a string is not
-parsed into a number, and extra columns are an error unless the caller asked for them to be added.
+it is lost (Spark's ANSI store assignment, and stricter: 1.5 is not an int), but for the last digits of a number that
+becomes a shorter float. Nothing is guessed: a string is not parsed into a number, and extra columns are an error
+unless the caller asked for them to be added.
 """
 
 from __future__ import annotations
@@ -71,9 +72,7 @@ def new_fields(incoming: pa.Schema, schema: Schema) -> list[pa.Field]:
     return [f for f in incoming if f.name not in schema]
 
 
-def conform(
-    rows: Rows, schema: Schema, *, where: str, optional: Sequence[str] = ()
-) -> Rows:
+def conform(rows: Rows, schema: Schema, *, where: str, optional: Sequence[str] = ()) -> Rows:
     """``rows`` with exactly the columns and types of ``schema``.
 
     ``optional`` columns (generated ones) may be left out and then stay out; others that are missing become null,
@@ -151,7 +150,16 @@ def _cast(array: pa.Array, f: pa.Field, where: str) -> pa.Array:
         if pa.types.is_timestamp(array.type) and pa.types.is_timestamp(f.type):
             # A wall clock given for an instant (or the reverse) is UTC, the one session time zone.
             return pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz), safe=False), f.type)
-        return pc.cast(array, f.type)
+        if pa.types.is_dictionary(array.type):
+            return pc.cast(array.dictionary, f.type).take(array.indices)
+        if pa.types.is_integer(array.type) and pa.types.is_decimal(f.type):
+            # Arrow asks for room for every int64; each value is looked at here instead.
+            return pc.cast(pc.cast(array, pa.decimal256(20 + f.type.scale, f.type.scale)), f.type)
+        cast = pc.cast(array, f.type)
+        if pa.types.is_float32(f.type) and pa.types.is_float64(array.type):
+            if pc.any(pc.and_(pc.is_inf(cast), pc.invert(pc.is_inf(array)))).as_py():
+                raise pa.ArrowInvalid("a number is too large")
+        return cast
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
         why = str(e).split("\n", 1)[0]
         raise SchemaError.value_out_of_range(f.name, type_text(delta_type(f.type)), why, where) from e

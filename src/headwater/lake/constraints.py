@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import ConstraintError
-from headwater.base.schema import Schema
+from headwater.base.schema import DeltaType, Field, Schema
 from headwater.lake.conform import Rows
 from headwater.sql import expressions
 
@@ -24,7 +24,7 @@ def enforce(rows: Rows, schema: Schema, checks: dict[str, str], where: str) -> R
     names = [f.name for f in rows.schema]
     absent = [f for f in schema.fields if f.name not in names]
     assert all(f.generation for f in absent), "only generated columns may be left out"
-    if not checks and not any(f.generation or not f.nullable for f in schema.fields):
+    if not checks and not any(f.generation or not f.nullable or _requires(f.type) for f in schema.fields):
         return rows
     # Of a generated column the expression may use all others, so they are parsed against the whole schema.
     parsed = {name: expressions.parse_condition(text, schema=schema.arrow) for name, text in checks.items()}
@@ -53,6 +53,40 @@ def _check_nulls(table: pa.Table, schema: Schema, where: str) -> None:
     for f in schema.fields:
         if not f.nullable and table[f.name].null_count:
             raise ConstraintError.not_null(f.name, table[f.name].null_count, where)
+        if _requires(f.type):
+            for chunk in table[f.name].chunks:
+                _check_inside(chunk, f.type, f.name, where)
+
+
+def _requires(dtype: DeltaType) -> bool:
+    """Whether something inside a nested type is NOT NULL."""
+    return any(not f.nullable or _requires(f.type) for f in _inside(dtype))
+
+
+def _inside(dtype: DeltaType) -> list[Field]:
+    """The parts of a nested type, an array's elements and a map's values among them."""
+    if isinstance(dtype, str):
+        return []
+    if dtype["type"] == "struct":
+        return [Field.from_json(f) for f in dtype["fields"]]
+    if dtype["type"] == "array":
+        return [Field("element", dtype["elementType"], dtype.get("containsNull", True))]
+    return [Field("key", dtype["keyType"]), Field("value", dtype["valueType"], dtype.get("valueContainsNull", True))]
+
+
+def _check_inside(array: pa.Array, dtype: DeltaType, path: str, where: str) -> None:
+    present = array.take(pc.indices_nonzero(array.is_valid()))
+    if pa.types.is_struct(array.type):
+        parts = present.flatten()
+    elif pa.types.is_list(array.type):
+        parts = [present.flatten()]
+    else:
+        parts = [present.keys, present.items]
+    for f, values in zip(_inside(dtype), parts, strict=True):
+        if not f.nullable and values.null_count:
+            raise ConstraintError.not_null(f"{path}.{f.name}", values.null_count, where)
+        if _requires(f.type):
+            _check_inside(values, f.type, f"{path}.{f.name}", where)
 
 
 def _check(table: pa.Table, name: str, expression: expressions.Expression, where: str) -> None:

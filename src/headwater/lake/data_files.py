@@ -167,6 +167,11 @@ class _Writer:
             self._write_part(values, part)
 
     def _write_part(self, values: Mapping[str, str | None], part: pa.Table) -> None:
+        rows = settings.current().row_group_rows
+        for start in range(0, part.num_rows, rows):
+            self._write_slice(values, part.slice(start, rows))
+
+    def _write_slice(self, values: Mapping[str, str | None], part: pa.Table) -> None:
         key = tuple(values.values())
         if key not in self.open:
             while len(self.open) >= _MAX_OPEN:

@@ -20,7 +20,7 @@ from headwater.base.storage import now_ms
 from headwater.lake import properties
 from headwater.lake.actions import Metadata
 
-__all__ = ["add_fields", "define", "is_mapped", "is_wider", "widen"]
+__all__ = ["add_fields", "define", "is_mapped", "is_wider", "widen", "with_schema"]
 
 _FORBIDDEN = set(" ,;{}()\n\t=")
 
@@ -50,12 +50,20 @@ def define(
         f = columns.field(column)
         columns = columns.with_field(replace(f, metadata={**f.metadata, "delta.generationExpression": expression}))
     split_by = _partitioning(columns, partition_by)
+    made = Metadata(str(uuid.uuid4()), columns, split_by, configuration, name, description, now_ms())
+    return with_schema(made, columns)
+
+
+def with_schema(metadata: Metadata, columns: Schema) -> Metadata:
+    """The metadata with other columns; under column mapping, those without an id get one."""
+    configuration = dict(metadata.configuration)
+    split_by = _partitioning(columns, metadata.partition_columns)
     if is_mapped(configuration):
-        columns, last = _assign_ids(columns, 0)
+        columns, last = _assign_ids(columns, int(configuration.get("delta.columnMapping.maxColumnId", "0")))
         configuration["delta.columnMapping.maxColumnId"] = str(last)
     else:
         _check_names(columns)
-    return Metadata(str(uuid.uuid4()), columns, split_by, configuration, name, description, now_ms())
+    return replace(metadata, schema=columns, partition_columns=split_by, configuration=configuration)
 
 
 def _partitioning(columns: Schema, partition_by: Sequence[str]) -> tuple[str, ...]:
@@ -191,6 +199,8 @@ def drop_or_rename(metadata: Metadata, column: str, new_name: str | None) -> Met
 
     f = metadata.schema.field(column)
     what = "dropping" if new_name is None else "renaming"
+    if new_name is not None and not new_name:
+        raise InputError.bad_argument("new_name", new_name, "a name")
     if not is_mapped(metadata.configuration):
         raise UnsupportedError.operation(
             f"{what} column `{f.name}`",

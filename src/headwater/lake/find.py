@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import InputError
-from headwater.lake import partitions, skipping
+from headwater.lake import partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import POSITION, Positions, map_files, read_file
 from headwater.lake.snapshot import Snapshot
@@ -22,7 +22,7 @@ from headwater.sql import expressions
 from headwater.sql.conjuncts import Conjunct
 from headwater.sql.expressions import Expression
 
-__all__ = ["candidate_files", "condition", "fetch", "find_rows"]
+__all__ = ["candidate_files", "condition", "fetch", "find_rows", "partition_of"]
 
 
 def condition(snapshot: Snapshot, text: str | None) -> Expression | None:
@@ -46,7 +46,7 @@ def candidate_files(
     asked = []
     for c in conjuncts:
         f = snapshot.schema.field(c.column)
-        asked.append(skipping.Conjunct(f.physical_name if mapped else f.name, c.op, c.values))
+        asked.append(Conjunct(f.physical_name if mapped else f.name, c.op, c.values))
     return [f for f, keep in zip(chosen, index.may_match(asked), strict=True) if keep]
 
 
@@ -57,6 +57,12 @@ def _partition_row(snapshot: Snapshot, add: AddFile, columns: Sequence[str]) -> 
         text = add.partition_values.get(f.physical_name, add.partition_values.get(f.name))
         arrays[f.name] = pa.repeat(partitions.parse(text, f.arrow.type), 1)
     return pa.table(arrays)
+
+
+def partition_of(snapshot: Snapshot, add: AddFile) -> tuple[str | None, ...]:
+    """The file's partition values, alike however a writer spelled them."""
+    row = _partition_row(snapshot, add, snapshot.partition_columns)
+    return tuple(partitions.serialize(row[c][0].as_py(), row[c].type) for c in snapshot.partition_columns)
 
 
 def find_rows(snapshot: Snapshot, wanted: Expression | None) -> dict[str, Positions | None]:

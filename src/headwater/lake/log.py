@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from headwater.base.errors import CorruptionError, HeadwaterError, InputError, NotFoundError
 from headwater.base.storage import Storage
 from headwater.lake.actions import AddFile, Commit, Metadata, Protocol, RemoveFile, parse_commit, take_action
+from headwater.lake.checkpoint_file import read_actions
 
 __all__ = [
     "LOG",
@@ -261,8 +262,6 @@ def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
 
 # ------------------------------------------------------------------ checkpoints
 
-_ADD_LEAVES = frozenset({"path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"})
-
 
 def _read_checkpoint(storage: Storage, paths: Iterable[str], tombstones: bool) -> _Draft:
     draft = _Draft(tombstones={} if tombstones else None)
@@ -289,7 +288,9 @@ def _read_checkpoint_file(storage: Storage, path: str, draft: _Draft) -> list[st
         if path.endswith(".json"):
             return _read_manifest(storage.get(path), draft)
         with storage.open_input(path) as source, pq.ParquetFile(source) as file:
-            return _take_columns(file, draft)
+            commit, sidecars = read_actions(file, removes=draft.tombstones is not None)
+            draft.apply(commit)
+            return sidecars
     except NotFoundError as e:
         raise CorruptionError.checkpoint(path, "a file it names is missing", storage.url) from e
     except (pa.ArrowInvalid, OSError, ValueError, KeyError, TypeError) as e:
@@ -308,39 +309,3 @@ def _read_manifest(data: bytes, draft: _Draft) -> list[str]:
             take_action(commit, action)
     draft.apply(commit)
     return sidecars
-
-
-def _take_columns(file: pq.ParquetFile, draft: _Draft) -> list[str]:
-    names = set(file.schema_arrow.names)
-    columns = [n for n in ("txn", "metaData", "protocol", "sidecar", "domainMetadata") if n in names]
-    if "add" in names:
-        has = {f.name for f in file.schema_arrow.field("add").type}
-        columns += [f"add.{leaf}" for leaf in sorted(_ADD_LEAVES & has)]
-        if "stats" not in has and "stats_parsed" in has:
-            columns.append("add.stats_parsed")
-    if draft.tombstones is not None and "remove" in names:
-        columns.append("remove")
-    table = file.read(columns=columns)
-    commit = Commit(0, 0)
-    sidecars = [str(r["path"]) for r in _rows(table, "sidecar")]
-    for kind in ("protocol", "metaData", "txn", "domainMetadata", "remove"):
-        for row in _rows(table, kind):
-            take_action(commit, {kind: {k: v for k, v in row.items() if v is not None}})
-    for row in _rows(table, "add"):
-        parsed = row.pop("stats_parsed", None)
-        if parsed is not None:
-            row["stats"] = json.dumps(_without_nulls(parsed), default=str)
-        commit.adds.append(AddFile.from_json(row))
-    draft.apply(commit)
-    return sidecars
-
-
-def _rows(table: pa.Table, name: str) -> list[dict[str, Any]]:
-    if name not in table.column_names:
-        return []
-    rows: list[dict[str, Any]] = table[name].drop_null().to_pylist(maps_as_pydicts="strict")
-    return rows
-
-
-def _without_nulls(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _without_nulls(v) if isinstance(v, dict) else v for k, v in row.items() if v is not None}

@@ -198,6 +198,7 @@ class _Run:
         source = self.merge.source.take(pa.array(matches.source_rows))
         outcome = self._decide("matched", target, source, matches.addresses)
         outcome.check_unambiguous(self.base.where)
+        outcome.delete_once()
         return outcome
 
     def _not_matched(self, matches: Matches) -> _Outcome:
@@ -339,6 +340,16 @@ class _Outcome:
         twice = int(pc.sum(pc.greater(counts["count_all"], 1)).as_py() or 0)
         if twice:
             raise InputError.ambiguous_merge(twice, where)
+
+    def delete_once(self) -> None:
+        """A row that several source rows delete goes once; `check_unambiguous` saw to the rest."""
+        if self.changing or len(self.addresses) == 0:
+            return
+        every, before = pa.concat_tables(self.addresses), pa.concat_tables(self.feed["delete"])
+        numbered = every.append_column("at", pa.array(np.arange(every.num_rows)))
+        first = numbered.group_by([FILE, POSITION]).aggregate([("at", "min")])["at_min"].sort()
+        self.addresses, self.feed["delete"] = [every.take(first)], [before.take(first)]
+        self.deleted = len(first)
 
     def positions(self) -> dict[str, Positions]:
         if not self.addresses:

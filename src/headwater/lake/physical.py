@@ -36,14 +36,11 @@ def _physical_type(dtype: DeltaType, mapped: bool) -> pa.DataType:
     if isinstance(dtype, str) or not mapped:
         return arrow_type(dtype)
     if dtype["type"] == "struct":
-        return pa.struct([physical_field(f, mapped=True) for f in _children(dtype)])
+        return pa.struct([physical_field(f, mapped=True).with_nullable(True) for f in _children(dtype)])
     if dtype["type"] == "array":
-        item = _physical_type(dtype["elementType"], mapped)
-        return pa.list_(pa.field("element", item, dtype.get("containsNull", True)))
+        return pa.list_(pa.field("element", _physical_type(dtype["elementType"], mapped)))
     key = pa.field("key", _physical_type(dtype["keyType"], mapped), False)
-    return pa.map_(
-        key, pa.field("value", _physical_type(dtype["valueType"], mapped), dtype.get("valueContainsNull", True))
-    )
+    return pa.map_(key, pa.field("value", _physical_type(dtype["valueType"], mapped)))
 
 
 def to_physical(array: pa.Array, f: Field, *, mapped: bool) -> pa.Array:

@@ -76,10 +76,6 @@ def check(properties: Mapping[str, str]) -> None:
             raise InputError.bad_property(name, value, "a length of time such as 'interval 7 days'")
         if name in _CHOICES and value not in _CHOICES[name]:
             raise InputError.bad_property(name, value, " or ".join(_CHOICES[name]))
-        if (
-            name.startswith("delta.")
-            and name not in known
-            and not name.startswith(("delta.constraints.", "delta.feature."))
-        ):
+        if name.startswith("delta.") and name not in known and not name.startswith("delta.constraints."):
             near = did_you_mean(name, known)
             raise InputError.bad_property(name, value, f"a known property{f': did you mean {near}?' if near else ''}")

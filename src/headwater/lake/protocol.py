@@ -6,11 +6,11 @@ them gives wrong rows or a broken table, so what is not on these lists is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from headwater.base.errors import SchemaError, UnsupportedError
-from headwater.base.schema import Schema, type_text
+from headwater.base.schema import DeltaType, Schema, type_text
 from headwater.lake.actions import Metadata, Protocol
 
 __all__ = ["check_readable", "check_writable", "for_table", "supports", "with_features"]
@@ -71,7 +71,8 @@ def _harmless(feature: str, metadata: Metadata) -> bool:
     if feature == "identityColumns":
         return "delta.identity." not in text
     if feature == "rowTracking":
-        return metadata.configuration.get("delta.enableRowTracking") != "true" and "materializedRow" not in text
+        # Where it is listed every new file must be given row ids, unless that is suspended.
+        return metadata.configuration.get("delta.rowTrackingSuspended", "").lower() == "true"
     if feature in ("clustering", "allowColumnDefaults", "icebergCompatV1", "icebergCompatV2"):
         return {
             "clustering": False,
@@ -90,13 +91,23 @@ def check_readable(protocol: Protocol, metadata: Metadata, where: str) -> None:
     if unknown:
         raise UnsupportedError.reader_feature(sorted(unknown), where)
     for f in metadata.schema.fields:
-        if "variant" in type_text(f.type) or type_text(f.type) == "void":
+        if {"variant", "void"} & set(_leaves(f.type)):
             raise UnsupportedError.column_type(f.name, type_text(f.type), "select the other columns with Spark")
         try:
             assert f.arrow is not None
         except SchemaError as e:
             hint = "a newer engine wrote it: read the table there"
             raise UnsupportedError.column_type(f.name, type_text(f.type), hint) from e
+
+
+def _leaves(dtype: DeltaType) -> Iterator[str]:
+    """The plain types inside a type."""
+    if isinstance(dtype, str):
+        yield dtype
+        return
+    inner = [f["type"] for f in dtype.get("fields", ())]
+    for part in [*inner, *(dtype[k] for k in ("elementType", "keyType", "valueType") if k in dtype)]:
+        yield from _leaves(part)
 
 
 def check_writable(protocol: Protocol, metadata: Metadata, where: str) -> None:

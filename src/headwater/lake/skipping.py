@@ -26,7 +26,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,36 +37,16 @@ from pyarrow import json as pj
 from headwater.base.errors import InputError
 from headwater.lake import partitions
 from headwater.lake.skipping_domains import Domain, domain_of
+from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["Conjunct", "FileIndex", "Op", "may_match"]
+__all__ = ["FileIndex", "may_match"]
 
-Op = Literal["=", "<", "<=", ">", ">=", "!=", "in", "is null", "is not null"]
 Mask = npt.NDArray[np.bool_]
 Path = tuple[str, ...]
 
 _GROUP = 1024  # texts that are parsed together where parsing all of them fails
 _BLOCK_BYTES = 1 << 22
 _FEW = 16  # values of an IN list that are looked at one by one
-
-
-@dataclass(frozen=True, slots=True)
-class Conjunct:
-    """One condition on one column, by physical name, with dots for fields of structs.
-
-    >>> Conjunct("at.city", "in", ("Bern", "Ulm")).op
-    'in'
-    """
-
-    column: str
-    op: Op
-    values: tuple[Any, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.op not in get_args(Op):
-            raise InputError.bad_argument("op", self.op, f"one of {', '.join(get_args(Op))}")
-        wanted = None if self.op == "in" else 0 if self.op.startswith("is ") else 1
-        if wanted is not None and len(self.values) != wanted:
-            raise InputError.bad_argument("values", self.values, f"{wanted} value(s) for `{self.op}`")
 
 
 @dataclass(frozen=True, slots=True)

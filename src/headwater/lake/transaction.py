@@ -13,19 +13,20 @@ whether the file that lies there is ours. Files are deleted only when it is cert
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater.base import faults, settings
 from headwater.base.errors import ConflictError, HeadwaterError, InputError, NotFoundError, StorageError
 from headwater.base.storage import ObjectExistsError, Storage, now_ms
 from headwater.lake import checkpoint, conflicts, log, snapshot
-from headwater.lake.actions import Action, Commit, dump
+from headwater.lake.actions import Action, Commit, Metadata, dump
 from headwater.lake.conflicts import Proposal
 from headwater.lake.snapshot import Snapshot
 
@@ -169,7 +170,7 @@ def _actions(proposal: Proposal, txn_id: str, before: log.LogState | None) -> li
     info: dict[str, Any] = {
         "timestamp": now,
         "operation": proposal.operation,
-        "operationParameters": {k: v if isinstance(v, str) else str(v) for k, v in proposal.parameters.items()},
+        "operationParameters": {k: v if isinstance(v, str) else json.dumps(v) for k, v in proposal.parameters.items()},
         "isBlindAppend": proposal.is_blind_append,
         "operationMetrics": {k: str(v) for k, v in proposal.metrics.items()},
         "engineInfo": _ENGINE,
@@ -180,15 +181,22 @@ def _actions(proposal: Proposal, txn_id: str, before: log.LogState | None) -> li
     if proposal.tags:
         info["userMetadata"] = proposal.tags.get("userMetadata", "")
         info["tags"] = dict(proposal.tags)
-    metadata = proposal.metadata or (before.metadata if before else None)
-    if metadata is not None and metadata.configuration.get("delta.enableInCommitTimestamps") == "true":
+    metadata = proposal.metadata
+    if _keeps_time(metadata or (before.metadata if before else None)):
         # It must grow with every version, whatever the clocks say.
-        info = {"inCommitTimestamp": max(now, (before.timestamp_ms if before else 0) + 1), **info}
+        time_ms = max(now, (before.timestamp_ms if before else 0) + 1)
+        info = {"inCommitTimestamp": time_ms, **info}
+        if metadata is not None and before is not None and not _keeps_time(before.metadata):
+            since = {
+                "delta.inCommitTimestampEnablementVersion": str(before.version + 1),
+                "delta.inCommitTimestampEnablementTimestamp": str(time_ms),
+            }
+            metadata = replace(metadata, configuration={**metadata.configuration, **since})
     actions: list[Action] = [{"commitInfo": info}]
     if proposal.protocol is not None:
         actions.append(proposal.protocol.to_action())
-    if proposal.metadata is not None:
-        actions.append(proposal.metadata.to_action())
+    if metadata is not None:
+        actions.append(metadata.to_action())
     if proposal.txn is not None:
         actions.append({"txn": {"appId": proposal.txn[0], "version": proposal.txn[1], "lastUpdated": now}})
     actions += proposal.domains
@@ -196,6 +204,11 @@ def _actions(proposal: Proposal, txn_id: str, before: log.LogState | None) -> li
     actions += [f.to_action() for f in proposal.adds]
     actions += proposal.cdc
     return actions
+
+
+def _keeps_time(metadata: Metadata | None) -> bool:
+    """Whether commits carry their own time."""
+    return metadata is not None and metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
 def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, proposal: Proposal) -> bool:

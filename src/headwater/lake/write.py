@@ -8,14 +8,15 @@ from an older version says so with ``if_version``, and gets a conflict instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from headwater.base.errors import ConflictError, ConstraintError, InputError, SchemaError
-from headwater.base.schema import Schema
+from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage, now_ms
 from headwater.lake import data_files, definition, edit, find, protocol, snapshot, transaction
 from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
@@ -27,12 +28,26 @@ from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 from headwater.sql import expressions
 
-__all__ = ["SchemaMode", "append", "create", "evolve", "overwrite", "prepared"]
+__all__ = ["SchemaMode", "Source", "append", "create", "evolve", "overwrite", "prepared"]
 
 SchemaMode = Literal["strict", "merge", "replace"]
 
 
-def create(storage: Storage, metadata: Metadata, rows: Rows | None = None, **proposal: Any) -> Committed | None:
+class Source(ABC):
+    """Rows that another engine writes: they never pass through this process, only what was written does."""
+
+    schema: pa.Schema
+
+    @abstractmethod
+    def write(
+        self, storage: Storage, metadata: Metadata, checks: Mapping[str, str], where: str | None = None
+    ) -> list[AddFile]:
+        """Write rows that fit the table and meet its constraints and ``where``, or leave nothing and raise."""
+
+
+def create(
+    storage: Storage, metadata: Metadata, rows: Rows | Source | None = None, **proposal: Any
+) -> Committed | None:
     """Make a table (with its first rows, in the same commit); None if one is there already."""
     layout = data_files.Layout(metadata)
     checks = {k[len("delta.constraints.") :]: v for k, v in metadata.configuration.items() if _is_check(k)}
@@ -41,7 +56,9 @@ def create(storage: Storage, metadata: Metadata, rows: Rows | None = None, **pro
     for text in [f.generation for f in metadata.schema.fields if f.generation]:
         expressions.parse(text, schema=metadata.schema.arrow)
     adds: list[AddFile] = []
-    if rows is not None:
+    if isinstance(rows, Source):
+        adds = rows.write(storage, metadata, checks)
+    elif rows is not None:
         fitted = _fit(rows, metadata.schema, checks, storage.url)
         adds = data_files.write_rows(storage, layout, fitted.batches)
     return transaction.create(
@@ -99,18 +116,19 @@ def evolve(base: Snapshot, incoming: pa.Schema, mode: SchemaMode) -> Snapshot:
 
 
 def _replaced(base: Snapshot, incoming: pa.Schema) -> Metadata:
-    new = Schema.from_arrow(incoming)
-    if {f.name: f.type for f in new.fields} == {f.name: f.type for f in base.schema.fields}:
+    # A column that stays as it is keeps its id and its name in files, and what else is said of it.
+    kept = {f.name: f for f in base.schema.fields}
+    new = Schema(tuple(_kept(kept.get(f.name), f) for f in Schema.from_arrow(incoming).fields))
+    if set(new.names) == set(kept) and all(kept[f.name] is f for f in new.fields):
         return base.state.metadata
     lost = [c for c in base.partition_columns if c not in new]
     if lost:
         raise SchemaError.bad_partition(lost[0], "the new schema lacks it, and the table is partitioned by it")
-    configuration = {k: v for k, v in base.configuration.items() if not k.startswith("delta.columnMapping.")}
-    if base.mapping_mode != "none":
-        configuration["delta.columnMapping.mode"] = base.mapping_mode
-    made = definition.define(new, partition_by=base.partition_columns, table_properties=configuration)
-    old = base.state.metadata
-    return replace(made, id=old.id, name=old.name, description=old.description, created_time=old.created_time)
+    return definition.with_schema(base.state.metadata, new)
+
+
+def _kept(old: Field | None, new: Field) -> Field:
+    return old if old is not None and old.arrow.type == new.arrow.type else new
 
 
 class _Files:
@@ -141,12 +159,17 @@ class _Files:
         transaction.discard(storage, Proposal("", adds=self.adds))
 
 
-def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode) -> _Files:
+def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode, where: str | None = None) -> _Files:
     base = snapshot.latest(storage)
     base.check_writable()
-    rows = data if isinstance(data, Rows) else as_rows(data)
+    rows = data if isinstance(data, Rows | Source) else as_rows(data)
     planned = evolve(base, rows.schema, schema_mode)
+    if isinstance(rows, Source):
+        find.condition(planned, where)  # so that a bad condition is found before anything is written
+        return _Files(base, planned, rows.write(storage, planned.state.metadata, planned.constraints, where))
     fitted = prepared(rows, planned)
+    if where is not None:
+        fitted = _all_meeting(fitted, planned, where)
     adds = data_files.write_rows(storage, data_files.Layout(planned.state.metadata), fitted.batches)
     return _Files(base, planned, adds)
 
@@ -211,10 +234,7 @@ def overwrite(
     base = snapshot.latest(storage)
     if partitions == "dynamic" and not base.partition_columns:
         raise InputError.bad_argument("partitions", partitions, "a partitioned table")
-    rows = data if isinstance(data, Rows) else as_rows(data)
-    if where is not None:
-        rows = _all_meeting(rows, base, where)
-    files = _write_files(storage, rows, schema_mode)
+    files = _write_files(storage, data, schema_mode, where)
 
     def operation(now: Snapshot) -> Proposal:
         files.check(now)
@@ -223,10 +243,11 @@ def overwrite(
         cdc: list[Action] = []
         if where is not None and cut.adds:
             # Some files keep part of their rows, so readers of the feed cannot tell the change from the files.
-            gone = find.fetch(now, find.find_rows(now, find.condition(now, where)))
-            written = replace(files.planned.state, files={f.path: f for f in files.adds})
-            new = pa.Table.from_batches(scan(Snapshot(storage, written), now.schema.names), gone.schema)
-            cdc = data_files.change_feed(now.state.metadata, storage, {"delete": gone, "insert": new})
+            planned = replace(now.state, metadata=files.planned.state.metadata)
+            gone = find.fetch(Snapshot(storage, planned), find.find_rows(now, find.condition(now, where)))
+            written = Snapshot(storage, replace(planned, files={f.path: f for f in files.adds}))
+            new = pa.Table.from_batches(scan(written, written.schema.names), gone.schema)
+            cdc = data_files.change_feed(planned.metadata, storage, {"delete": gone, "insert": new})
         return Proposal(
             "WRITE",
             _parameters(now, where, partitions),
@@ -265,13 +286,9 @@ def _cut(base: Snapshot, where: str | None, only_partitions_of: Sequence[AddFile
     if where is not None:
         wanted = find.condition(base, where)
         return edit.remove_rows(base, find.find_rows(base, wanted))
-    touched = None
-    if only_partitions_of is not None:
-        touched = {tuple(sorted(f.partition_values.items())) for f in only_partitions_of}
+    touched = None if only_partitions_of is None else {find.partition_of(base, f) for f in only_partitions_of}
     removes: list[RemoveFile] = [
-        f.removed(now)
-        for f in base.files.values()
-        if touched is None or tuple(sorted(f.partition_values.items())) in touched
+        f.removed(now) for f in base.files.values() if touched is None or find.partition_of(base, f) in touched
     ]
     return edit.Edit(removes=removes, metrics={"numRemovedFiles": len(removes)})
 
@@ -283,14 +300,12 @@ def _all_meeting(rows: Rows, base: Snapshot, where: str) -> Rows:
     wanted = find.condition(base, where)
     assert wanted is not None
 
-    def checked() -> Any:
-        fitted = conform(rows, base.schema, where=base.where, optional=[f.name for f in base.generated])
-        for batch in fitted.batches:
+    def checked() -> Iterator[pa.RecordBatch]:
+        for batch in rows.batches:
             table = pa.Table.from_batches([batch])
             met = pc.sum(pc.fill_null(expressions.evaluate(wanted, table), False)).as_py() or 0
             if met != batch.num_rows:
                 raise ConstraintError.outside(where, batch.num_rows - met, base.where)
             yield batch
 
-    fitted_schema = conform(Rows(rows.schema, iter(())), base.schema, where=base.where).schema
-    return Rows(fitted_schema, checked())
+    return Rows(rows.schema, checked())

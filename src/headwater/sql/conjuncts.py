@@ -14,13 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, cast, get_args
+from typing import Literal as OneOf
 
 import pyarrow as pa
 
+from headwater.base.errors import InputError
 from headwater.sql.nodes import Call, Column, Literal, Node
 from headwater.sql.types import digits_of, family
 
-__all__ = ["Conjunct", "conjuncts_of", "equalities_of"]
+__all__ = ["Conjunct", "Op", "conjuncts_of", "equalities_of"]
+
+Op = OneOf["=", "<", "<=", ">", ">=", "!=", "in", "is null", "is not null"]
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BARS_NAN = {"=", "<", "<=", "in", "is null", "is not null"}
@@ -35,9 +40,16 @@ class Conjunct:
     """
 
     column: str
-    op: str
-    values: tuple[object, ...]
+    op: Op
+    values: tuple[Any, ...] = ()
     alias: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.op not in get_args(Op):
+            raise InputError.bad_argument("op", self.op, f"one of {', '.join(get_args(Op))}")
+        wanted = None if self.op == "in" else 0 if self.op.startswith("is ") else 1
+        if wanted is not None and len(self.values) != wanted:
+            raise InputError.bad_argument("values", self.values, f"{wanted} value(s) for `{self.op}`")
 
 
 def _parts(node: Node) -> Iterator[Call]:
@@ -99,7 +111,7 @@ def _conjunct(part: Call) -> Conjunct | None:
         return None
     if family(column.dtype) == "float" and op not in _BARS_NAN:
         return None
-    return Conjunct(column.path[0], op, values, column.alias)
+    return Conjunct(column.path[0], cast("Op", op), values, column.alias)
 
 
 def equalities_of(node: Node, left_alias: str, right_alias: str) -> list[tuple[str, str]]:

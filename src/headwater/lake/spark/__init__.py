@@ -1,0 +1,1 @@
+"""lake/spark: how Spark reads, writes and follows the tables of a lake, through the DataFrame API alone."""

@@ -1,0 +1,86 @@
+"""Placement: which files can share one scan, with their partition values known to Spark.
+
+The values of partition columns stand in the log, and only there. Spark can attach values to files by itself, at no cost
+a row and with pruning, if they are the names of folders. So the folders are *checked* against the log: files whose
+folders say, in Spark's own notation, exactly what the log says are read by folder; of the others (another writer's
+escapes, random prefixes, names cut short) each file's values are joined to its rows.
+
+>>> spark_unescape("a=x%20y")
+'a=x y'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headwater.lake import partitions
+from headwater.lake.actions import AddFile
+from headwater.lake.snapshot import Snapshot
+
+__all__ = ["Scan", "file_values", "is_plain_path", "place", "spark_unescape"]
+
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_MOST_ROOTS = 8
+
+
+@dataclass(slots=True)
+class Scan:
+    """Files that Spark reads in one scan; ``root`` is the folder below which folders name the partition values."""
+
+    root: str | None
+    files: list[AddFile] = field(default_factory=list)
+
+
+def spark_unescape(text: str) -> str:
+    """The text of a folder's name as Spark understands it: each ``%XX`` is one character."""
+    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), text)
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether Spark's file sources can open a file of this path, and do not pass over it as hidden."""
+    name = path.rsplit("/", 1)[-1]
+    return ":" not in path and not name.startswith(("_", ".")) and not name.endswith("._COPYING_")
+
+
+def file_values(now: Snapshot, add: AddFile) -> dict[str, str | None]:
+    """The partition values of a file as texts, by the columns' names of today."""
+    fields = [now.schema.field(c) for c in now.partition_columns]
+    return {f.name: add.partition_values.get(f.physical_name, add.partition_values.get(f.name)) for f in fields}
+
+
+def place(now: Snapshot, files: Sequence[AddFile]) -> list[Scan]:
+    """The scans that read ``files``; at most a handful, however many partitions there are."""
+    if not now.partition_columns:
+        return [Scan("", list(files))]
+    by_root: dict[str | None, Scan] = {}
+    for add in files:
+        root = _root(partitions.decode_path(add.path), _keys(now), file_values(now, add))
+        if root not in by_root and len(by_root) >= _MOST_ROOTS:
+            root = None
+        by_root.setdefault(root, Scan(root)).files.append(add)
+    return list(by_root.values())
+
+
+def _keys(now: Snapshot) -> list[str]:
+    """The columns' names in folders."""
+    mapped = now.mapping_mode != "none"
+    return [now.schema.field(c).physical_name if mapped else c for c in now.partition_columns]
+
+
+def _root(path: str, keys: Sequence[str], values: Mapping[str, str | None]) -> str | None:
+    """The part of ``path`` above its partition folders, or None if they do not say what the log says."""
+    *folders, _ = path.split("/")
+    if len(folders) < len(keys):
+        return None
+    above = len(folders) - len(keys)
+    for folder, key, text in zip(folders[above:], keys, values.values(), strict=True):
+        name, equals, value = folder.partition("=")
+        if not equals or spark_unescape(name) != key:
+            return None
+        said = None if value == _NULL_FOLDER else spark_unescape(value)
+        if said != (text or None):
+            return None
+    return "/".join(folders[:above])
