@@ -15,13 +15,13 @@ import time
 from typing import Any
 
 import duckdb  # noqa: F401  (children need not load it again)
-import pyarrow.compute  # noqa: F401
+import pyarrow.compute
 import pyarrow.parquet  # noqa: F401
+from tests.durability.write_paths import BY_NAME
 
 import headwater as hw
 from headwater.lake import merge, optimize, restore, vacuum  # noqa: F401
 from headwater.testing.faults import FaultPlan
-from tests.durability.write_paths import BY_NAME
 
 
 def _child(command: dict[str, Any]) -> None:

@@ -12,10 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.durability.writers import COUNTER, SCHEMA
 
 import headwater as hw
 from headwater.base import settings
@@ -23,7 +25,6 @@ from headwater.base.errors import ConflictError, StorageError
 from headwater.lake.table import Table
 from headwater.lakehouse import Lake
 from headwater.testing.faults import FaultPlan
-from tests.durability.writers import COUNTER, SCHEMA
 
 ROOT = Path(__file__).parents[2]
 ROWS = [{"id": 1, "owner": 0, "v": 1}, {"id": 2, "owner": 0, "v": 2}]
@@ -58,11 +59,23 @@ def check_dense(t: Table) -> None:
 
 
 def run_storm(
-    t: Table, writers: int, commits: int, *, readers: int, delta_rs: int = 0, **properties: str
+    t: Table,
+    writers: int,
+    commits: int,
+    *,
+    readers: int,
+    delta_rs: int = 0,
+    partitioned: bool = False,
+    **properties: str,
 ) -> dict[str, Any]:
-    t.create(SCHEMA, properties={"delta.checkpointInterval": "10", **properties})
+    given = {"delta.checkpointInterval": "10", **properties}
+    t.create(SCHEMA, partition_by=["owner"] if partitioned else [], properties=given)
     t.append([{"id": COUNTER, "owner": -1, "v": 0}])
     stop = Path(t.location).parent / "stop"
+    for n in range(40):  # what crashed writers left, long ago
+        orphan = Path(t.location) / f"part-{n:05d}.parquet"
+        orphan.write_bytes(b"PAR1")
+        os.utime(orphan, (1, 1))
     began = time.monotonic()
     beside = [start("read", location=t.location, stop=str(stop)) for _ in range(readers)]
     beside.append(start("keep_up", location=t.location, stop=str(stop), hours=RETENTION_HOURS))
@@ -82,6 +95,7 @@ def run_storm(
     made = [v for writer in done for v in writer["versions"]]
     assert len(made) == len(set(made)), "each commit has a version of its own"
     assert all(r["last"] >= 0 for r in read)
+    assert upkeep["removed"] >= 40
     return {
         "seconds": round(seconds, 1),
         "versions": t.version + 1,
@@ -106,9 +120,8 @@ def test_storm(lake: Lake) -> None:
 
 def test_storm_with_another_implementation(lake: Lake) -> None:
     t = lake.table("t")
-    figures = run_storm(
-        t, writers=3, commits=8, readers=1, delta_rs=2, **{"delta.enableDeletionVectors": "false"}
-    )
+    properties = {"delta.enableDeletionVectors": "false"}
+    figures = run_storm(t, writers=3, commits=8, readers=1, delta_rs=2, partitioned=True, **properties)
     print(figures)
     check_readers_agree(t)
 
@@ -172,7 +185,9 @@ def test_an_overwrite_on_a_stated_version_is_a_conflict_instead(lake: Lake) -> N
 
 def test_a_partial_overwrite_replaces_a_row_that_came_at_the_same_time(lake: Lake) -> None:
     t = lake.write("t", ROWS)
-    with during_commit(t, lambda: lake.table("t").append([{"id": 5, "owner": 7, "v": 0}, {"id": 6, "owner": 0, "v": 0}])):
+    with during_commit(
+        t, lambda: lake.table("t").append([{"id": 5, "owner": 7, "v": 0}, {"id": 6, "owner": 0, "v": 0}])
+    ):
         t.overwrite([{"id": 9, "owner": 0, "v": 0}], where="owner = 0")
     assert ids(t) == [5, 9]
 
@@ -292,3 +307,19 @@ def test_files_of_a_commit_of_unknown_result_stay(lake: Lake, monkeypatch: pytes
             t.append([{"id": 3, "owner": 0, "v": 3}])
     assert caught.value.code == "E6005"
     assert ids(lake.table("t")) == [1, 2, 3], "it was committed, and its rows are there"
+
+
+def test_threads_of_one_process(lake: Lake) -> None:
+    t = lake.write("t", [{"id": COUNTER, "owner": -1, "v": 0}])
+
+    def work(owner: int) -> None:
+        for n in range(4):
+            t.append([{"id": owner * 100 + n, "owner": owner, "v": n}])
+            t.update({"v": "v + 1"}, where=f"id = {COUNTER}")
+            t.delete(f"id = {owner * 100 + n} AND v % 2 = 1")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(1, 5)))
+    assert ids(t) == sorted([COUNTER, *(o * 100 + n for o in range(1, 5) for n in (0, 2))])
+    assert t.to_arrow(where=f"id = {COUNTER}")["v"].to_pylist() == [16]
+    check_dense(t)

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.durability.write_paths import BY_NAME, PATHS, State, WritePath, check_after, state_of
 
 import headwater as hw
 from headwater.base import settings
 from headwater.base.errors import HeadwaterError
 from headwater.testing.faults import FaultPlan, InjectedError, SimulatedCrash
-from tests.durability.write_paths import BY_NAME, PATHS, State, WritePath, check_after, state_of
 
 ROOT = Path(__file__).parents[2]
 

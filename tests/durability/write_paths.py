@@ -109,7 +109,9 @@ PATHS = [
     WritePath("overwrite", _made(), _table(lambda t: t.overwrite(_rows(5, 9)))),
     WritePath("overwrite_where", _made(), _table(lambda t: t.overwrite(_rows(5, 9), where="id < 40"))),
     WritePath(
-        "overwrite_partitions", _made(partitioned=True), _table(lambda t: t.overwrite(_rows(3, 5), partitions="dynamic"))
+        "overwrite_partitions",
+        _made(partitioned=True),
+        _table(lambda t: t.overwrite(_rows(3, 5), partitions="dynamic")),
     ),
     WritePath("overwrite_feed", _made(**FEED), _table(lambda t: t.overwrite(_rows(5, 9), where="id < 40"))),
     WritePath("delete_inline", _made(), _table(lambda t: t.delete("id % 3 = 0"))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import time
 from collections.abc import Callable
@@ -190,7 +191,7 @@ def case_race_that_is_lost_too_often(lake: Lake) -> Attempt:
     def take_the_version(_point: str, _path: str) -> None:
         version = t.version + 1
         entry = Path(t.location) / log.commit_path(version)
-        entry.write_text('{"commitInfo":{"operation":"WRITE","n":%d}}\n' % next(other))
+        entry.write_text(json.dumps({"commitInfo": {"operation": "WRITE", "n": next(other)}}))
 
     def attempt() -> None:
         with settings.override(commit_retries=2), FaultPlan().call_at("lake.commit.before_publish", take_the_version):

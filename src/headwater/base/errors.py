@@ -194,7 +194,9 @@ class InputError(HeadwaterError, ValueError):
 
     @classmethod
     def bad_rows(cls, why: str) -> Self:
-        return cls("E1018", f"the rows do not make a table: {why}", hint="give each column one type, and all one length")
+        return cls(
+            "E1018", f"the rows do not make a table: {why}", hint="give each column one type, and all one length"
+        )
 
     @classmethod
     def unknown_option(cls, name: str, known: Sequence[str]) -> Self:
@@ -222,7 +224,9 @@ class NotFoundError(InputError, LookupError):
             "E1109",
             f"no table is attached as `{name}`",
             where=where,
-            hint=f"attached: {_list_some(known)}" if known else "none is; a table of the lake itself is deleted by drop()",
+            hint=f"attached: {_list_some(known)}"
+            if known
+            else "none is; a table of the lake itself is deleted by drop()",
         )
 
     @classmethod
@@ -424,7 +428,6 @@ class ConstraintError(HeadwaterError, ValueError):
             where=where,
             hint="nothing was written; leave the column out, and it is computed",
         )
-
 
     @classmethod
     def absent_rows(cls, rows: int, first: str) -> Self:

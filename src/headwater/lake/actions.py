@@ -225,6 +225,8 @@ class Commit:
     cdc: list[dict[str, Any]] = field(default_factory=list)
     txns: dict[str, int] = field(default_factory=dict)
     domains: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # The size and time of the file it was read from: what tells it from another table's commit of that version.
+    origin: tuple[int, int] | None = None
 
     @property
     def operation(self) -> str:
@@ -242,7 +244,7 @@ class Commit:
 
 def parse_commit(data: bytes, version: int, modified_ms: int, where: str) -> Commit:
     """The commit in the bytes of a log file."""
-    commit = Commit(version, modified_ms)
+    commit = Commit(version, modified_ms, origin=(len(data), modified_ms))
     name = f"{version:020d}.json"
     if not data.strip():
         raise CorruptionError.log_entry(name, "the file is empty", where)

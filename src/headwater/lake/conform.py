@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from headwater.base.errors import InputError, SchemaError
 from headwater.base.schema import Schema, delta_type, normalize_type, type_text
 
-__all__ = ["Rows", "as_rows", "conform", "is_spark_frame", "new_fields"]
+__all__ = ["Rows", "as_rows", "conform", "is_spark_frame", "new_fields", "plain_columns"]
 
 
 class Rows:
@@ -102,6 +102,19 @@ def conform(rows: Rows, schema: Schema, *, where: str, optional: Sequence[str] =
             yield pa.RecordBatch.from_arrays(arrays, schema=target)
 
     return Rows(target, convert())
+
+
+def plain_columns(table: pa.Table, like: Schema, where: str) -> pa.Table:
+    """``table`` in types that Delta stores; a column of nulls takes the type of its namesake in ``like``, or text."""
+    columns = {}
+    for f in table.schema:
+        if not pa.types.is_null(f.type):
+            kind = normalize_type(f.type)
+        else:
+            kind = like.field(f.name).arrow.type if f.name in like else pa.string()
+        chunks = [_cast(chunk, pa.field(f.name, kind), where) for chunk in table[f.name].chunks]
+        columns[f.name] = pa.chunked_array(chunks, kind)
+    return pa.table(columns)
 
 
 def _check_names(incoming: pa.Schema, schema: Schema, where: str) -> None:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,6 +60,7 @@ class LogState:
     txns: Mapping[str, int]
     domains: Mapping[str, dict[str, Any]]
     tombstones: Mapping[tuple[str, str | None], RemoveFile] | None = None
+    origin: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -70,6 +72,7 @@ class _Draft:
     domains: dict[str, dict[str, Any]] = field(default_factory=dict)
     tombstones: dict[tuple[str, str | None], RemoveFile] | None = None
     timestamp_ms: int = 0
+    origin: tuple[int, int] | None = None
 
     def apply(self, commit: Commit) -> None:
         self.protocol = commit.protocol or self.protocol
@@ -89,6 +92,21 @@ class _Draft:
             else:
                 self.domains[name] = body
         self.timestamp_ms = commit.timestamp_ms or self.timestamp_ms
+        self.origin = commit.origin or self.origin
+
+    @property
+    def has_in_commit_timestamps(self) -> bool:
+        return self.protocol is not None and "inCommitTimestamp" in (self.protocol.writer_features or ())
+
+    def gather(self, commit: Commit) -> None:
+        """Take in what one file of a checkpoint says.
+
+        A tombstone there may be of an older vector of a file that is alive, in this file or in another.
+        """
+        tombstones, commit.removes = commit.removes, []
+        self.apply(commit)
+        if self.tombstones is not None:
+            self.tombstones |= {removed.key: removed for removed in tombstones}
 
     def finish(self, version: int, where: str) -> LogState:
         if self.protocol is None or self.metadata is None:
@@ -102,6 +120,7 @@ class _Draft:
             self.txns,
             self.domains,
             self.tombstones,
+            self.origin,
         )
 
 
@@ -111,6 +130,7 @@ class Segment:
 
     commits: Mapping[int, int]
     checkpoints: Mapping[int, tuple[str, ...]]
+    sizes: Mapping[int, int]
 
     @property
     def newest(self) -> int:
@@ -121,6 +141,7 @@ def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
     """The files of the log, those of versions >= ``after`` only if it is given."""
     start = f"{LOG}/{after:020d}" if after is not None else None
     commits: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     parts: dict[tuple[int, str], dict[int, str]] = {}
     wanted: dict[tuple[int, str], int] = {}
     for entry in storage.list(f"{LOG}/", after=start):
@@ -128,7 +149,7 @@ def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
         if "/" in entry.path[len(LOG) + 1 :]:
             continue  # _sidecars and the like
         if m := _COMMIT.match(name):
-            commits[int(m[1])] = entry.modified_ms
+            commits[int(m[1])], sizes[int(m[1])] = entry.modified_ms, entry.size
         elif (m := _CHECKPOINT.match(name)) and entry.size:
             kind = f"multi{m[3]}" if m[2] else (m[4] or "single")
             parts.setdefault((int(m[1]), kind), {})[int(m[2] or 0)] = entry.path
@@ -137,7 +158,7 @@ def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
     for (version, kind), files in sorted(parts.items()):
         if len(files) == wanted[version, kind]:
             checkpoints.setdefault(version, tuple(files[i] for i in sorted(files)))
-    return Segment(commits, checkpoints)
+    return Segment(commits, checkpoints, sizes)
 
 
 def _last_checkpoint(storage: Storage) -> int | None:
@@ -172,10 +193,11 @@ def load(storage: Storage, version: int | None = None, *, tombstones: bool = Fal
         raise NotFoundError.version(target, segment.newest, storage.url)
     try:
         return _replay(storage, segment, target, tombstones)
-    except HeadwaterError:
-        if after is None:
+    except HeadwaterError as e:
+        if after is None and not isinstance(e, NotFoundError):
             raise
-        # The hint may point at a damaged or vanished checkpoint: the whole log may still do.
+        # The hint may point at a damaged or vanished checkpoint: the whole log may still do. Or entries were cleaned
+        # up between listing and reading them: another look tells.
         return _replay(storage, list_segment(storage), target, tombstones)
 
 
@@ -196,6 +218,9 @@ def _replay(storage: Storage, segment: Segment, target: int, tombstones: bool) -
             failure = failure or e
             continue
         draft.timestamp_ms = segment.commits.get(base, 0)
+        draft.origin = (segment.sizes.get(base, 0), draft.timestamp_ms)
+        if base == target and base in segment.commits and draft.has_in_commit_timestamps:
+            draft.timestamp_ms = read_commit(storage, base, draft.timestamp_ms).timestamp_ms
         return _roll(storage, segment, draft, base + 1, target)
     missing = next((v for v in range(target + 1) if v not in segment.commits), None)
     if missing is None:
@@ -227,9 +252,7 @@ def advance(storage: Storage, state: LogState) -> LogState:
     segment = list_segment(storage, after=state.version)
     if not all(v in segment.commits for v in range(state.version, segment.newest + 1)):
         return load(storage)  # cleaned up past us, or deleted
-    ours = segment.commits.get(state.version)
-    # Object stores tell a time in milliseconds when they list, and in seconds when they are asked for one object.
-    if ours is None or (ours // 1000 != state.timestamp_ms // 1000 and not _in_commit_timestamps(state)):
+    if state.version not in segment.commits or not _is_origin(segment, state):
         return load(storage)  # another table lies here now
     news = range(state.version + 1, segment.newest + 1)
     if not news:
@@ -237,8 +260,13 @@ def advance(storage: Storage, state: LogState) -> LogState:
     return extend(state, [read_commit(storage, v, segment.commits[v]) for v in news], storage.url)
 
 
-def _in_commit_timestamps(state: LogState) -> bool:
-    return "inCommitTimestamp" in (state.protocol.writer_features or ())
+def _is_origin(segment: Segment, state: LogState) -> bool:
+    """Whether the newest commit of ``state`` is still the file it was read from."""
+    size, modified_ms = state.origin or (0, 0)
+    now_ms = segment.commits[state.version]
+    # Object stores tell a time in milliseconds when they list, and in seconds when they are asked for one object.
+    unit = 1 if modified_ms % 1000 and now_ms % 1000 else 1000
+    return size == segment.sizes[state.version] and modified_ms // unit == now_ms // unit
 
 
 def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
@@ -251,6 +279,7 @@ def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
         dict(state.domains),
         None if state.tombstones is None else dict(state.tombstones),
         state.timestamp_ms,
+        state.origin,
     )
     version = state.version
     for commit in commits:
@@ -267,7 +296,8 @@ def _read_checkpoint(storage: Storage, paths: Iterable[str], tombstones: bool) -
     draft = _Draft(tombstones={} if tombstones else None)
     for path in paths:
         for sidecar in _read_checkpoint_file(storage, path, draft):
-            _read_checkpoint_file(storage, f"{LOG}/_sidecars/{sidecar}", draft)
+            name = unquote(sidecar).rsplit("/", 1)[-1]
+            _read_checkpoint_file(storage, f"{LOG}/_sidecars/{name}", draft)
     if draft.protocol is None or draft.metadata is None:
         raise CorruptionError.checkpoint(next(iter(paths)), "it has no protocol or metadata", storage.url)
     return draft
@@ -289,7 +319,7 @@ def _read_checkpoint_file(storage: Storage, path: str, draft: _Draft) -> list[st
             return _read_manifest(storage.get(path), draft)
         with storage.open_input(path) as source, pq.ParquetFile(source) as file:
             commit, sidecars = read_actions(file, removes=draft.tombstones is not None)
-            draft.apply(commit)
+            draft.gather(commit)
             return sidecars
     except NotFoundError as e:
         raise CorruptionError.checkpoint(path, "a file it names is missing", storage.url) from e
@@ -307,5 +337,5 @@ def _read_manifest(data: bytes, draft: _Draft) -> list[str]:
             sidecars.append(str(action["sidecar"]["path"]))
         else:
             take_action(commit, action)
-    draft.apply(commit)
+    draft.gather(commit)
     return sidecars

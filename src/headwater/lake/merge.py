@@ -23,7 +23,7 @@ from headwater.base.errors import InputError, SchemaError
 from headwater.base.storage import Storage
 from headwater.lake import data_files, edit, find, transaction
 from headwater.lake.conflicts import Proposal
-from headwater.lake.conform import Rows, as_rows
+from headwater.lake.conform import Rows, as_rows, plain_columns
 from headwater.lake.joined import evaluate_beside
 from headwater.lake.matching import FILE, SOURCE_ROW, Matches, match_rows
 from headwater.lake.modify import check_may_change, parse_assignments
@@ -137,7 +137,8 @@ class _Run:
         self.merge, self.before = merge, base
         adds_columns = any(c.all_columns for c in merge.clauses)
         self.base = evolve(base, merge.source.schema, merge.schema_mode if adds_columns else "strict")
-        self.schemas = {merge.target_alias: self.base.arrow_schema, merge.source_alias: merge.source.schema}
+        self.source = plain_columns(merge.source, self.base.schema, base.where)
+        self.schemas = {merge.target_alias: self.base.arrow_schema, merge.source_alias: self.source.schema}
         self.on = expressions.parse_condition(merge.on, schema=self.schemas)
         self.clauses = [(c, self._condition(c), self._assignments(c)) for c in merge.clauses]
 
@@ -152,9 +153,9 @@ class _Run:
 
     def _assignments(self, clause: Clause) -> dict[str, Expression]:
         if clause.all_columns:
-            alias, lower = self.merge.source_alias, {n.lower(): n for n in self.merge.source.column_names}
+            alias, lower = self.merge.source_alias, {n.lower(): n for n in self.source.column_names}
             names = [f.name for f in self.base.schema.fields if not f.generation and f.name.lower() in lower]
-            extra = [n for n in self.merge.source.column_names if n not in self.base.schema]
+            extra = [n for n in self.source.column_names if n not in self.base.schema]
             if extra:
                 raise SchemaError.extra_columns(extra, self.base.schema.names, self.base.where)
             texts = {n: f"{alias}.`{lower[n.lower()].replace('`', '``')}`" for n in names}
@@ -181,7 +182,7 @@ class _Run:
     # -------------------------------------------------------------- the merge itself
 
     def propose(self) -> Proposal:
-        source = self.merge.source.append_column(SOURCE_ROW, pa.array(np.arange(self.merge.source.num_rows)))
+        source = self.source.append_column(SOURCE_ROW, pa.array(np.arange(self.source.num_rows)))
         by_source = any(c.when == "not matched by source" for c, *_ in self.clauses)
         matches = match_rows(self.base, source, self.on, self.merge, whole_target=by_source)
         # A source row that met a target row was not inserted, so that target row must stay.
@@ -195,7 +196,7 @@ class _Run:
         if not any(c.when == "matched" for c, *_ in self.clauses) or not matches.num_pairs:
             return _Outcome()
         target = matches.fetch_pairs(self._needed("matched"))
-        source = self.merge.source.take(pa.array(matches.source_rows))
+        source = self.source.take(pa.array(matches.source_rows))
         outcome = self._decide("matched", target, source, matches.addresses)
         outcome.check_unambiguous(self.base.where)
         outcome.delete_once()
@@ -204,8 +205,8 @@ class _Run:
     def _not_matched(self, matches: Matches) -> _Outcome:
         if not any(c.when == "not matched" for c, *_ in self.clauses):
             return _Outcome()
-        alone = np.setdiff1d(np.arange(self.merge.source.num_rows), matches.source_rows)
-        return self._decide("not matched", None, self.merge.source.take(pa.array(alone)), None)
+        alone = np.setdiff1d(np.arange(self.source.num_rows), matches.source_rows)
+        return self._decide("not matched", None, self.source.take(pa.array(alone)), None)
 
     def _not_matched_by_source(self, matches: Matches) -> _Outcome:
         addresses = matches.unmatched_addresses()
@@ -267,7 +268,7 @@ class _Run:
                 changed["protocol"] = self.base.state.protocol
         updated, inserted = sum(p.updated for p in parts), sum(p.inserted for p in parts)
         metrics = {
-            "numSourceRows": self.merge.source.num_rows,
+            "numSourceRows": self.source.num_rows,
             "numTargetRowsUpdated": updated,
             "numTargetRowsInserted": inserted,
             "numTargetRowsDeleted": sum(p.deleted for p in parts),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from headwater.base.errors import NotFoundError
 from headwater.base.storage import Storage, now_ms
 from headwater.lake import partitions, transaction
-from headwater.lake.actions import AddFile
+from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.snapshot import Snapshot, at_version
 from headwater.lake.transaction import Committed
@@ -28,18 +29,27 @@ def _propose(base: Snapshot, version: int) -> Proposal:
     back = [f.rewritten(data_change=True) for f in wanted.files.values() if f.key not in have]
     gone = [f.removed(now) for f in base.files.values() if f.key not in want]
     _check_there(wanted, back)
-    same = wanted.state.metadata == base.state.metadata
+    metadata = _metadata(base.state.metadata, wanted.state.metadata)
     return Proposal(
         "RESTORE",
         {"version": version},
         adds=back,
         removes=gone,
-        metadata=None if same else wanted.state.metadata,
+        metadata=None if metadata == base.state.metadata else metadata,
         metrics={"numRestoredFiles": len(back), "numRemovedFiles": len(gone)},
         reads=lambda _: True,
         yields_to_appends=False,
         keeps=frozenset(f.path for f in back),
     )
+
+
+def _metadata(now: Metadata, wanted: Metadata) -> Metadata:
+    """What the table said then; but an id that a column had since is not given again."""
+    last = "delta.columnMapping.maxColumnId"
+    if last not in now.configuration or last not in wanted.configuration:
+        return wanted
+    highest = max(now.configuration[last], wanted.configuration[last], key=int)
+    return replace(wanted, configuration={**wanted.configuration, last: highest})
 
 
 def _check_there(wanted: Snapshot, files: list[AddFile]) -> None:
@@ -48,5 +58,5 @@ def _check_there(wanted: Snapshot, files: list[AddFile]) -> None:
         if not wanted.storage.exists(path):
             raise NotFoundError.data_file(path, wanted.where, wanted.version)
         vector = f.deletion_vector
-        if vector is not None and not vector.is_inline and not wanted.storage.exists(vector.relative_path()):
+        if vector is not None and vector.storage_type == "u" and not wanted.storage.exists(vector.relative_path()):
             raise NotFoundError.data_file(vector.relative_path(), wanted.where, wanted.version)

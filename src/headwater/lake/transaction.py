@@ -151,6 +151,8 @@ def _commit(storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bo
         if _put(storage, version, _actions(proposal, txn_id, state), txn_id, proposal):
             _after_commit(storage, state, version)
             return Committed(version, proposal.operation, proposal.metrics)
+        # Wait first and look then: whoever looks first aims at a version that is gone after the wait.
+        time.sleep(random.uniform(0, min(0.05, 0.002 * (attempt + 1))))
         newer = log.advance(storage, state)
         for number in range(version, newer.version + 1):
             winner = log.read_commit(storage, number)
@@ -161,7 +163,6 @@ def _commit(storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bo
             if proposal.txn is not None and winner.txns.get(proposal.txn[0], -1) >= proposal.txn[1]:
                 return Committed(newer.version, proposal.operation, proposal.metrics, skipped=True)
         state = newer
-        time.sleep(random.uniform(0, min(0.2, 0.005 * (attempt + 1))))
     raise ConflictError.too_many_retries(settings.current().commit_retries, storage.url)
 
 

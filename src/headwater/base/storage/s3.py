@@ -15,7 +15,7 @@ from urllib.parse import urlparse
 import pyarrow as pa
 
 from headwater.base import faults
-from headwater.base.errors import InputError, NotFoundError, StorageError
+from headwater.base.errors import InputError, NotFoundError, StorageError, UnsupportedError
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 
 __all__ = ["S3Storage"]
@@ -52,6 +52,12 @@ class S3Storage(Storage):
     def _errors(self, path: str) -> Iterator[None]:
         from obstore import exceptions as oe
 
+        if _forked:
+            raise UnsupportedError.operation(
+                "using S3 in a forked process",
+                "its parent used S3 before, and the client's threads stayed there",
+                'start processes with "spawn" or "forkserver", or fork before S3 is used',
+            )
         try:
             yield
         except (oe.NotFoundError, FileNotFoundError) as e:
@@ -207,6 +213,17 @@ class _Output:
 
 _stores: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
 _stores_lock = threading.Lock()
+_forked = False
+
+
+def _after_fork() -> None:
+    """A child of a process that used S3 would wait forever for threads that it does not have."""
+    global _forked
+    _forked = bool(_stores)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _store_of(bucket: str, options: tuple[tuple[str, str], ...], factory: Any) -> Any:

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import types as T
+from pyspark.sql import types as st
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import DeltaType, Field, Schema, arrow_type
@@ -24,15 +24,15 @@ def column(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def spark_struct(schema: Schema, names: list[str] | None = None) -> T.StructType:
+def spark_struct(schema: Schema, names: list[str] | None = None) -> st.StructType:
     """The columns as Spark's, those of ``names`` only if they are given."""
     fields = schema.fields if names is None else [schema.field(n) for n in names]
-    return T.StructType.fromJson({"type": "struct", "fields": [_shown(f) for f in fields]})
+    return st.StructType.fromJson({"type": "struct", "fields": [_shown(f) for f in fields]})
 
 
-def spark_type(dtype: DeltaType) -> T.DataType:
+def spark_type(dtype: DeltaType) -> st.DataType:
     """A type of the table as Spark's."""
-    return T.StructType.fromJson({"type": "struct", "fields": [_shown(Field("c", dtype))]})[0].dataType
+    return st.StructType.fromJson({"type": "struct", "fields": [_shown(Field("c", dtype))]})[0].dataType
 
 
 def _shown(f: Field) -> dict[str, Any]:
@@ -57,9 +57,9 @@ def loose_field(f: Field) -> Field:
     return Field(f.name, _loose(f.type))
 
 
-def physical_struct(fields: list[Field]) -> T.StructType:
+def physical_struct(fields: list[Field]) -> st.StructType:
     """The columns by their names (and ids) inside the files of a table with column mapping."""
-    return T.StructType.fromJson({"type": "struct", "fields": [_physical(f) for f in fields]})
+    return st.StructType.fromJson({"type": "struct", "fields": [_physical(f) for f in fields]})
 
 
 def _physical(f: Field) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _physical_type(dtype: DeltaType) -> DeltaType:
     return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
 
 
-def arrow_schema(struct: T.StructType) -> pa.Schema:
+def arrow_schema(struct: st.StructType) -> pa.Schema:
     """A frame's columns as Arrow types, each of which may be null: that a frame has none now is no rule for a table."""
     fields = []
     for f in json.loads(struct.json())["fields"]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from headwater.lake.deletion_vectors import positions
 
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["bits_of", "without_deleted"]
+__all__ = ["PATH", "bits_of", "located", "without_deleted"]
 
 _CHUNK_BITS = 16
 _WORDS = (1 << _CHUNK_BITS) // 64
-_FILE, _BITS, _POSITION = "__hw_file", "__hw_bits", "__hw_position"
+PATH, POSITION = "__hw_path", "__hw_position"
+_FILE, _BITS = "__hw_file", "__hw_bits"
 
 
 def bits_of(bitmap: BitMap64) -> list[Any]:
@@ -57,19 +58,20 @@ def bits_of(bitmap: BitMap64) -> list[Any]:
     return chunks
 
 
+def located(frame: DataFrame) -> DataFrame:
+    """A scan with each row's file and position in the columns `PATH` and `POSITION`."""
+    return frame.select("*", sf.col("_metadata.file_path").alias(PATH), sf.col("_metadata.row_index").alias(POSITION))
+
+
 def without_deleted(session: SparkSession, frame: DataFrame, vectors: Mapping[str, BitMap64]) -> DataFrame:
-    """``frame``, a scan of the files ``vectors`` names (as Spark writes their paths), without the deleted rows."""
+    """``frame``, a `located` scan of the files ``vectors`` names (as Spark writes their paths), without deleted rows."""
     kind = pa.list_(pa.list_(pa.int64()))
     table = pa.table({_FILE: list(vectors), _BITS: pa.array([bits_of(v) for v in vectors.values()], kind)})
-    names = frame.columns
-    bits = F.broadcast(session.createDataFrame(table))
-    located = frame.withColumns(
-        {f"{_FILE}_": F.col("_metadata.file_path"), _POSITION: F.col("_metadata.row_index")}
-    )
-    joined = located.join(bits, F.col(f"{_FILE}_") == F.col(_FILE), "left")
-    lost = F.raise_error(F.concat(F.lit("no deletion vector was found for "), F.col(f"{_FILE}_")))
-    words = f"get({_BITS}, cast(shiftright({_POSITION}, {_CHUNK_BITS}) as int))"
-    word = f"get({words}, cast(shiftright({_POSITION}, 6) & {_WORDS - 1} as int))"
-    gone = F.expr(f"coalesce(getbit({word}, cast({_POSITION} & 63 as int)), 0) = 1")
-    kept = F.when(F.col(_FILE).isNull(), lost.cast("boolean")).otherwise(~gone)
-    return joined.where(kept).select([F.col("`" + n.replace("`", "``") + "`") for n in names])
+    bits = sf.broadcast(session.createDataFrame(table))
+    joined = frame.join(bits, sf.col(PATH) == sf.col(_FILE), "left")
+    lost = sf.raise_error(sf.concat(sf.lit("no deletion vector was found for "), sf.col(PATH)))
+    words = f"get({_BITS}, cast(shiftright({POSITION}, {_CHUNK_BITS}) as int))"
+    word = f"get({words}, cast(shiftright({POSITION}, 6) & {_WORDS - 1} as int))"
+    gone = sf.expr(f"coalesce(getbit({word}, cast({POSITION} & 63 as int)), 0) = 1")
+    kept = sf.when(sf.col(_FILE).isNull(), lost.cast("boolean")).otherwise(~gone)
+    return joined.where(kept).drop(_FILE, _BITS)
