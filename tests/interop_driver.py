@@ -87,6 +87,11 @@ def _session() -> Any:
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
+        # Each statement runs once on a few rows: compiling costs more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.default.parallelism": "1",
     }
     builder = SparkSession.builder.master("local[1]").appName("interop")
     for name, value in config.items():

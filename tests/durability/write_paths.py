@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,9 @@ def _nothing(lake: Lake) -> None:
     return None
 
 
-def _made(*, partitioned: bool = False, **properties: str) -> Step:
+def _made(properties: Mapping[str, str] | None = None, *, partitioned: bool = False) -> Step:
     def prepare(lake: Lake) -> None:
-        given = {f"delta.{name}": value for name, value in properties.items()}
+        given = {f"delta.{name}": value for name, value in (properties or {}).items()}
         t = lake.write("t", _rows(0, 60), partition_by=["p"] if partitioned else [], properties=given)
         t.append(_rows(60, 90))
         t.delete("id = 70")
@@ -69,7 +69,7 @@ def _merge(t: Table) -> None:
 
 
 def _expired_log(lake: Lake) -> None:
-    _made(checkpointInterval="2", logRetentionDuration="interval 0 seconds")(lake)
+    _made({"checkpointInterval": "2", "logRetentionDuration": "interval 0 seconds"})(lake)
     time.sleep(0.01)
 
 
@@ -104,7 +104,7 @@ PATHS = [
             lambda t: t.append(_rows(100, 120).append_column("w", pa.array(range(20))), schema_mode="merge"),
         ),
     ),
-    WritePath("append_checkpoint", _made(checkpointInterval="1"), _table(lambda t: t.append(_rows(100, 120)))),
+    WritePath("append_checkpoint", _made({"checkpointInterval": "1"}), _table(lambda t: t.append(_rows(100, 120)))),
     WritePath("append_clean_log", _expired_log, _table(lambda t: [t.append(_rows(n, n + 1)) for n in (200, 201)])),
     WritePath("overwrite", _made(), _table(lambda t: t.overwrite(_rows(5, 9)))),
     WritePath("overwrite_where", _made(), _table(lambda t: t.overwrite(_rows(5, 9), where="id < 40"))),
@@ -113,22 +113,22 @@ PATHS = [
         _made(partitioned=True),
         _table(lambda t: t.overwrite(_rows(3, 5), partitions="dynamic")),
     ),
-    WritePath("overwrite_feed", _made(**FEED), _table(lambda t: t.overwrite(_rows(5, 9), where="id < 40"))),
+    WritePath("overwrite_feed", _made(FEED), _table(lambda t: t.overwrite(_rows(5, 9), where="id < 40"))),
     WritePath("delete_inline", _made(), _table(lambda t: t.delete("id % 3 = 0"))),
     WritePath("delete_vector_file", _made(), _table(lambda t: t.delete("id % 3 = 0"), small_vector_bytes=0)),
-    WritePath("delete_copy", _made(**COPY), _table(lambda t: t.delete("id % 3 = 0"))),
-    WritePath("delete_feed", _made(**FEED), _table(lambda t: t.delete("id % 3 = 0"))),
+    WritePath("delete_copy", _made(COPY), _table(lambda t: t.delete("id % 3 = 0"))),
+    WritePath("delete_feed", _made(FEED), _table(lambda t: t.delete("id % 3 = 0"))),
     WritePath("delete_all", _made(), _table(lambda t: t.delete())),
     WritePath("update_inline", _made(), _table(lambda t: t.update({"v": "v + 1"}, where="id > 40"))),
     WritePath(
         "update_vector_file", _made(), _table(lambda t: t.update({"v": "v + 1"}, where="id > 40"), small_vector_bytes=0)
     ),
-    WritePath("update_copy", _made(**COPY), _table(lambda t: t.update({"v": "v + 1"}, where="id > 40"))),
-    WritePath("update_feed", _made(**FEED), _table(lambda t: t.update({"v": "v + 1"}, where="id > 40"))),
+    WritePath("update_copy", _made(COPY), _table(lambda t: t.update({"v": "v + 1"}, where="id > 40"))),
+    WritePath("update_feed", _made(FEED), _table(lambda t: t.update({"v": "v + 1"}, where="id > 40"))),
     WritePath("merge_inline", _made(), _table(_merge)),
     WritePath("merge_vector_file", _made(partitioned=True), _table(_merge, small_vector_bytes=0)),
-    WritePath("merge_copy", _made(**COPY), _table(_merge)),
-    WritePath("merge_feed", _made(**FEED), _table(_merge)),
+    WritePath("merge_copy", _made(COPY), _table(_merge)),
+    WritePath("merge_feed", _made(FEED), _table(_merge)),
     WritePath("optimize", _made(), _table(lambda t: t.optimize())),
     WritePath("zorder", _made(partitioned=True), _table(lambda t: t.optimize(zorder_by=["id", "v"]))),
     WritePath("restore", _made(), _table(lambda t: t.restore(version=0))),

@@ -71,7 +71,8 @@ def write_with_delta_rs(location: str, owner: int, commits: int) -> dict[str, An
     from deltalake import DeltaTable, write_deltalake
     from deltalake.exceptions import CommitFailedError
 
-    dice, model, next_id, done = random.Random(owner), {}, owner * 1_000_000, 0
+    dice, next_id, done = random.Random(owner), owner * 1_000_000, 0
+    model: dict[int, int] = {}
     while done < commits:
         try:
             if not model or dice.random() < 0.7:

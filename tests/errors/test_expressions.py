@@ -130,8 +130,7 @@ def case_merge_on_a_name_of_both_sides(lake: Lake) -> Attempt:
 
 def case_merge_with_one_alias_for_both_sides(lake: Lake) -> Attempt:
     t = lake.write("orders", ROWS)
-    merge = lambda: t.merge(ROWS, on="t.id = t.id", source_alias="t")  # noqa: E731
-    return lambda: merge().when_matched_delete().execute()
+    return lambda: t.merge(ROWS, on="t.id = t.id", source_alias="t")
 
 
 def case_merge_insert_that_reads_the_target(lake: Lake) -> Attempt:

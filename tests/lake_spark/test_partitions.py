@@ -21,7 +21,23 @@ from .conftest import agree
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TEXTS = ["plain", "a b", "50%", "a/b", "é 日本", "k=v", "%20", "x:y", "[b]*?", "", None, "1", "01", "2020-01-01", "null"]
+TEXTS = [
+    "plain",
+    "a b",
+    "50%",
+    "a/b",
+    "é 日本",
+    "k=v",
+    "%20",
+    "x:y",
+    "[b]*?",
+    "",
+    None,
+    "1",
+    "01",
+    "2020-01-01",
+    "null",
+]
 
 VALUES = {
     "string": pa.array(TEXTS),
@@ -68,7 +84,7 @@ def test_the_zone_of_the_session_changes_nothing(lake: Lake, zone: str) -> None:
         lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_pruning(lake: Lake, capfd: pytest.CaptureFixture[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_pruning(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     moments = pa.array([dt.datetime(2020, 1, d, tzinfo=dt.UTC) for d in (1, 2, 3)], pa.timestamp("us", "UTC"))
     rows = pa.table({"id": range(3), "day": [dt.date(2020, 1, d) for d in (1, 2, 3)], "ts": moments})
     table = lake.write("t", rows, partition_by=["day", "ts"])
@@ -82,7 +98,9 @@ def test_pruning(lake: Lake, capfd: pytest.CaptureFixture[str], capsys: pytest.C
 
 def test_folders_that_lie(lake: Lake, spark: SparkSession) -> None:
     """Another writer may put files anywhere; what the log says counts."""
-    table = lake.write("t", pa.table({"id": range(6), "p": ["a", "b", "c"] * 2, "q": [1, 1, 1, 2, 2, 2]}), partition_by=["p", "q"])
+    table = lake.write(
+        "t", pa.table({"id": range(6), "p": ["a", "b", "c"] * 2, "q": [1, 1, 1, 2, 2, 2]}), partition_by=["p", "q"]
+    )
     log = Path(table.location, "_delta_log", f"{0:020d}.json")
     text = log.read_text()
     homes = ["x", "p=zzz/q=9", "q=1/p=a", "p=a/q=1/deeper", "", "p=__HIVE_DEFAULT_PARTITION__/q=1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 import headwater as hw
+from headwater.lake import snapshot
+from headwater.lake.spark import tasks
 from headwater.lake.spark.read import read
 from headwater.lakehouse import Lake
 
@@ -53,11 +56,7 @@ def test_every_type(lake: Lake) -> None:
     assert agree(table) == 2
     table.append(table.spark())  # and back again, written by Spark
     assert agree(table) == 4
-    assert not ChangeOf(table.to_arrow(), pa.concat_tables([EVERYTHING.cast(table.schema)] * 2))
-
-
-def ChangeOf(have: pa.Table, want: pa.Table) -> hw.ChangeBatch:  # noqa: N802
-    return hw.ChangeBatch.diff(have, want)
+    assert hw.ChangeBatch.diff(table.to_arrow(), pa.concat_tables([EVERYTHING.cast(table.schema)] * 2)).is_empty
 
 
 def test_vectors_of_both_kinds(lake: Lake) -> None:
@@ -171,8 +170,7 @@ def _move(lake: Lake, name: str, to: str) -> None:
     folder, log = Path(table.location), Path(table.location, "_delta_log", f"{0:020d}.json")
     os.rename(folder / path, folder / to)
     log.write_text(log.read_text().replace(path, to))
-    hw_snapshot = __import__("headwater.lake.snapshot", fromlist=["forget"])
-    hw_snapshot.forget(table.storage)
+    snapshot.forget(table.storage)
 
 
 def test_a_missing_file(lake: Lake) -> None:
@@ -184,10 +182,20 @@ def test_a_missing_file(lake: Lake) -> None:
     assert caught.value.code == "E1105"
 
 
-def test_joins_do_not_take_a_table_for_small(lake: Lake) -> None:
+def test_joins_do_not_take_a_table_for_small(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Read by tasks, a table must not look so small that Spark sends it to every executor."""
-    from headwater.lake.spark import tasks
-
     table = lake.write("t", numbers(0, 200_000))
-    frame = tasks.read(lake.spark, table.snapshot, list(table.snapshot.files.values()), table.snapshot.schema.names)
+    files = list(table.snapshot.files.values())
+    large = [replace(f, size=1 << 30) for f in files]
+    frame = tasks.read(lake.spark, table.snapshot, large, table.snapshot.schema.names)
     assert difference(frame, table.to_arrow()).is_empty
+    frame.join(lake.spark.range(1000), "id").explain("cost")
+    assert "Join" in (plan := capsys.readouterr().out)
+    assert "Statistics(sizeInBytes=8.0 B" not in plan and "MiB" in plan
+
+
+def test_filters_reach_the_files(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    table = lake.write("t", numbers(0, 100))
+    table.delete("id = 5")
+    table.spark().where("id > 90").explain()
+    assert "GreaterThan(id,90)" in capsys.readouterr().out

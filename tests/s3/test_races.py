@@ -49,7 +49,8 @@ def test_eight_processes_lose_nothing(lake: Lake, s3: S3Server) -> None:
         arguments = json.dumps({"location": t.location, "owner": owner, "commits": 5, "options": s3.options})
         command = [sys.executable, "-m", "tests.durability.writers", "write", arguments]
         work.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environ))
-    expected, counted = {}, 0
+    expected: dict[int, int] = {}
+    counted = 0
     for process in work:
         out, err = process.communicate()
         assert process.returncode == 0, err.decode()[-3000:]

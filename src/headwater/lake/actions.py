@@ -256,7 +256,7 @@ def parse_commit(data: bytes, version: int, modified_ms: int, where: str) -> Com
                 take_action(commit, json.loads(line))
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise CorruptionError.log_entry(name, f"line {number}: {_plain(e)}", where) from e
-    if "inCommitTimestamp" in commit.info:
+    if commit.info.get("inCommitTimestamp") is not None:
         commit.timestamp_ms = int(commit.info["inCommitTimestamp"])
     return commit
 
@@ -268,6 +268,7 @@ def take_action(commit: Commit, action: Mapping[str, Any]) -> None:
     for kind, body in action.items():
         if body is None:
             continue
+        _check_shape(kind, body)
         if kind == "add":
             commit.adds.append(AddFile.from_json(body))
         elif kind == "remove":
@@ -284,6 +285,43 @@ def take_action(commit: Commit, action: Mapping[str, Any]) -> None:
             commit.info = body
         elif kind == "domainMetadata":
             commit.domains[body["domain"]] = body
+
+
+_FILE: dict[str, type] = {"path": str, "partitionValues": dict, "size": int, "dataChange": bool, "deletionVector": dict}
+_SHAPES: Mapping[str, Mapping[str, type]] = {
+    "add": _FILE | {"modificationTime": int, "stats": str, "tags": dict},
+    "remove": _FILE | {"deletionTimestamp": int},
+    "cdc": _FILE,
+    "metaData": {"id": str, "schemaString": str, "partitionColumns": list, "configuration": dict, "createdTime": int},
+    "protocol": {"minReaderVersion": int, "minWriterVersion": int, "readerFeatures": list, "writerFeatures": list},
+    "txn": {"appId": str, "version": int},
+    "commitInfo": {"inCommitTimestamp": int},
+    "domainMetadata": {"domain": str},
+}
+_NEEDED = {"add": ("path",), "remove": ("path",), "cdc": ("path",)}
+_TEXTS = ("partitionValues", "configuration", "partitionColumns", "readerFeatures", "writerFeatures")
+
+
+def _check_shape(kind: str, body: Any) -> None:
+    """Raise for a value that is not of its kind, so that it is found here and not by whoever uses it."""
+    shape = _SHAPES.get(kind)
+    if shape is None:
+        return
+    if not isinstance(body, dict):
+        raise ValueError(f"`{kind}` is not a JSON object")
+    for name in _NEEDED.get(kind, ()):
+        if name not in body:
+            raise KeyError(name)
+    for name, value in body.items():
+        want = shape.get(name)
+        if want is None or value is None:
+            continue
+        if not isinstance(value, want) or (want is int and isinstance(value, bool)):
+            raise ValueError(f"`{name}` of `{kind}` is {value!r:.40}")
+        if name in _TEXTS:
+            texts: Iterable[Any] = value.values() if isinstance(value, dict) else value
+            if not all(v is None or isinstance(v, str) for v in texts):
+                raise ValueError(f"`{name}` of `{kind}` holds something else than text")
 
 
 def dump(actions: Iterable[Action]) -> bytes:

@@ -31,7 +31,7 @@ __all__ = ["Fitted", "fit"]
 
 Failure = Callable[[int], HeadwaterError]
 _INTEGERS: dict[type[st.DataType], int] = {st.ByteType: 3, st.ShortType: 5, st.IntegerType: 10, st.LongType: 19}
-_EXACT_IN_DOUBLE = (st.ByteType, st.ShortType, st.IntegerType)
+_EXACT_IN_DOUBLE = (st.FloatType, st.ByteType, st.ShortType, st.IntegerType)
 
 
 @dataclass(slots=True)
@@ -206,7 +206,7 @@ def _is_lossless(have: st.DataType, want: st.DataType) -> bool:
     if type(have) in _INTEGERS and type(want) in _INTEGERS:
         return _INTEGERS[type(have)] <= _INTEGERS[type(want)]
     if isinstance(want, st.DoubleType):
-        return isinstance(have, st.FloatType | _EXACT_IN_DOUBLE)
+        return isinstance(have, _EXACT_IN_DOUBLE)
     if isinstance(want, st.DecimalType):
         if isinstance(have, st.DecimalType):
             return want.scale >= have.scale and want.precision - want.scale >= have.precision - have.scale

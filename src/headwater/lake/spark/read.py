@@ -49,6 +49,7 @@ S3_SCHEME = "spark.headwater.s3.scheme"
 # Types whose text in a folder Spark reads as the log means it; the others come as text and are converted.
 _BY_FOLDER = {"string", "byte", "short", "integer", "long", "float", "double", "date", "boolean"}
 _ZONED = re.compile("(Z|[+-][0-9]{2}:?[0-9]{2})$")
+_GLOB = re.compile(r"([{}\[\]*?\\])")
 _FILE = "__hw_of_file"
 
 
@@ -137,13 +138,13 @@ def _scan(session: SparkSession, now: Snapshot, root: str, scan: Scan, names: li
         kind = f.type if f.type in _BY_FOLDER else "string"
         struct = struct.add(f.physical_name if mapped else f.name, spark_type(kind))
     paths = {f.path: f"{root}/{partitions.decode_path(f.path)}" for f in scan.files}
-    reader = session.read.schema(struct).option("__globPaths__", "false")
+    reader = session.read.schema(struct)
     if by_folder:
         reader = reader.option("basePath", f"{root}/{scan.root}" if scan.root else root)
     # One status a file is quick here; by default Spark starts a job for it beyond 32 files.
     listing = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(len(paths) + 1)}
     with conf(session, listing if len(paths) > 32 and root.startswith("file:") else {}):
-        frame = reader.parquet(*paths.values())
+        frame = reader.parquet(*[_GLOB.sub(r"\\\1", p) for p in paths.values()])
     marked = scan.files[0].deletion_vector is not None
     spelled = {path: _as_spark_writes(full) for path, full in paths.items()}
     if marked or (split_by and not by_folder):

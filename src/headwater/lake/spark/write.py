@@ -64,6 +64,7 @@ _COMMITTER = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
 _CODECS = {"none": "uncompressed"}
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _TO_NAME, _FROM_NAME = ("+/=", "-_."), str.maketrans("-_.", "+/=")
+_LONGEST, _TOO_LONG = 200, "a partition value is too long for the name of a folder"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -119,7 +120,7 @@ class SparkRows(write.Source):
         try:
             return _write_native(fitted.frame, storage, metadata)
         except (PySparkException, Py4JError) as e:
-            if "File name too long" not in str(e):
+            if _TOO_LONG not in str(e):
                 raise
         return tasks.write(fitted.frame, storage, metadata)
 
@@ -163,7 +164,8 @@ def _carrier(f: Field) -> Column:
     value = sf.col(column(f.name))
     if f.type in ("string", "binary"):
         # Letters that survive every locale and file system; an empty text is null, as in the log.
-        return sf.translate(sf.base64(value.cast("binary")), *_TO_NAME)
+        text = sf.translate(sf.base64(value.cast("binary")), *_TO_NAME)
+        return sf.when(sf.length(text) > _LONGEST, sf.raise_error(_TOO_LONG).cast("string")).otherwise(text)
     return (sf.unix_micros(value) if f.type == "timestamp" else value).cast("string")
 
 
@@ -224,5 +226,6 @@ def _remove(storage: Storage, run: str) -> None:
     """Take away what is left of a run: empty files, markers, checksums, the files of a job that failed."""
     import shutil
 
+    faults.point("lake.spark.before_clean_up", run)
     with suppress(OSError):
         shutil.rmtree(str(storage.local_path(run)))

@@ -1,0 +1,90 @@
+"""The same through a Spark Connect session, which has no JVM in this process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import RunPython
+
+PROGRAM = """
+import sys
+import headwater as hw
+from headwater.base.change import ChangeBatch
+from headwater.lake.spark.stream import foreach_batch_append
+session = hw.spark(sys.argv[1])
+assert type(session).__module__ == "pyspark.sql.connect.session"
+lake = hw.connect("lake", spark=session)
+
+def agree(table):
+    rows = table.to_arrow()
+    assert ChangeBatch.diff(rows, table.spark().toArrow().cast(rows.schema)).is_empty
+    return rows.num_rows
+
+frame = session.range(1000).selectExpr("id", "concat('k ', id % 3) AS k", "timestamp_micros(id) AS ts")
+table = lake.write("t", frame, partition_by=["k"])
+table.delete("id % 7 = 0")
+print(agree(table), table.spark().where("k = 'k 1'").count())
+table.add_constraint("small", "id < 5000")
+try:
+    table.append(session.range(6000, 6003).selectExpr("id", "'x' AS k", "current_timestamp() AS ts"))
+except hw.ConstraintError as e:
+    print(e.code, e.message)
+mapped = lake.table("m").create(table.schema, properties={"delta.columnMapping.mode": "id"})
+mapped.append(table.spark())
+print(agree(mapped))
+query = (
+    table.spark_changes().writeStream.foreachBatch(foreach_batch_append(lake.table("copy"), "q"))
+    .option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
+)
+query.awaitTermination(100)
+print(lake.table("copy").count())
+"""
+
+
+@pytest.mark.spark
+def test_connect(run_python: RunPython, tmp_path: Path) -> None:
+    import pyspark
+
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    options = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    home = Path(pyspark.__file__).parent
+    environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1"}
+    environment |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    settings = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
+    server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    command = [str(home / "bin/spark-class"), "org.apache.spark.deploy.SparkSubmit", *settings]
+    with (tmp_path / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--class", server, "spark-internal"], env=environment, stdout=log, stderr=log, cwd=tmp_path
+        )
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            assert process.poll() is None, (tmp_path / "server.log").read_text()
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        out = run_python(PROGRAM, f"sc://127.0.0.1:{port}", JAVA_HOME="/nowhere").splitlines()
+    finally:
+        process.kill()
+        process.wait()
+    assert out == ["857", "285"] or out[0] == "857 286", out
+    assert out[1:] == ["E2002 3 row(s) break the constraint `small`: id < 5000", "857", "857"]

@@ -1,0 +1,111 @@
+"""delta-spark, the JVM's own implementation, reads what Spark wrote here, and its tables are read here."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pytest
+from pyspark.sql import functions as sf
+
+from headwater.base.change import ChangeBatch
+from headwater.lakehouse import Lake
+
+from .conftest import RunPython, agree
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from interop_jars import delta_jars
+
+pytestmark = pytest.mark.interop
+
+# In a session with delta-spark's classes: read our tables with them, make tables for us to read, and read through
+# `Table.spark`, which takes the classes when they are there.
+PROGRAM = """
+import json, sys
+import headwater as hw
+import pyarrow.feather as feather
+from headwater.base.change import ChangeBatch
+from headwater.spark.session import has_delta
+
+jars, folder, names = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+session = hw.spark("local[2]", config={
+    "spark.jars": jars,
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.driver.memory": "1500m",
+})
+assert has_delta(session)
+lake = hw.connect(folder, spark=session)
+for name in names:
+    feather.write_feather(session.read.format("delta").load(f"{folder}/{name}").toArrow(), f"{folder}/{name}.feather")
+
+run = session.sql
+run(f'''CREATE TABLE delta.`{folder}/jvm` (id BIGINT, k STRING, ts TIMESTAMP, n STRUCT<a: INT, b: ARRAY<STRING>>)
+    USING delta PARTITIONED BY (k) TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'delta.checkpointInterval' = '2')''')
+for start in (0, 100, 200):
+    run(f'''INSERT INTO delta.`{folder}/jvm` SELECT id, if(id % 3 = 0, null, concat('a b/%é', id % 3)),
+        timestamp_micros(id), named_struct('a', cast(id as int), 'b', array('x', null))
+        FROM range({start}, {start} + 100)''')
+run(f"DELETE FROM delta.`{folder}/jvm` WHERE id % 7 = 0")
+run(f"UPDATE delta.`{folder}/jvm` SET n.a = 5 WHERE id = 11")
+for mode in ("name", "id"):
+    run(f'''CREATE TABLE delta.`{folder}/jvm_{mode}` (`the id` BIGINT, k STRING, n STRUCT<`a a`: INT>) USING delta
+        PARTITIONED BY (k) TBLPROPERTIES ('delta.columnMapping.mode' = '{mode}', 'delta.enableDeletionVectors' = 'true')''')
+    run(f'''INSERT INTO delta.`{folder}/jvm_{mode}` SELECT id, concat('x ', id % 2), named_struct('a a', cast(id as int))
+        FROM range(20)''')
+    run(f"ALTER TABLE delta.`{folder}/jvm_{mode}` RENAME COLUMN `the id` TO `other id`")
+    run(f"INSERT INTO delta.`{folder}/jvm_{mode}` SELECT id, null, null FROM range(3)")
+    run(f"DELETE FROM delta.`{folder}/jvm_{mode}` WHERE `other id` = 2")
+for name in (*names, "jvm", "jvm_name", "jvm_id"):
+    table = lake.table(name)
+    rows = table.to_arrow()
+    assert ChangeBatch.diff(rows, table.spark().toArrow().cast(rows.schema)).is_empty, name
+    if table.version:
+        assert lake.table(name).at(version=table.version - 1).spark().count() == table.at(version=table.version - 1).count()
+lake.table("jvm").append(session.createDataFrame([(1000, "z", None, None)], lake.table("jvm").spark().schema))
+feather.write_feather(session.read.format("delta").load(f"{folder}/jvm").toArrow(), f"{folder}/jvm.feather")
+"""
+
+
+def test_both_ways(lake: Lake, spark: SparkSession, run_python: RunPython) -> None:
+    jars = ",".join(delta_jars())
+    moment = sf.timestamp_micros(sf.col("id") * 1_000_003)
+    plain = spark.range(0, 1000, 1, 3).select(
+        "id", moment.alias("ts"), sf.lit("x").alias("s"), (sf.col("id") / 7).alias("v")
+    )
+    lake.write("plain", plain)
+    key = sf.when(sf.col("id") % 4 > 0, sf.concat(sf.lit("a b/%é="), sf.col("id") % 4))
+    split = spark.range(0, 200).select(
+        "id", key.alias("k"), sf.timestamp_seconds(sf.col("id") % 2).alias("at"), sf.lit(1).alias("n")
+    )
+    table = lake.write("split", split, partition_by=["k", "at"])
+    table.delete("id % 5 = 0")
+    table.append(split.where("id < 10"))
+    inner = pa.struct([("a b", pa.int32()), ("l", pa.list_(pa.struct([("q q", pa.string())])))])
+    schema = pa.schema([("the id", pa.int64()), ("st", inner), ("d", pa.date32())])
+    for mode in ("name", "id"):
+        mapped = lake.table(f"mapped_{mode}").create(
+            schema, partition_by=["d"], properties={"delta.columnMapping.mode": mode}
+        )
+        rows = [
+            {"the id": i, "st": {"a b": i, "l": [{"q q": "z"}]}, "d": dt.date(2020, 1, 1 + i % 2)} for i in range(6)
+        ]
+        mapped.append(spark.createDataFrame(pa.Table.from_pylist(rows, schema)))
+        mapped.rename_column("the id", "id")
+        mapped.delete("id = 3")
+    names = ["plain", "split", "mapped_name", "mapped_id"]
+    run_python(PROGRAM, jars, lake.location, json.dumps(names))
+    for name in (*names, "jvm"):
+        ours = lake.table(name).to_arrow()
+        theirs = feather.read_table(f"{lake.location}/{name}.feather").cast(ours.schema)
+        assert ChangeBatch.diff(ours, theirs).is_empty, name
+    assert [agree(lake.table(f"jvm{x}")) for x in ("", "_name", "_id")] == [258, 21, 21]
