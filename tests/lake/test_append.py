@@ -118,7 +118,9 @@ def test_values_that_do_not_fit(lake: Lake, kind: pa.DataType, values: pa.Array)
 
 def test_struct_fields_are_matched_by_name(lake: Lake) -> None:
     table = lake.table("t").create({"at": pa.struct([("x", pa.int64()), ("y", pa.string()), ("z", pa.float64())])})
-    table.append(pa.table({"at": pa.array([{"y": "b", "x": 1}, None], pa.struct([("y", pa.string()), ("x", pa.int32())]))}))
+    table.append(
+        pa.table({"at": pa.array([{"y": "b", "x": 1}, None], pa.struct([("y", pa.string()), ("x", pa.int32())]))})
+    )
     deep = pa.array([[{"b": 2, "a": 1}]], pa.list_(pa.struct([("b", pa.int64()), ("a", pa.int64())])))
     other = lake.table("u").create({"l": pa.list_(pa.struct([("a", pa.int64()), ("b", pa.int64())]))})
     other.append(pa.table({"l": deep}))

@@ -152,7 +152,11 @@ def test_a_file_without_partition_values_in_its_removal(lake: Lake) -> None:
     table = lake.write("t", [{"id": 1, "p": "x"}], partition_by=["p"])
     table.delete("p = 'x'")
     entry = "_delta_log/00000000000000000001.json"
-    log = table.storage.get(entry).replace(b',"partitionValues":{"p":"x"}', b"").replace(b'"extendedFileMetadata":true,', b"")
+    log = (
+        table.storage.get(entry)
+        .replace(b',"partitionValues":{"p":"x"}', b"")
+        .replace(b'"extendedFileMetadata":true,', b"")
+    )
     assert b"partitionValues" not in log
     table.storage.put(entry, log)
     assert change(table, 0) == [(1, "x", -1)]
@@ -164,7 +168,7 @@ def test_a_large_rewrite_streams_in_bounded_memory(lake: Lake) -> None:
     table.delete("id % 1000000 = 7")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with hw.settings.override(memory_limit_bytes=200 << 20):
-        found = [b for b in table.changes_reader(after=0)]
+        found = list(table.changes_reader(after=0))
     assert sorted(r["id"] for b in found for r in b.to_pylist()) == [7, 1_000_007, 2_000_007]
     assert {r["_weight"] for b in found for r in b.to_pylist()} == {-1}
     grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

@@ -136,7 +136,9 @@ def test_a_manifest_with_sidecars(table: Table, kind: str) -> None:
         manifest.write_text("\n".join(json.dumps(line) for line in lines))
     else:
         sidecar = pa.array([None] * rest.num_rows + files)
-        more = pa.concat_tables([rest, pa.table({"txn": pa.nulls(len(files), rest.schema.field("txn").type)})], promote_options="default")
+        more = pa.concat_tables(
+            [rest, pa.table({"txn": pa.nulls(len(files), rest.schema.field("txn").type)})], promote_options="default"
+        )
         pq.write_table(more.append_column("sidecar", sidecar), manifest)
     drop_commits(table, 8)
     check_files_stay(table)
@@ -180,7 +182,7 @@ def test_gaps_and_broken_entries_are_told_apart(table: Table) -> None:
     with pytest.raises(hw.CorruptionError, match="version 5 is missing"):
         reopened(table).count()
     path.write_bytes(kept[:50])
-    with pytest.raises(hw.CorruptionError, match="00000000000000000005.json"):
+    with pytest.raises(hw.CorruptionError, match=r"00000000000000000005\.json"):
         reopened(table).count()
     assert reopened_at(table, 4) == 8
     path.write_bytes(kept)

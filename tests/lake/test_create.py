@@ -73,7 +73,9 @@ def test_names_differ_by_more_than_case(lake: Lake) -> None:
 def test_odd_names_need_column_mapping(lake: Lake) -> None:
     with pytest.raises(hw.SchemaError):
         lake.table("t").create({"a b": pa.int64()})
-    mapped = lake.table("t").create({"a b": pa.int64(), "c,d": pa.string()}, properties={"delta.columnMapping.mode": "name"})
+    mapped = lake.table("t").create(
+        {"a b": pa.int64(), "c,d": pa.string()}, properties={"delta.columnMapping.mode": "name"}
+    )
     mapped.append([{"a b": 1, "c,d": "x"}])
     mapped.update({"a b": "`a b` + 1"}, where="`c,d` = 'x'")
     assert mapped.to_pylist() == [{"a b": 2, "c,d": "x"}]

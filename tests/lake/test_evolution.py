@@ -85,8 +85,8 @@ def test_old_files_without_a_field_of_a_struct(lake: Lake) -> None:
     """A struct that grew in a newer version of the schema, as other engines let it, is read with nulls."""
     table = lake.write("t", pa.table({"s": pa.array([{"x": 1}, None], pa.struct([("x", pa.int32())]))}))
     entry = "_delta_log/00000000000000000000.json"
-    old = rb'{\"name\": \"x\", \"type\": \"integer\", \"nullable\": true, \"metadata\": {}}'
-    new = rb'{\"name\": \"y\", \"type\": \"string\", \"nullable\": true, \"metadata\": {}}, '
+    old = rb"{\"name\": \"x\", \"type\": \"integer\", \"nullable\": true, \"metadata\": {}}"
+    new = rb"{\"name\": \"y\", \"type\": \"string\", \"nullable\": true, \"metadata\": {}}, "
     log = table.storage.get(entry)
     assert old in log
     table.storage.put(entry, log.replace(old, new + old.replace(b"integer", b"long")))

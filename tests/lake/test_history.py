@@ -42,9 +42,7 @@ def test_history_is_newest_first(table: Table) -> None:
 def test_detail(table: Table) -> None:
     detail = table.detail()
     assert (detail["num_files"], detail["num_rows"], detail["version"]) == (4, 4, 3)
-    assert detail["size_bytes"] == sum(
-        e.size for e in table.storage.list("") if not e.path.startswith("_delta_log")
-    )
+    assert detail["size_bytes"] == sum(e.size for e in table.storage.list("") if not e.path.startswith("_delta_log"))
 
 
 def test_at_a_version(table: Table) -> None:
@@ -96,9 +94,10 @@ def test_times_kept_in_the_commits(lake: Lake) -> None:
     properties = table.detail()["properties"]
     assert properties["delta.inCommitTimestampEnablementVersion"] == "1"
     newest = table.history(1)[0].timestamp
-    assert str(int(table.history()[1].timestamp.timestamp() * 1000)) == properties[
-        "delta.inCommitTimestampEnablementTimestamp"
-    ]
+    assert (
+        str(int(table.history()[1].timestamp.timestamp() * 1000))
+        == properties["delta.inCommitTimestampEnablementTimestamp"]
+    )
     os.utime(Path(table.location) / "_delta_log/00000000000000000002.json", (1, 1))
     assert table.at(timestamp=newest).version == 2
     table.checkpoint()

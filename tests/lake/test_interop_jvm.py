@@ -18,8 +18,8 @@ from headwater.lakehouse import Lake
 from headwater.testing.oracles import assert_same_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from interop_driver import Driver  # noqa: E402
-from interop_jars import delta_jars  # noqa: E402
+from interop_driver import Driver
+from interop_jars import delta_jars
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
@@ -81,7 +81,9 @@ def test_edits_with_inline_and_stored_vectors(lake: Lake, jvm: Driver) -> None:
 
 
 def test_rewrites_without_vectors(lake: Lake, jvm: Driver) -> None:
-    table = lake.write("t", [{"id": i, "v": i * 0.5} for i in range(20)], properties={**FEED, "delta.enableDeletionVectors": "false"})
+    table = lake.write(
+        "t", [{"id": i, "v": i * 0.5} for i in range(20)], properties={**FEED, "delta.enableDeletionVectors": "false"}
+    )
     table.delete("id < 5")
     table.update({"v": "v + 1"}, where="id > 15")
     table.merge([{"id": 7, "v": 0.0}], on=["id"]).when_matched_update_all().execute()
@@ -133,7 +135,9 @@ def test_partitions_and_every_type(lake: Lake, jvm: Driver, mapping: str) -> Non
         for i, p in enumerate(ODD)
     ]
     rows += [{"id": 100}]
-    table = lake.table("t").create(kinds, partition_by=["p", "day"], properties={**FEED, "delta.columnMapping.mode": mapping})
+    table = lake.table("t").create(
+        kinds, partition_by=["p", "day"], properties={**FEED, "delta.columnMapping.mode": mapping}
+    )
     table.append(pa.Table.from_pylist(rows, kinds))
     same(jvm, table)
     table.delete("id = 2")
@@ -142,7 +146,10 @@ def test_partitions_and_every_type(lake: Lake, jvm: Driver, mapping: str) -> Non
         table.rename_column("d", "a double, renamed")
         table.drop_column("b")
     table.add_columns({"late": pa.int32()})
-    table.overwrite(pa.Table.from_pylist([{"id": 7, "p": "a b", "day": dt.date(1, 1, 1), "late": 1}], table.schema), partitions="dynamic")
+    table.overwrite(
+        pa.Table.from_pylist([{"id": 7, "p": "a b", "day": dt.date(1, 1, 1), "late": 1}], table.schema),
+        partitions="dynamic",
+    )
     table.checkpoint()
     same(jvm, table)
     same_feed(jvm, table, table.version - 1)
@@ -152,7 +159,16 @@ def test_partitions_and_every_type(lake: Lake, jvm: Driver, mapping: str) -> Non
 
 
 def test_timestamps_floats_and_bytes_as_partitions(lake: Lake, jvm: Driver) -> None:
-    kinds = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("wall", pa.timestamp("us")), ("f", pa.float64()), ("n", pa.decimal128(10, 2)), ("ok", pa.bool_())])
+    kinds = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("wall", pa.timestamp("us")),
+            ("f", pa.float64()),
+            ("n", pa.decimal128(10, 2)),
+            ("ok", pa.bool_()),
+        ]
+    )
     rows = [
         {"id": 1, "at": dt.datetime(1900, 1, 1, 0, 0, 0, 1, tzinfo=UTC), "wall": dt.datetime(1950, 1, 1), "f": 1e300, "n": Decimal("-0.50"), "ok": True},
         {"id": 2, "at": dt.datetime(2024, 1, 1, tzinfo=UTC), "wall": None, "f": float("nan"), "n": None, "ok": False},
@@ -174,7 +190,16 @@ def test_constraints_and_generated_columns(lake: Lake, jvm: Driver) -> None:
 
 
 def test_widened_columns(lake: Lake, jvm: Driver) -> None:
-    table = lake.write("t", pa.table({"id": pa.array([1, 2], pa.int32()), "n": pa.array([1, 2], pa.int16()), "d": pa.array([dt.date(2020, 1, 1)] * 2)}))
+    table = lake.write(
+        "t",
+        pa.table(
+            {
+                "id": pa.array([1, 2], pa.int32()),
+                "n": pa.array([1, 2], pa.int16()),
+                "d": pa.array([dt.date(2020, 1, 1)] * 2),
+            }
+        ),
+    )
     table.widen_column("id", pa.int64())
     table.widen_column("n", pa.decimal128(12, 2))
     table.widen_column("d", pa.timestamp("us"))
@@ -257,7 +282,13 @@ def test_their_v2_checkpoints(lake: Lake, jvm: Driver) -> None:
 def test_their_mapping_rename_drop_and_widening(lake: Lake, jvm: Driver) -> None:
     properties = "TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableTypeWidening'='true')"
     columns = "id INT, `a b` STRING, s STRUCT<x: INT, y: ARRAY<STRUCT<z: STRING>>>, m MAP<STRING, INT>, gone INT"
-    table = made(lake, jvm, columns, properties, "(1, 'x', struct(1, array(struct('k'))), map('k', 1), 7), (2, NULL, NULL, NULL, NULL)")
+    table = made(
+        lake,
+        jvm,
+        columns,
+        properties,
+        "(1, 'x', struct(1, array(struct('k'))), map('k', 1), 7), (2, NULL, NULL, NULL, NULL)",
+    )
     where = f"delta.`{table.location}`"
     jvm.run(
         f"ALTER TABLE {where} RENAME COLUMN `a b` TO `c d`",
@@ -296,7 +327,11 @@ def test_their_generated_columns_checks_and_legacy_times(lake: Lake, jvm: Driver
         table.append(pa.table({"id": pa.array([None], pa.int64())}))
     table.overwrite([{"id": 6, "at": dt.datetime(1850, 1, 1, tzinfo=UTC)}], partitions="dynamic")
     same(jvm, table)
-    assert sorted((r["id"], str(r["day"])) for r in table.to_pylist()) == [(3, "None"), (5, "2020-01-01"), (6, "1850-01-01")]
+    assert sorted((r["id"], str(r["day"])) for r in table.to_pylist()) == [
+        (3, "None"),
+        (5, "2020-01-01"),
+        (6, "1850-01-01"),
+    ]
 
 
 def test_their_features_that_are_refused(lake: Lake, jvm: Driver) -> None:

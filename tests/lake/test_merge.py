@@ -34,7 +34,7 @@ def exact(table: Table) -> None:
     for f in missing:
         before = before.append_column(f, pa.nulls(before.num_rows, f.type))
     after = table.changes(after=table.version - 1).apply_to(before.select(table.schema.names))
-    key = lambda r: repr(r)  # noqa: E731
+    key = repr
     assert sorted(after.to_pylist(), key=key) == sorted(table.to_pylist(), key=key)
 
 
@@ -153,7 +153,9 @@ def test_new_columns_of_the_source(target: Table) -> None:
 
 
 def test_the_source_may_lack_columns(target: Table) -> None:
-    target.merge([{"ID": 2}, {"ID": 5}], on="t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    target.merge(
+        [{"ID": 2}, {"ID": 5}], on="t.id = s.id"
+    ).when_matched_update_all().when_not_matched_insert_all().execute()
     assert rows(target) == [(1, "old1"), (2, "old2"), (3, "old3"), (5, None)]
 
 
@@ -175,14 +177,18 @@ def test_text_keys_of_a_polars_source_prune_files(lake: Lake) -> None:
 
 
 def test_keys_of_unlike_types(lake: Lake) -> None:
-    table = lake.write("t", pa.table({"id": pa.array([1, 2], pa.int32()), "n": pa.array([Decimal("1.00"), Decimal("2.00")])}))
+    table = lake.write(
+        "t", pa.table({"id": pa.array([1, 2], pa.int32()), "n": pa.array([Decimal("1.00"), Decimal("2.00")])})
+    )
     table.merge([{"id": 2, "n": 5}], on="t.id = s.id").when_matched_update({"n": "s.n"}).execute()
     assert rows(table) == [(1, Decimal("1.00")), (2, Decimal("5.00"))]
 
 
 def test_floats_meet_as_numbers(lake: Lake) -> None:
     table = lake.write("t", [{"k": 0.0, "v": 1}, {"k": float("nan"), "v": 2}, {"k": 1.0, "v": 3}])
-    table.merge([{"k": -0.0, "v": 10}, {"k": float("nan"), "v": 20}], on=["k"]).when_matched_update({"v": "s.v"}).execute()
+    table.merge([{"k": -0.0, "v": 10}, {"k": float("nan"), "v": 20}], on=["k"]).when_matched_update(
+        {"v": "s.v"}
+    ).execute()
     assert sorted(r["v"] for r in table.to_pylist()) == [3, 10, 20]
 
 

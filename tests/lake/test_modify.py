@@ -96,7 +96,11 @@ def test_update_moves_rows_between_partitions(lake: Lake) -> None:
 def test_update_of_nested_columns_keeps_them(lake: Lake) -> None:
     rows = [{"id": 1, "s": {"x": 1, "l": [1, None]}, "m": [("k", 1)]}, {"id": 2, "s": None, "m": None}]
     kinds = pa.schema(
-        [("id", pa.int64()), ("s", pa.struct([("x", pa.int64()), ("l", pa.list_(pa.int64()))])), ("m", pa.map_(pa.string(), pa.int64()))]
+        [
+            ("id", pa.int64()),
+            ("s", pa.struct([("x", pa.int64()), ("l", pa.list_(pa.int64()))])),
+            ("m", pa.map_(pa.string(), pa.int64())),
+        ]
     )
     table = lake.write("t", pa.Table.from_pylist(rows, kinds))
     table.update({"id": "id + 10"}, where="id = 1 OR s IS NULL")
@@ -122,6 +126,11 @@ def test_update_to_what_does_not_fit_changes_nothing(lake: Lake) -> None:
 def test_old_versions_cannot_be_written(lake: Lake) -> None:
     table = lake.write("t", [{"id": 1}])
     old = table.at(version=0)
-    for attempt in (lambda: old.delete(), lambda: old.append([{"id": 2}]), lambda: old.optimize(), lambda: old.vacuum()):
+    for attempt in (
+        old.delete,
+        lambda: old.append([{"id": 2}]),
+        old.optimize,
+        old.vacuum,
+    ):
         with pytest.raises(hw.InputError):
             attempt()

@@ -308,7 +308,9 @@ class Machine:
         read = pa.RecordBatchReader.from_stream(engine.execute("SELECT * FROM t")).read_all()
         assert_same_rows(_as(read, expected.schema), expected, where="deltalake")
         # polars finds no vector for a file whose path has to be encoded, whoever wrote it.
-        odd = any(f.deletion_vector and ("%" in f.path or not f.path.isascii()) for f in self.table.snapshot.files.values())
+        odd = any(
+            f.deletion_vector and ("%" in f.path or not f.path.isascii()) for f in self.table.snapshot.files.values()
+        )
         if not mapped and not odd:
             frame = pl.scan_delta(self.table.location).collect()
             assert_same_rows(_as(frame.to_arrow(), expected.schema), expected, where="polars")

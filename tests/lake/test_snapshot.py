@@ -143,7 +143,9 @@ def test_racing_appends_are_all_there(lake: Lake) -> None:
 def test_racing_edits_of_one_file_are_all_there(lake: Lake) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    table = lake.write("t", pa.table({"id": range(20), "n": [0] * 20}), properties={"delta.enableChangeDataFeed": "true"})
+    table = lake.write(
+        "t", pa.table({"id": range(20), "n": [0] * 20}), properties={"delta.enableChangeDataFeed": "true"}
+    )
 
     def edit(i: int) -> None:
         mine = hw.connect(lake.location).table("t")

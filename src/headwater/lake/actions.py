@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from headwater.base.errors import CorruptionError
 from headwater.base.schema import Schema
@@ -319,7 +319,7 @@ def _check_shape(kind: str, body: Any) -> None:
         if not isinstance(value, want) or (want is int and isinstance(value, bool)):
             raise ValueError(f"`{name}` of `{kind}` is {value!r:.40}")
         if name in _TEXTS:
-            texts: Iterable[Any] = value.values() if isinstance(value, dict) else value
+            texts = list(value.values()) if isinstance(value, dict) else list(cast("list[Any]", value))
             if not all(v is None or isinstance(v, str) for v in texts):
                 raise ValueError(f"`{name}` of `{kind}` holds something else than text")
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from headwater.base.errors import ConstraintError, InputError
 from headwater.base.schema import Field
-from headwater.base.storage import Storage, now_ms
+from headwater.base.storage import Storage
 from headwater.lake import definition, properties, protocol, transaction
 from headwater.lake.actions import Metadata
 from headwater.lake.conflicts import Proposal

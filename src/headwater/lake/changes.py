@@ -20,6 +20,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,10 +109,9 @@ def _check_schemas(commits: Sequence[Commit], until: Snapshot, after: int) -> No
     if not changed:
         return
     if after >= 0:
-        try:
+        # Its log entries may have been cleaned up; the commits after it still say what changed.
+        with suppress(NotFoundError):
             changed.insert(0, (after, log.load(until.storage, after).metadata.schema))
-        except NotFoundError:
-            pass  # its log entries were cleaned up; the commits after it still say what changed
     now = {f.physical_name: f for f in until.schema.fields}
     for version, schema in changed:
         for f in schema.fields:

@@ -169,9 +169,9 @@ def _cast(array: pa.Array, f: pa.Field, where: str) -> pa.Array:
             # Arrow asks for room for every int64; each value is looked at here instead.
             return pc.cast(pc.cast(array, pa.decimal256(20 + f.type.scale, f.type.scale)), f.type)
         cast = pc.cast(array, f.type)
-        if pa.types.is_float32(f.type) and pa.types.is_float64(array.type):
-            if pc.any(pc.and_(pc.is_inf(cast), pc.invert(pc.is_inf(array)))).as_py():
-                raise pa.ArrowInvalid("a number is too large")
+        shorter = pa.types.is_float32(f.type) and pa.types.is_float64(array.type)
+        if shorter and pc.any(pc.and_(pc.is_inf(cast), pc.invert(pc.is_inf(array)))).as_py():
+            raise pa.ArrowInvalid("a number is too large")
         return cast
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
         why = str(e).split("\n", 1)[0]

@@ -89,7 +89,7 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _is_whole(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
 
 
 class _OpenFile:

@@ -39,7 +39,7 @@ from headwater.spark.session import has_delta
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headwater.lake.table import Table
+    from headwater.lake.readable import ReadableTable
 
 __all__ = ["read", "spark_root"]
 
@@ -54,7 +54,7 @@ _FILE = "__hw_of_file"
 
 
 def read(
-    table: Table, session: SparkSession, *, columns: Sequence[str] | None = None, where: str | None = None
+    table: ReadableTable, session: SparkSession, *, columns: Sequence[str] | None = None, where: str | None = None
 ) -> DataFrame:
     """The rows of ``table`` at its version, as a lazy DataFrame.
 

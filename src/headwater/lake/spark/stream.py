@@ -21,13 +21,14 @@ from headwater.lake.write import SchemaMode
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headwater.lake.readable import ReadableTable
     from headwater.lake.table import Table
 
 __all__ = ["foreach_batch_append", "read_changes"]
 
 
 def read_changes(
-    table: Table,
+    table: ReadableTable,
     session: SparkSession,
     *,
     starting_version: int | Literal["latest"] | None = None,
