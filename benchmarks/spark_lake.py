@@ -74,7 +74,7 @@ def facts(frame: DataFrame) -> tuple[Any, ...]:
             sf.sum("customer"),
             sf.sum((sf.col("amount") * 100).cast("long")),
             sf.max("country"),
-            sf.sum(sf.unix_micros("at")),
+            sf.sum(sf.unix_seconds("at")),
         ).collect()[0]
     )
 

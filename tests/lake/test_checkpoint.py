@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import uuid
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -220,3 +222,67 @@ def test_log_cleanup_can_be_off(lake: Lake) -> None:
         os.utime(folder(table) / f"{i - 1:020d}.json", (1, 1))
         table.append([{"id": i}])
     assert len(list(folder(table).glob("*.json"))) == 5
+
+
+def test_statistics_as_columns_only(lake: Lake) -> None:
+    """Writers may keep a file's statistics as a struct, and leave the text out."""
+    at = dt.datetime(2024, 1, 1, 12, 0, 0, 123456, tzinfo=dt.UTC)
+    kinds = {
+        "id": pa.int64(),
+        "n": pa.decimal128(10, 2),
+        "at": pa.timestamp("us", "UTC"),
+        "d": pa.date32(),
+        "s": pa.string(),
+    }
+    data = [
+        {"id": i, "n": Decimal(i) / 4, "at": at + dt.timedelta(hours=i), "d": at.date(), "s": f"s{i}"} for i in range(8)
+    ]
+    table = lake.table("t").create(kinds)
+    for i in (0, 4):
+        table.append(pa.Table.from_pylist(data[i : i + 4], table.schema))
+    table.checkpoint()
+    path = folder(table) / f"{2:020d}.checkpoint.parquet"
+    rows = pq.read_table(path)
+    adds = rows["add"].to_pylist()
+    bounds = pa.struct(list(kinds.items()))
+    parsed = pa.struct(
+        [
+            ("numRecords", pa.int64()),
+            ("minValues", bounds),
+            ("maxValues", bounds),
+            ("nullCount", pa.struct([(k, pa.int64()) for k in kinds])),
+        ]
+    )
+    numbers = iter((0, 4))
+    for add in [a for a in adds if a is not None]:
+        first = next(numbers)
+        del add["stats"]
+        nulls = dict.fromkeys(kinds, 0)
+        add["stats_parsed"] = {
+            "numRecords": 4,
+            "minValues": data[first],
+            "maxValues": data[first + 3],
+            "nullCount": nulls,
+        }
+    fields = [f for f in rows.schema.field("add").type if f.name != "stats"]
+    column = pa.array(adds, pa.struct([*fields, pa.field("stats_parsed", parsed)]))
+    pq.write_table(rows.set_column(rows.column_names.index("add"), "add", column), path)
+    drop_commits(table, 2)
+    table = reopened(table)
+    assert table.count() == 8
+    for text in (
+        "n = 1.25",
+        "n < 0.5",
+        f"at >= TIMESTAMP '{data[5]['at'].isoformat()}'",
+        "d = DATE '2024-01-01'",
+        "s = 's6'",
+    ):
+        expected = {
+            "n = 1.25": [5],
+            "n < 0.5": [0, 1],
+            "d = DATE '2024-01-01'": list(range(8)),
+            "s = 's6'": [6],
+        }.get(text, [5, 6, 7])
+        assert sorted(r["id"] for r in table.to_pylist(where=text)) == expected, text
+    table.delete("id = 5")
+    assert table.count() == 7

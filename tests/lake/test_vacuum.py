@@ -125,3 +125,14 @@ def test_the_tables_own_retention_counts(lake: Lake, monkeypatch: pytest.MonkeyP
     assert len(table.vacuum()) == 0
     later(monkeypatch, 1.1)
     assert len(table.vacuum()) == 1
+
+
+@pytest.mark.parametrize("prefix", ["file://", "file:", ""])
+def test_files_named_by_their_whole_path_stay(lake: Lake, prefix: str) -> None:
+    table = lake.write("t", [{"id": 1}])
+    (name,) = table.snapshot.files
+    entry = "_delta_log/00000000000000000000.json"
+    whole = f'"path":"{prefix}{table.location}/{name}"'.encode()
+    table.storage.put(entry, table.storage.get(entry).replace(f'"path":"{name}"'.encode(), whole))
+    os.utime(Path(table.location) / name, (1, 1))
+    assert len(table.vacuum(dry_run=True)) == 0

@@ -68,15 +68,14 @@ def test_a_stream(s3_lake: Lake, tmp_path: Path) -> None:
     assert got == [(0, [(0, i, 1) for i in range(5)]), (1, [(1, 2, -1)])]
     target = s3_lake.table("target")
     drain(table.spark_changes(), tmp_path / "b", foreach_batch_append(target, "q"))
-    assert agree(target) == 4
+    assert target.spark().count() == target.count() == 4
 
 
 def test_keys_are_not_shown(s3_lake: Lake, s3: S3Server, capsys: pytest.CaptureFixture[str]) -> None:
-    secrets = [v for k, v in s3.options.items() if "secret" in k.lower() or "key" in k.lower()]
-    assert secrets
+    secret = s3.options["AWS_SECRET_ACCESS_KEY"]
     table = s3_lake.write("t2", rows(0, 5))
     for frame in (table.spark(), table.spark_changes()):
         frame.explain(extended=True)
-        print(frame, frame.schema)
+        print(frame, frame.schema, table, table.storage)
     shown = capsys.readouterr().out
-    assert "Plan" in shown and not [s for s in secrets if s in shown]
+    assert "Plan" in shown and secret not in shown

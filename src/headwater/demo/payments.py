@@ -61,7 +61,9 @@ def make(size: int = 50_000, *, late: int = 1_000, corrections: int = 300) -> Pa
     corrected = first.take(pa.array(np.sort(rng.choice(size, corrections, replace=False))))
     before = corrected["cents"].to_numpy()
     after = np.maximum(1, before // 2)
-    corrected = corrected.set_column(4, "cents", pa.array(after)).set_column(5, "status", pa.array(["corrected"] * corrections))
+    corrected = corrected.set_column(4, "cents", pa.array(after)).set_column(
+        5, "status", pa.array(["corrected"] * corrections)
+    )
     truth = Truth(
         size,
         int(first["cents"].to_numpy().sum()),

@@ -57,7 +57,16 @@ class Act:
 def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
     """The acts, one after the other, on an empty lake."""
     story = _Story(lake, start_spark)
-    for act in (story.build, story.late, story.change, story.travel, story.forget, story.optimize, story.agree, story.log):
+    for act in (
+        story.build,
+        story.late,
+        story.change,
+        story.travel,
+        story.forget,
+        story.optimize,
+        story.agree,
+        story.log,
+    ):
         start = time.perf_counter()
         scene = act()
         scene.seconds = time.perf_counter() - start
@@ -159,8 +168,7 @@ class _Story:
             "Three customers ask to be forgotten",
             {"payments deleted": left["numDeletedRows"], "payments of theirs left": found},
             check="a delete is a change like any other: it comes out of changes() with weight -1",
-            holds=found == 0
-            and len(self.transactions.changes(after=1, until=2)) == left["numDeletedRows"],
+            holds=found == 0 and len(self.transactions.changes(after=1, until=2)) == left["numDeletedRows"],
         )
 
     def optimize(self) -> Act:

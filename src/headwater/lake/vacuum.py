@@ -7,6 +7,7 @@ deletion-vector files and the change data feed. What crashed writers left behind
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from headwater.base import events, faults
@@ -44,7 +45,7 @@ def vacuum(
     if keep_ms < least_ms and enforce_retention:
         raise InputError.retention_too_short(keep_ms / 3_600_000, least_ms / 3_600_000, storage.url)
     cutoff = now_ms() - keep_ms
-    needed = _needed(state, cutoff)
+    needed = _needed(state, cutoff, storage.url)
     found = list(storage.list(""))
     others = {e.path.split(f"/{log.LOG}/")[0] + "/" for e in found if f"/{log.LOG}/" in e.path}
     dead = [e for e in found if _may_go(e, needed, cutoff) and not _lies_in(e.path, others)]
@@ -58,11 +59,11 @@ def vacuum(
     return Vacuumed(tuple(e.path for e in dead), sum(e.size for e in dead), dry_run)
 
 
-def _needed(state: log.LogState, cutoff_ms: int) -> set[str]:
+def _needed(state: log.LogState, cutoff_ms: int, root: str) -> set[str]:
     needed: set[str] = set()
 
     def keep(path: str, vector: DeletionVector | None) -> None:
-        needed.add(partitions.decode_path(path))
+        needed.add(_below(root, partitions.decode_path(path)))
         if vector is not None and not vector.is_inline and vector.storage_type == "u":
             needed.add(vector.relative_path())
 
@@ -72,6 +73,12 @@ def _needed(state: log.LogState, cutoff_ms: int) -> set[str]:
         if tombstone.deletion_timestamp >= cutoff_ms:
             keep(tombstone.path, tombstone.deletion_vector)
     return needed
+
+
+def _below(root: str, path: str) -> str:
+    """The path below the table's folder; other writers may give it from the root of the storage."""
+    whole = re.sub("^s3[an]://", "s3://", re.sub("^file:/+", "/", path))
+    return whole.removeprefix(f"{root}/")
 
 
 def _lies_in(path: str, folders: set[str]) -> bool:
