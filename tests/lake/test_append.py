@@ -15,7 +15,7 @@ import pytest
 import headwater as hw
 from headwater.lakehouse import Lake
 
-ROWS = [{"id": 1, "s": "a"}, {"id": 2, "s": None}]
+ROWS: list[dict[str, Any]] = [{"id": 1, "s": "a"}, {"id": 2, "s": None}]
 ARROW = pa.Table.from_pylist(ROWS)
 
 

@@ -125,7 +125,7 @@ def test_zeros_and_nans_are_told_apart_bit_by_bit(lake: Lake) -> None:
 def test_nested_rows(lake: Lake) -> None:
     inner = pa.struct([pa.field("x", pa.int64(), nullable=False), pa.field("l", pa.list_(pa.string()))])
     kinds = pa.schema([("id", pa.int64()), ("s", inner), ("m", pa.map_(pa.string(), pa.int32())), ("b", pa.binary())])
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "s": {"x": 1, "l": ["a", None]}, "m": [("k", 1)], "b": b"\x00\xff"},
         {"id": 2, "s": None, "m": [], "b": None},
         {"id": 3, "s": {"x": 3, "l": None}, "m": None, "b": b""},

@@ -8,6 +8,7 @@ import os
 import uuid
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -132,7 +133,7 @@ def test_a_manifest_with_sidecars(table: Table, kind: str) -> None:
     manifest = folder(table) / f"{8:020d}.checkpoint.{uuid.uuid4()}.{kind}"
     files = [{"path": n, "sizeInBytes": 1, "modificationTime": 1, "tags": None} for n in names]
     if kind == "json":
-        lines = [{"checkpointMetadata": {"version": 8}}]
+        lines: list[dict[str, Any]] = [{"checkpointMetadata": {"version": 8}}]
         lines += [{k: v for k, v in r.items() if v is not None} for r in rest.to_pylist(maps_as_pydicts="strict")]
         lines += [{"sidecar": f} for f in files]
         manifest.write_text("\n".join(json.dumps(line) for line in lines))
@@ -234,7 +235,7 @@ def test_statistics_as_columns_only(lake: Lake) -> None:
         "d": pa.date32(),
         "s": pa.string(),
     }
-    data = [
+    data: list[dict[str, Any]] = [
         {"id": i, "n": Decimal(i) / 4, "at": at + dt.timedelta(hours=i), "d": at.date(), "s": f"s{i}"} for i in range(8)
     ]
     table = lake.table("t").create(kinds)

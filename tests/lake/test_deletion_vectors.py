@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -233,53 +231,3 @@ def test_delta_rs_reads_inline_and_stored_vectors(tmp_path: Path) -> None:
     table = deltalake.DeltaTable(str(tmp_path))
     rows = pa.table(deltalake.QueryBuilder().register("t", table).execute("select k from t order by k").read_all())
     assert rows["k"].to_pylist() == left
-
-
-_SPARK_SCRIPT = """
-import json, sys
-from pyspark.sql import SparkSession
-jars, folder = sys.argv[1:]
-spark = (
-    SparkSession.builder.master("local[1]").config("spark.jars", jars)
-    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-    .config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1").getOrCreate()
-)
-before = sorted(r.k for r in spark.read.format("delta").load(folder).collect())
-spark.sql(f"delete from delta.`{folder}` where k in (1, 10, 29)")
-print("ROWS " + json.dumps(before))
-"""
-
-
-@pytest.mark.interop
-@pytest.mark.spark
-def test_delta_spark_reads_them_and_we_read_its_own(tmp_path: Path) -> None:
-    pyspark = pytest.importorskip("pyspark")
-    spark = ".".join(pyspark.__version__.split(".")[:2])
-    repository = Path.home() / ".m2" / "repository" / "io" / "delta"
-    names = [f"delta-spark_{spark}_2.13", "delta-storage", "delta-kernel-api", "delta-kernel-defaults"]
-    names += ["delta-kernel-unitycatalog"]
-    jars = [max(repository.glob(f"{name}/*/{name}-*.jar"), default=None) for name in names]
-    if None in jars[:2]:
-        pytest.skip(f"the JARs of delta-spark for Spark {spark} are not in the local Maven repository")
-    folder = tmp_path / "table"
-    left = write_table(folder)
-    command = [sys.executable, "-c", _SPARK_SCRIPT, ",".join(str(j) for j in jars if j), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    shown = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")]
-    assert json.loads(shown[0].removeprefix("ROWS ")) == left
-
-    # The JVM merged its deletes into our vectors; now we read what it wrote.
-    def get_bytes(path: str, start: int, length: int) -> bytes:
-        return (folder / path).read_bytes()[start : start + length]
-
-    newest = max((folder / "_delta_log").glob("*.json")).read_text().splitlines()
-    adds = [a["add"] for a in map(json.loads, newest) if "add" in a]
-    vectors = {
-        json.loads(a["stats"])["minValues"]["k"]: DeletionVector.from_action(a["deletionVector"])
-        for a in adds
-        if a.get("deletionVector")
-    }
-    read = {first: list(dvs.read(vector, get_bytes, "t")) for first, vector in vectors.items()}
-    assert read == {0: [0, 1, 3, 4, 5], 10: [0, *range(2, 10)], 20: [9]}

@@ -106,7 +106,7 @@ def test_rename_and_drop_with_mapping(lake: Lake, mode: str, feed: str) -> None:
             ("m", pa.map_(pa.string(), pa.struct([("z", pa.int32())]))),
         ]
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "p": "a", "s": {"x": 1, "l": [{"y": "k"}, None]}, "m": [("k", {"z": 1})]},
         {"id": 2, "p": None, "s": None, "m": None},
     ]
@@ -164,7 +164,7 @@ def test_mapping_cannot_be_turned_off(lake: Lake) -> None:
         lambda: table.unset_properties(["delta.columnMapping.maxColumnId"]),
     ):
         with pytest.raises(hw.InputError):
-            attempt()
+            attempt()  # type: ignore[no-untyped-call]
     assert table.to_pylist() == [{"id": 1}]
 
 

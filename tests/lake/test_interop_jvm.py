@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.interop_driver import Driver
+from tests.interop_jars import delta_jars
 
 import headwater as hw
 from headwater.lake import snapshot
 from headwater.lake.table import Table
 from headwater.lakehouse import Lake
 from headwater.testing.oracles import assert_same_rows
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from interop_driver import Driver
-from interop_jars import delta_jars
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 

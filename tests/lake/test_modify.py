@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -94,7 +95,10 @@ def test_update_moves_rows_between_partitions(lake: Lake) -> None:
 
 
 def test_update_of_nested_columns_keeps_them(lake: Lake) -> None:
-    rows = [{"id": 1, "s": {"x": 1, "l": [1, None]}, "m": [("k", 1)]}, {"id": 2, "s": None, "m": None}]
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "s": {"x": 1, "l": [1, None]}, "m": [("k", 1)]},
+        {"id": 2, "s": None, "m": None},
+    ]
     kinds = pa.schema(
         [
             ("id", pa.int64()),

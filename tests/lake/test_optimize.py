@@ -9,6 +9,7 @@ import pytest
 import headwater as hw
 from headwater.lake import find
 from headwater.lakehouse import Lake
+from headwater.testing import FaultPlan
 
 
 def test_small_files_become_one(lake: Lake) -> None:
@@ -74,3 +75,24 @@ def test_what_cannot_be_asked(lake: Lake) -> None:
         table.optimize(target_bytes=0)
     assert table.version == 1
     assert sum(e.path.endswith(".parquet") for e in table.storage.list("")) == 2
+
+
+def test_only_the_group_that_another_writer_changed_is_written_again(lake: Lake) -> None:
+    rows = [{"p": p, "id": i} for p in "ab" for i in range(20)]
+    table = lake.write("t", rows[::2], partition_by=["p"])
+    table.append(rows[1::2])
+    written: list[str] = []
+
+    def meddle(point: str, path: str) -> None:
+        written.append(path)
+        if len(written) == 2:  # both partitions are rewritten, nothing is committed
+            lake.table("t").delete("p = 'a' AND id = 3")
+
+    with FaultPlan().call_at("lake.data_file.after_publish", meddle):
+        table.optimize()
+    assert [path.split("/")[0] for path in written] == ["p=a", "p=b", "p=a"]
+    assert len(table.snapshot.files) == 2
+    assert table.count() == 39
+    assert (
+        len(table.vacuum(retention_hours=0, enforce_retention=False, dry_run=True)) == 4
+    )  # what was written in vain is gone

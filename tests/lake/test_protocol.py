@@ -59,7 +59,7 @@ def writes(table: Table) -> list[Any]:
     ]
 
 
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "row tracking": {"writers": ["rowTracking", "domainMetadata"], "properties": {"delta.enableRowTracking": "true"}},
     "row tracking, supported only": {"writers": ["rowTracking", "domainMetadata"]},
     "identity": {"writers": ["identityColumns"], "metadata": {"delta.identity.start": 1, "delta.identity.step": 1}},
@@ -83,7 +83,7 @@ def test_writer_features_are_refused_and_nothing_is_written(lake: Lake, case: st
         assert contents(table) == before
 
 
-UNREADABLE = {
+UNREADABLE: dict[str, dict[str, Any]] = {
     "unknown": {"readers": ["somethingNew"]},
     "newer readers": {"protocol": {"minReaderVersion": 4}},
     "variant": {"readers": ["variantType"], "field": {"type": "variant"}},
@@ -101,7 +101,7 @@ def test_reader_features_are_refused(lake: Lake, case: str) -> None:
     assert contents(table) == before
 
 
-HARMLESS = {
+HARMLESS: dict[str, dict[str, Any]] = {
     "variant": {"readers": ["variantType"]},
     "identity": {"writers": ["identityColumns"]},
     "suspended row tracking": {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,8 +19,7 @@ from .conftest import RunPython, agree
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from interop_jars import delta_jars
+from tests.interop_jars import delta_jars
 
 pytestmark = pytest.mark.interop
 

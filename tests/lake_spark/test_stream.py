@@ -73,7 +73,7 @@ def test_where_a_stream_begins(source: Table, tmp_path: Path) -> None:
     assert [r for _, batch in none for r in batch] == []
     for bad in (-1, "soon", True):
         with pytest.raises(hw.InputError):
-            source.spark_changes(starting_version=bad)
+            source.spark_changes(starting_version=bad)  # type: ignore[arg-type]
     with pytest.raises(hw.InputError):
         source.spark_changes(max_versions_per_trigger=0)
 

@@ -9,7 +9,6 @@ table has anything to do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import pyarrow as pa
 
@@ -17,7 +16,7 @@ from headwater.base import events
 from headwater.base.errors import InputError
 from headwater.base.storage import Storage, now_ms
 from headwater.lake import data_files, find, transaction, zorder
-from headwater.lake.actions import AddFile
+from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
@@ -29,6 +28,8 @@ __all__ = ["optimize"]
 _FULL = 0.75
 # A Z-order is worked out over at most this many bytes of a partition at a time.
 _ZORDER_BYTES = 2 << 30
+# So often a group that other writers change meanwhile is done again.
+_TRIES = 3
 
 
 def optimize(
@@ -38,38 +39,80 @@ def optimize(
     zorder_by = [zorder_by] if isinstance(zorder_by, str) else list(zorder_by)
     if target_bytes is not None and target_bytes <= 0:
         raise InputError.bad_argument("target_bytes", target_bytes, "a positive number of bytes")
-    work = partial(_propose, where=where, zorder_by=zorder_by, target_bytes=target_bytes)
-    return transaction.run(storage, work)
+    work = _Work(where, zorder_by, target_bytes)
+    done = transaction.run(storage, work.propose, undo=lambda: work.discard(storage, work.written()))
+    work.discard(storage, work.written() - work.offered)
+    return done
 
 
-def _propose(base: Snapshot, where: str | None, zorder_by: Sequence[str], target_bytes: int | None) -> Proposal:
-    layout = data_files.Layout(base.state.metadata)
-    layout.target_bytes = target_bytes or layout.target_bytes
-    curve = [base.schema.field(c, base.where).name for c in zorder_by]
-    for name in curve:
-        if name in base.partition_columns:
-            raise InputError.bad_argument("zorder_by", name, "columns the table is not partitioned by")
-    groups = list(_groups(_chosen(base, where), layout.target_bytes, whole=bool(curve)))
-    adds: list[AddFile] = []
-    with events.task(f"optimize {base.where}", total=sum(len(g) for g in groups), unit="files") as progress:
-        for group in groups:
-            adds += _rewrite(base, layout, group, curve)
-            progress.advance(len(group))
-    old = [f for g in groups for f in g]
-    now = now_ms()
-    return Proposal(
-        "OPTIMIZE",
-        {"predicate": where or "[]", "zOrderBy": curve},
-        adds=adds,
-        removes=[f.removed(now, data_change=False) for f in old],
-        metrics={
-            "numAddedFiles": len(adds),
-            "numRemovedFiles": len(old),
-            "numAddedBytes": sum(f.size for f in adds),
-            "numRemovedBytes": sum(f.size for f in old),
-            "numDeletionVectorsRemoved": sum(f.deletion_vector is not None for f in old),
-        },
-    )
+class _Work:
+    """What one optimize has rewritten so far.
+
+    Other writers may change a file while it is being rewritten. Then only its group is done again; groups whose files
+    are still as they were serve as they are. A group that lost several times is left for another day, so that a busy
+    corner of the table does not keep the rest from being packed.
+    """
+
+    def __init__(self, where: str | None, zorder_by: Sequence[str], target_bytes: int | None) -> None:
+        self.where, self.zorder_by, self.target_bytes = where, zorder_by, target_bytes
+        self.done: list[tuple[list[AddFile], list[AddFile]]] = []
+        self.offered: set[str] = set()
+        self._metadata: Metadata | None = None
+        self._attempts = 0
+
+    def written(self) -> set[str]:
+        return {f.path for _, adds in self.done for f in adds}
+
+    def discard(self, storage: Storage, paths: set[str]) -> None:
+        stale = [f for _, adds in self.done for f in adds if f.path in paths]
+        transaction.discard(storage, Proposal("OPTIMIZE", adds=stale))
+
+    def propose(self, base: Snapshot) -> Proposal:
+        layout = data_files.Layout(base.state.metadata)
+        layout.target_bytes = self.target_bytes or layout.target_bytes
+        curve = [base.schema.field(c, base.where).name for c in self.zorder_by]
+        for name in curve:
+            if name in base.partition_columns:
+                raise InputError.bad_argument("zorder_by", name, "columns the table is not partitioned by")
+        ready = self._still_right(base)
+        taken = {f.key for group, _ in ready for f in group}
+        self._attempts += 1
+        if not ready or self._attempts <= _TRIES:
+            files = [f for f in _chosen(base, self.where) if f.key not in taken]
+            groups = list(_groups(files, layout.target_bytes, whole=bool(curve)))
+            with events.task(f"optimize {base.where}", total=sum(len(g) for g in groups), unit="files") as progress:
+                for group in groups:
+                    self.done.append((group, _rewrite(base, layout, group, curve)))
+                    ready.append(self.done[-1])
+                    progress.advance(len(group))
+        return self._proposal(ready, curve)
+
+    def _still_right(self, base: Snapshot) -> list[tuple[list[AddFile], list[AddFile]]]:
+        if self._metadata != base.state.metadata:
+            self._metadata = base.state.metadata
+            return []
+        live = {f.key for f in base.files.values()}
+        return [d for d in self.done if all(f.key in live for f in d[0])]
+
+    def _proposal(self, ready: Sequence[tuple[list[AddFile], list[AddFile]]], curve: Sequence[str]) -> Proposal:
+        old = [f for group, _ in ready for f in group]
+        adds = [f for _, new in ready for f in new]
+        self.offered = {f.path for f in adds}
+        now = now_ms()
+        return Proposal(
+            "OPTIMIZE",
+            {"predicate": self.where or "[]", "zOrderBy": list(curve)},
+            adds=adds,
+            removes=[f.removed(now, data_change=False) for f in old],
+            keeps=frozenset(self.offered),
+            metrics={
+                "numAddedFiles": len(adds),
+                "numRemovedFiles": len(old),
+                "numAddedBytes": sum(f.size for f in adds),
+                "numRemovedBytes": sum(f.size for f in old),
+                "numDeletionVectorsRemoved": sum(f.deletion_vector is not None for f in old),
+            },
+        )
 
 
 def _chosen(base: Snapshot, where: str | None) -> list[AddFile]:
