@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -64,13 +65,16 @@ class Driver:
         return self.query(f"SELECT * FROM delta.`{location}`")
 
     def close(self) -> None:
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
             self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
         self._log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _session() -> Any:
