@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,10 @@ def spark() -> Iterator[SparkSession]:
     config = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     session = hw.spark("local[2]", config=config)
     yield session
-    session.stop()
+    # Where the JVM is gone already, stop() waits for ever; the worker ends right after this anyway.
+    stopping = threading.Thread(target=session.stop, daemon=True)
+    stopping.start()
+    stopping.join(30)
 
 
 @pytest.fixture(scope="session")

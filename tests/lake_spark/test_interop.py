@@ -23,8 +23,8 @@ from tests.interop_jars import delta_jars
 
 pytestmark = pytest.mark.interop
 
-# In a session with delta-spark's classes: read our tables with them, make tables for us to read, and read through
-# `Table.spark`, which takes the classes when they are there.
+# In a session with delta-spark's classes, which `Table.spark` takes when they are there: read our tables with them, and
+# make tables for us to read.
 PROGRAM = """
 import json, sys
 import headwater as hw
@@ -42,32 +42,28 @@ session = hw.spark("local[2]", config={
 })
 assert has_delta(session)
 lake = hw.connect(folder, spark=session)
-for name in names:
-    feather.write_feather(session.read.format("delta").load(f"{folder}/{name}").toArrow(), f"{folder}/{name}.feather")
 
 run = session.sql
-run(f'''CREATE TABLE delta.`{folder}/jvm` (id BIGINT, k STRING, ts TIMESTAMP, n STRUCT<a: INT, b: ARRAY<STRING>>)
-    USING delta PARTITIONED BY (k) TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'delta.checkpointInterval' = '2')''')
-for start in (0, 100, 200):
-    run(f'''INSERT INTO delta.`{folder}/jvm` SELECT id, if(id % 3 = 0, null, concat('a b/%é', id % 3)),
-        timestamp_micros(id), named_struct('a', cast(id as int), 'b', array('x', null))
-        FROM range({start}, {start} + 100)''')
+run(f'''CREATE TABLE delta.`{folder}/jvm` USING delta PARTITIONED BY (k)
+    TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'delta.checkpointInterval' = '2')
+    AS SELECT id, if(id % 3 = 0, null, concat('a b/%é', id % 3)) AS k, timestamp_micros(id) AS ts,
+    named_struct('a', cast(id as int), 'b', array('x', null)) AS n FROM range(300)''')
 run(f"DELETE FROM delta.`{folder}/jvm` WHERE id % 7 = 0")
 run(f"UPDATE delta.`{folder}/jvm` SET n.a = 5 WHERE id = 11")
 for mode in ("name", "id"):
-    run(f'''CREATE TABLE delta.`{folder}/jvm_{mode}` (`the id` BIGINT, k STRING, n STRUCT<`a a`: INT>) USING delta
-        PARTITIONED BY (k) TBLPROPERTIES ('delta.columnMapping.mode' = '{mode}', 'delta.enableDeletionVectors' = 'true')''')
-    run(f'''INSERT INTO delta.`{folder}/jvm_{mode}` SELECT id, concat('x ', id % 2), named_struct('a a', cast(id as int))
-        FROM range(20)''')
-    run(f"ALTER TABLE delta.`{folder}/jvm_{mode}` RENAME COLUMN `the id` TO `other id`")
-    run(f"INSERT INTO delta.`{folder}/jvm_{mode}` SELECT id, null, null FROM range(3)")
-    run(f"DELETE FROM delta.`{folder}/jvm_{mode}` WHERE `other id` = 2")
+    run(f'''CREATE TABLE delta.`{folder}/jvm_{mode}` USING delta PARTITIONED BY (k)
+        TBLPROPERTIES ('delta.columnMapping.mode' = '{mode}', 'delta.enableDeletionVectors' = 'true')
+        AS SELECT id AS `the id`, concat('x ', id % 2) AS k, named_struct('a a', cast(id as int)) AS n FROM range(20)''')
+    if mode == "name":
+        run(f"ALTER TABLE delta.`{folder}/jvm_{mode}` RENAME COLUMN `the id` TO `other id`")
+    run(f"DELETE FROM delta.`{folder}/jvm_{mode}` WHERE n.`a a` = 2")
 for name in (*names, "jvm", "jvm_name", "jvm_id"):
     table = lake.table(name)
     rows = table.to_arrow()
     assert ChangeBatch.diff(rows, table.spark().toArrow().cast(rows.schema)).is_empty, name
-    if table.version:
-        assert lake.table(name).at(version=table.version - 1).spark().count() == table.at(version=table.version - 1).count()
+table = lake.table("jvm")
+assert table.at(version=0).spark().count() == 300
+assert "checkpoint" in " ".join(e.path for e in table.storage.list("_delta_log")), "read from a checkpoint, too"
 lake.table("jvm").append(session.createDataFrame([(1000, "z", None, None)], lake.table("jvm").spark().schema))
 feather.write_feather(session.read.format("delta").load(f"{folder}/jvm").toArrow(), f"{folder}/jvm.feather")
 """
@@ -101,8 +97,7 @@ def test_both_ways(lake: Lake, spark: SparkSession, run_python: RunPython) -> No
         mapped.delete("id = 3")
     names = ["plain", "split", "mapped_name", "mapped_id"]
     run_python(PROGRAM, jars, lake.location, json.dumps(names))
-    for name in (*names, "jvm"):
-        ours = lake.table(name).to_arrow()
-        theirs = feather.read_table(f"{lake.location}/{name}.feather").cast(ours.schema)
-        assert ChangeBatch.diff(ours, theirs).is_empty, name
-    assert [agree(lake.table(f"jvm{x}")) for x in ("", "_name", "_id")] == [258, 21, 21]
+    ours = lake.table("jvm").to_arrow()
+    theirs = feather.read_table(f"{lake.location}/jvm.feather").cast(ours.schema)
+    assert ChangeBatch.diff(ours, theirs).is_empty
+    assert [agree(lake.table(f"jvm{x}")) for x in ("", "_name", "_id")] == [258, 19, 19]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import headwater as hw
@@ -153,6 +154,24 @@ def test_a_root_full_of_signs(tmp_path: Path, spark: SparkSession) -> None:
     table.append(table.spark())
     table.delete("id = 3")
     assert agree(table) == 18
+    split = lake.write("u", table.spark(), partition_by=["s"])
+    split.delete("id = 4")
+    assert agree(split) == 16
+
+
+def test_timestamps_in_96_bits(lake: Lake) -> None:
+    """Spark's old way to write them; another writer may still have it."""
+    moments = pa.array([dt.datetime(2020, 1, 1, 12, 0, 0, 7, dt.UTC), None], pa.timestamp("us", "UTC"))
+    table = lake.write("t", pa.table({"id": [1, 2], "ts": moments}))
+    (path,) = table.snapshot.files
+    pq.write_table(table.to_arrow(), Path(table.location, path), use_deprecated_int96_timestamps=True)
+    assert agree(table) == 2 and table.to_arrow()["ts"].to_pylist() == moments.to_pylist()
+
+
+def test_a_column_that_spark_has_a_use_for(lake: Lake) -> None:
+    table = lake.write("t", pa.table({"_metadata": ["a", "b", "c"], "id": [1, 2, 3]}))
+    table.delete("id = 2")
+    assert agree(table) == 2
 
 
 def test_names_that_spark_would_pass_over(lake: Lake) -> None:

@@ -60,12 +60,8 @@ class Stream:
         return Snapshot(self.base.storage, replace(self.base.state, version=version))
 
 
-@dataclass
 class VersionPart(InputPartition):
-    """The work of one task: files of one version's change; none of them stands for all."""
-
-    version: int
-    files: tuple[FileChange, ...]
+    """The work of one task: files of one version's change; no files stand for all of them, consolidated."""
 
     def __init__(self, version: int, files: Sequence[FileChange] = ()) -> None:
         self.version, self.files = version, tuple(files)
