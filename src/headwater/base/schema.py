@@ -100,7 +100,9 @@ def arrow_type(delta: DeltaType) -> pa.DataType:
     if kind == "array":
         return pa.list_(pa.field("element", arrow_type(delta["elementType"])))
     if kind == "map":
-        return pa.map_(pa.field("key", arrow_type(delta["keyType"]), False), pa.field("value", arrow_type(delta["valueType"])))
+        return pa.map_(
+            pa.field("key", arrow_type(delta["keyType"]), False), pa.field("value", arrow_type(delta["valueType"]))
+        )
     raise SchemaError.unknown_type(str(kind), "Delta")
 
 
