@@ -127,13 +127,17 @@ def run(session: SparkSession, lake: Lake, folder: str, count: int, rounds: int)
 
 
 def report(title: str, measured: Measured, pairs: list[tuple[str, str]]) -> None:
-    print(f"\n{title:<34}{'wall s':>10}{'cpu s':>10}{'wall ratio':>12}{'cpu ratio':>12}")
+    head = ("wall s", "cpu s", "wall ratio", "best wall", "cpu ratio")
+    print(f"\n{title:<26}" + "".join(f"{h:>12}" for h in head))
     for name, peer in pairs:
-        mine = [statistics.median(v) for v in zip(*measured[name], strict=True)]
-        theirs = [statistics.median(v) for v in zip(*measured[peer], strict=True)]
-        ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
-        print(f"{peer:<34}{theirs[0]:>10.2f}{theirs[1]:>10.2f}{1:>12.2f}{1:>12.2f}")
-        print(f"{name:<34}{mine[0]:>10.2f}{mine[1]:>10.2f}{ratios[0]:>12.2f}{ratios[1]:>12.2f}")
+        figures = {}
+        for which in (peer, name):
+            wall, cpu = zip(*measured[which], strict=True)
+            figures[which] = (statistics.median(wall), statistics.median(cpu), min(wall))
+        for which in (peer, name):
+            wall, cpu, best = figures[which]
+            ratios = [wall / figures[peer][0], best / figures[peer][2], cpu / figures[peer][1]]
+            print(f"{which:<26}" + "".join(f"{v:>12.2f}" for v in (wall, cpu, *ratios)))
 
 
 def main() -> None:

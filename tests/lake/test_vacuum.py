@@ -136,3 +136,12 @@ def test_files_named_by_their_whole_path_stay(lake: Lake, prefix: str) -> None:
     table.storage.put(entry, table.storage.get(entry).replace(f'"path":"{name}"'.encode(), whole))
     os.utime(Path(table.location) / name, (1, 1))
     assert len(table.vacuum(dry_run=True)) == 0
+
+
+def test_what_a_killed_spark_job_left_goes(lake: Lake) -> None:
+    table = lake.write("t", [{"id": 1}])
+    job = f"spark-{'0a' * 16}/_temporary/0/_temporary/attempt_0/part-00000.parquet"
+    table.storage.put(job, b"half a file")
+    assert table.vacuum(retention_hours=0, enforce_retention=False).files == (job,)
+    assert table.storage.head(job) is None
+    assert table.to_pylist() == [{"id": 1}]

@@ -19,6 +19,8 @@ from headwater.lake.properties import duration_ms
 
 __all__ = ["Vacuumed", "vacuum"]
 
+_SPARK_JOB = re.compile(r"^spark-[0-9a-f]{32}$")
+
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
@@ -89,6 +91,8 @@ def _lies_in(path: str, folders: set[str]) -> bool:
 def _may_go(entry: Entry, needed: set[str], cutoff_ms: int) -> bool:
     parts = entry.path.split("/")
     hidden = any(p.startswith((".", "_")) and "=" not in p for p in parts)
-    if hidden and parts[0] != "_change_data":
+    # Below these folders even hidden names are ours: the feed, and what a Spark job that was killed has left.
+    ours = parts[0] == "_change_data" or _SPARK_JOB.match(parts[0])
+    if hidden and not ours:
         return False  # the log, and what other tools keep beside the data
     return entry.path not in needed and entry.modified_ms < cutoff_ms
