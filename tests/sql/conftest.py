@@ -160,12 +160,12 @@ def extremes() -> pa.Table:
         ),
         "nt": pa.array(
             [
-                datetime(2024, 2, 29, 1),  # noqa: DTZ001
-                datetime(1900, 1, 1),  # noqa: DTZ001
+                datetime(2024, 2, 29, 1),
+                datetime(1900, 1, 1),
                 None,
-                datetime(9999, 12, 31),  # noqa: DTZ001
-                datetime(1969, 12, 31, 23),  # noqa: DTZ001
-                datetime(1970, 1, 1),  # noqa: DTZ001
+                datetime(9999, 12, 31),
+                datetime(1969, 12, 31, 23),
+                datetime(1970, 1, 1),
             ],
             pa.timestamp("us"),
         ),

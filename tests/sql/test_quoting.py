@@ -151,7 +151,7 @@ def test_any_text_comes_back(text: str) -> None:
         date(1, 1, 1),
         date(9999, 12, 31),
         datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=UTC),
-        datetime(1, 1, 1),  # noqa: DTZ001
+        datetime(1, 1, 1),
     ],
 )
 def test_values_come_back(value: object) -> None:
