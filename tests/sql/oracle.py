@@ -38,7 +38,7 @@ def run_here(
         for name, table in tables.items():
             con.register(name, table)
         answer = con.sql(to_duckdb(plan)).to_arrow_table()
-    types = ["void" if pa.types.is_null(f.type) else spark_type(f.type) for f in plan.schema]
+    types = ["void" if pa.types.is_null(f.type) else spark_type(f.type).replace("`", "") for f in plan.schema]
     columns = [_values(c, f.type) for c, f in zip(answer.columns, plan.schema, strict=True)]
     return plan.schema.names, types, list(zip(*columns, strict=True))
 

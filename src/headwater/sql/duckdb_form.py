@@ -204,6 +204,7 @@ _FORMS: dict[str, Form] = {
     "/": _quotient,
     "%": _remainder,
     "minus": _minus,
+    "div": lambda node, a: f"({a[0]} // {_divisor(node, a, _DIVISION)})",
 }
 _HANDING_ON = {"||", "coalesce", "greatest", "least"}
-_RAISING = {"+", "-", "*", "/", "%", "minus", "cast"} | (FORMS.keys() - _HANDING_ON)
+_RAISING = {"+", "-", "*", "/", "%", "minus", "cast", "div"} | (FORMS.keys() - _HANDING_ON)

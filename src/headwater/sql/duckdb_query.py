@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from headwater.sql.demands import keys_read
 from headwater.sql.duckdb_form import Renderer, float_guard
 from headwater.sql.functions.catalogue import AGGREGATE_FORMS
 from headwater.sql.nodes import (
@@ -34,7 +35,6 @@ from headwater.sql.nodes import (
     Refused,
     SubqueryCall,
     WindowCall,
-    walk,
 )
 from headwater.sql.plan import (
     Aggregate,
@@ -229,18 +229,7 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.expressions = _Expressions(self)
-        self.read = {a.key for a in self.plan.output}
-        for node in self.plan.walk():
-            for expression in node.expressions:
-                self.read |= {n.path[0] for n in walk(expression) if isinstance(n, Column)}
-            if isinstance(node, SetOperation):
-                self.read |= {a.key for child in node.children for a in child.output}
-            if isinstance(node, Reference):
-                self.read |= set(node.keys)
-            for subquery in node.subqueries():
-                self.read |= {a.key for a in subquery.plan.output}
-            if isinstance(node, Distinct):
-                self.read |= {a.key for a in node.output}
+        self.read = keys_read(self.plan)
 
     def write(self, plan: Plan) -> Block:
         return _WRITERS[type(plan)](self, plan)

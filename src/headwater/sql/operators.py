@@ -17,6 +17,7 @@ from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import (
     BOOLEAN,
     DOUBLE,
+    LONG,
     NULL,
     STRING,
     decimal_result,
@@ -39,6 +40,7 @@ __all__ = [
     "minus",
     "negate",
     "united",
+    "whole_quotient",
 ]
 
 _COMPARABLE = {
@@ -179,6 +181,14 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
     overflows = family(left.dtype) == "integer"
     divides = op in "/%" and not (isinstance(right, Literal) and right.value)
     return call(op, (left, right), left.dtype, fallible=(overflows and op != "%") or divides)
+
+
+def whole_quotient(left: Node, right: Node) -> Node:
+    """``a div b`` of whole numbers: a bigint, cut towards zero."""
+    for side in (left, right):
+        if family(side.dtype) != "integer":
+            raise Refused(f"DIV of {name_of(side.dtype)}", "divide whole numbers")
+    return call("div", (cast(left, LONG), cast(right, LONG)), LONG, fallible=True)
 
 
 def _decimal_arithmetic(op: str, left: Node, right: Node) -> Node:

@@ -27,7 +27,7 @@ from headwater.sql.functions.catalogue import UNSTABLE, apply_function
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
 from headwater.sql.names import Scope
-from headwater.sql.nodes import Literal, Node, Refused
+from headwater.sql.nodes import Literal, Node, Refused, call
 from headwater.sql.types import BOOLEAN, DATE, NULL, TIMESTAMP, TIMESTAMP_NTZ, family
 
 __all__ = ["Names", "Reader", "data_type", "kind_name", "parse_text", "resolve"]
@@ -53,6 +53,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _PREDICATES = (*_COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.Escape)
 _LOGIC = (exp.And, exp.Or, exp.Not)
+_BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _TERMS = (exp.Add, exp.Sub)
 _TYPES = {
     "BOOLEAN": BOOLEAN,
@@ -152,7 +153,9 @@ class Reader:
         if kind in _COMPARISONS:
             return operators.compare(_COMPARISONS[kind], *self._sides(node, _PREDICATES + _LOGIC))
         if kind in _ARITHMETIC:
-            return operators.arithmetic(_ARITHMETIC[kind], *self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe)))
+            return operators.arithmetic(
+                _ARITHMETIC[kind], *self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe, *_BITS))
+            )
         reader = self.READERS.get(kind)
         if reader is None:
             raise Refused(f"`{kind_name(node)}`", _HINTS.get(kind, _PLAIN_HINT))
@@ -185,6 +188,8 @@ class Reader:
                 raise Refused("a function of a schema", "call functions by their plain name")
             parts.insert(0, node.expression.this)
             node = node.this
+        if parts and isinstance(node, exp.Anonymous | exp.Paren | exp.Bracket):
+            return self._fields(self.read(node), parts)
         if not isinstance(node, exp.Column) or not all(isinstance(p, exp.Identifier) for p in node.parts):
             raise Refused(f"`{kind_name(node)}`", "name columns as a, t.a or a.field")
         self._args(node, "this", "table", "db", "catalog")
@@ -193,6 +198,16 @@ class Reader:
         if bare_word and parts[0].lower() in UNSTABLE and not self.scope.has(parts[0]):
             return apply_function(parts[0], [])
         return self.scope.column(tuple(parts))
+
+    @staticmethod
+    def _fields(node: Node, names: list[str]) -> Node:
+        for name in names:
+            stored = node.dtype
+            found = [f for f in stored if f.name.lower() == name.lower()] if pa.types.is_struct(stored) else []
+            if len(found) != 1:
+                raise Refused(f"the field `{name}`", "name a field of a struct")
+            node = call("field", (node, text_literal(found[0].name)), found[0].type)
+        return node
 
     def literal(self, node: exp.Expr) -> Node:
         if not node.args.get("is_string"):
@@ -311,6 +326,28 @@ class Reader:
         self._args(node, "this", "expression")
         return apply_function("date_part", [text_literal(node.this.name), self.read(node.expression)])
 
+    def matches(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expression")
+        return apply_function("rlike", [self._operand(n, _PREDICATES + _LOGIC) for n in (node.this, node.expression)])
+
+    def whole_quotient(self, node: exp.Expr) -> Node:
+        return operators.whole_quotient(*self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe, *_BITS)))
+
+    def bits(self, node: exp.Expr) -> Node:
+        # Spark's precedence of & ^ | is not sqlglot's, so each operand stands alone.
+        sides = self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe, exp.Binary))
+        return apply_function(_BITS[type(node)], sides)
+
+    def inverted(self, node: exp.Expr) -> Node:
+        self._args(node, "this")
+        return apply_function("~", [self._operand(node.this, (exp.Binary, *_PREDICATES, *_LOGIC))])
+
+    def item(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expressions")
+        if len(node.expressions) != 1:
+            raise Refused("`[…]` with several indices", "write xs[0]")
+        return apply_function("[]", [self.read(node.this), self.read(node.expressions[0])])
+
     def call(self, node: exp.Expr) -> Node:
         self._args(node, "this", "expressions")
         if any(isinstance(a, exp.Star) for a in node.expressions):
@@ -371,6 +408,7 @@ _HINTS: dict[type[exp.Expr], str] = {
     exp.RegexpLike: "use LIKE 'a%', or run the statement on Spark",
     exp.ILike: "compare lower(x) with a lower-case pattern",
     exp.IntDiv: "write CAST(a / b AS BIGINT) if the numbers are small",
+    exp.Array: "write element_at(array(a, b), 1): the parser loses what stands before [ ] here",
     exp.Alias: "give the expression alone, without AS",
     exp.Interval: "use date_add and date_sub",
 }
@@ -410,6 +448,13 @@ Reader.READERS.update(
         exp.Substring: Reader.substring,
         exp.StrPosition: Reader.position,
         exp.Trim: Reader.trim,
+        exp.RegexpLike: Reader.matches,
+        exp.IntDiv: Reader.whole_quotient,
+        exp.BitwiseAnd: Reader.bits,
+        exp.BitwiseOr: Reader.bits,
+        exp.BitwiseXor: Reader.bits,
+        exp.BitwiseNot: Reader.inverted,
+        exp.Bracket: Reader.item,
         exp.Extract: Reader.extract,
         exp.Anonymous: Reader.call,
         exp.Cast: Reader.cast,

@@ -200,7 +200,6 @@ FUNCTIONS = (
     _aggregate("bool_and", _truths("bool_and"), _plain("bool_and")),
     _aggregate("every", _truths("bool_and"), _plain("bool_and")),
     _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),
-    _aggregate("any", _truths("bool_or"), _plain("bool_or")),
     _aggregate("some", _truths("bool_or"), _plain("bool_or")),
     _aggregate("count_if", _count_if, lambda _, a, apply: f"CAST({apply('count_if', a[0])} AS BIGINT)"),
     _aggregate("bit_and", _bits("bit_and"), _typed("bit_and")),

@@ -8,13 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.base.errors import did_you_mean
-from headwater.sql.functions import aggregate, conditional, datetime, numeric, string, window
+from headwater.sql.functions import (
+    aggregate,
+    array,
+    bitwise,
+    conditional,
+    datetime,
+    digest,
+    numeric,
+    regexp,
+    string,
+    window,
+)
 from headwater.sql.functions.function import AggregateForm, Form, Function
 from headwater.sql.nodes import AggregateCall, Node, Refused
 
 __all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNSTABLE", "apply_aggregate", "apply_function"]
 
-_FAMILIES = (aggregate, conditional, datetime, numeric, string, window)
+_FAMILIES = (aggregate, array, bitwise, conditional, datetime, digest, numeric, regexp, string, window)
 _UNSTABLE_NAMES = """
     current_timestamp current_date current_time current_user current_timezone localtimestamp now curdate
     rand random randn uuid shuffle user session_user monotonically_increasing_id

@@ -6,7 +6,7 @@ it made itself. The names here are made from the text as parsed, and are compare
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -69,6 +69,10 @@ _UPPER |= {
     "atan2",
     "rint",
     "rank",
+    "dense_rank",
+    "percent_rank",
+    "rlike",
+    "regexp",
     "regexp_like",
 }
 _RENAMED = {"array_agg": "collect_list"}
@@ -76,6 +80,7 @@ _DEFAULTS = {
     "round": ("0", 2),
     "bround": ("0", 2),
     "locate": ("1", 3),
+    "substr": ("2147483647", 3),
     "position": ("1", 3),
     "regexp_replace": ("1", 4),
     "regexp_extract": ("1", 3),
@@ -86,25 +91,23 @@ _DEFAULTS = {
     "rpad": (" ", 3),
     "percentile": ("1", 3),
 }
-_ROW_FRAMES = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"}
+_ROW_FRAMES = {"row_number", "rank", "dense_rank", "percent_rank", "ntile"}
 
 
-def column_name(context: Context, scope: RowScope, node: exp.Expr, resolved: Node) -> str:
+def column_name(context: Context, scope: RowScope, node: exp.Expr, windows: Mapping[str, exp.Expr]) -> str:
     """The name of an item of a select list."""
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.Column | exp.Dot) and isinstance(resolved, Column):
-        return str(node.name if isinstance(node, exp.Column) else node.expression.name)
     if isinstance(node, exp.Column | exp.Dot):
         return str(node.name if isinstance(node, exp.Column) else node.expression.name)
     if isinstance(node, exp.TryCast) and isinstance(node.this, exp.Column):
         return str(node.this.name)
-    return _Namer(context, scope).name(node)
+    return _Namer(context, scope, windows).name(node)
 
 
 class _Namer:
-    def __init__(self, context: Context, scope: RowScope) -> None:
-        self.context, self.scope = context, scope
+    def __init__(self, context: Context, scope: RowScope, windows: Mapping[str, exp.Expr]) -> None:
+        self.context, self.scope, self.windows = context, scope, windows
         self.reader = QueryReader(context, scope)
 
     def name(self, node: exp.Expr) -> str:
@@ -216,6 +219,8 @@ class _Namer:
         if name in ("lag", "lead"):
             given = [self.name(p) for p in parts] + ["1", "NULL"][len(parts) - 1 :]
             return f"{name}({', '.join(given)})"
+        if name in ("first", "last", "first_value", "last_value", "any_value"):
+            parts = parts[:1]
         shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
         given = [self.name(p) for p in parts]
         if name in _DEFAULTS and len(given) == _DEFAULTS[name][1] - 1:
@@ -224,7 +229,8 @@ class _Namer:
 
     def substring(self, node: exp.Expr) -> str:
         parts = [node.this, node.args.get("start"), node.args.get("length")]
-        return f"substring({self.names([p for p in parts if p is not None])})"
+        given = [self.name(p) for p in parts if p is not None]
+        return f"substring({', '.join([*given, '2147483647'][:3])})"
 
     def position(self, node: exp.Expr) -> str:
         return f"locate({self.name(node.args['substr'])}, {self.name(node.this)}, 1)"
@@ -258,6 +264,12 @@ class _Namer:
     def window(self, node: exp.Expr) -> str:
         inner = node.this.this if isinstance(node.this, exp.IgnoreNulls | exp.RespectNulls) else node.this
         function = self.name(inner)
+        if isinstance(node.this, exp.IgnoreNulls):
+            function = function.replace("first_value(", "first(", 1).replace("last_value(", "last(", 1)
+        if node.args.get("alias") is not None:
+            spec = self.windows[node.args["alias"].name.lower()].copy()
+            spec.set("this", node.this.copy())
+            node = spec
         name = inner.name.lower() if isinstance(inner, exp.Anonymous) else ""
         parts = []
         if node.args.get("partition_by"):

@@ -19,14 +19,14 @@ from headwater.base.errors import NotFoundError, underline
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, apply_aggregate
 from headwater.sql.intervals import Interval, add_interval
-from headwater.sql.nodes import AggregateCall, Frame, Node, Ordering, Refused, SubqueryCall, WindowCall
+from headwater.sql.nodes import AggregateCall, Call, Frame, Node, Ordering, Refused, SubqueryCall, WindowCall, walk
 from headwater.sql.plan import Project
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.resolve import Reader, kind_name
 from headwater.sql.types import BOOLEAN, NULL, family, name_of, wider
 
-__all__ = ["QueryReader"]
+__all__ = ["QueryReader", "check_membership"]
 
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", "last ignore nulls"}
@@ -139,7 +139,8 @@ class QueryReader(Reader):
             parts = []
         elif not parts and node.name.lower() == "count":
             raise Refused("count() without arguments", "write count(*)")
-        with self._inside(f"{node.name.lower()}()"):
+        # The aggregates that a window is over stand below it: sum(sum(x)) OVER ().
+        with contextlib.nullcontext() if window else self._inside(f"{node.name.lower()}()"):
             args = [self.read(p) for p in parts]
         found = apply_aggregate(node.name, args)
         if skip:
@@ -302,6 +303,23 @@ class QueryReader(Reader):
         if match is None or not isinstance(unit, exp.Var):
             raise Refused("this interval", "write INTERVAL '3' MONTH, of one unit and a whole number")
         return Interval.of(int(match[1]), unit.name)
+
+
+def check_membership(node: Node, *, filters: bool, top: bool = True) -> None:
+    """Refuse IN with a subquery where Spark makes a false of what would be null.
+
+    In a filter, under AND and OR, both keep the row out; NOT IN is null-aware only as a condition of its own (``top``).
+    """
+    if filters and isinstance(node, Call) and node.op in ("and", "or"):
+        for part in node.args:
+            check_membership(part, filters=True, top=top and node.op == "and")
+        return
+    if filters and top and isinstance(node, Call) and node.op == "not":
+        node = node.args[0]
+    if filters and isinstance(node, SubqueryCall):
+        return
+    if any(isinstance(n, SubqueryCall) and n.kind == "in" for n in walk(node)):
+        raise Refused("IN with a subquery inside another expression", "use it in WHERE, or use EXISTS")
 
 
 QueryReader.READERS.update(

@@ -14,7 +14,7 @@ from headwater.sql.operators import compare, logic, united
 from headwater.sql.plan import Attribute, Generate, Join, Plan, Project, Scan, Values
 from headwater.sql.plan.attribute import Named
 from headwater.sql.reader.context import Context
-from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.expressions import QueryReader, check_membership
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.types import BOOLEAN, INT, TIMESTAMP, column_type, family, name_of
 
@@ -195,6 +195,7 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
             kind = "inner"
         scope = RowScope(left.entries + right.entries, around=around)
         condition = QueryReader(context, scope, place="a join condition").condition(on, "a join condition")
+        check_membership(condition, filters=False)
     plan = Join(kind, left.plan, right.plan, condition)
     entries = left.entries if kind in ("semi", "anti") else left.entries + right.entries
     return Source(plan, _refreshed(entries, plan))

@@ -70,7 +70,7 @@ class RowScope:
             f"{e.qualifier[-1]}.{e.attribute.name}" if several and e.qualifier else e.attribute.name
             for e in self.entries
         ]
-        return [*dict.fromkeys(names), *self.aliases]
+        return list(dict.fromkeys([*names, *self.aliases]))
 
     def column(self, parts: tuple[str, ...]) -> Node:
         """The column, alias or field that ``parts`` name."""

@@ -17,7 +17,7 @@ from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Ordering, 
 from headwater.sql.plan import Attribute, Distinct, Filter, Limit, Named, Plan, Project, Sort, Window
 from headwater.sql.reader.column_names import column_name
 from headwater.sql.reader.context import Context
-from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.expressions import QueryReader, check_membership
 from headwater.sql.reader.grouping import Groups, read_groups
 from headwater.sql.reader.relations import Source, check_args, explode, read_from
 from headwater.sql.reader.scopes import Entry, RowScope
@@ -50,6 +50,7 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     where = select.args.get("where")
     if where is not None:
         condition = QueryReader(context, scope, place="WHERE").condition(where.this, "a WHERE")
+        check_membership(condition, filters=True)
         plan = Filter(plan, condition)
     windows = {w.this.name.lower(): w for w in select.args.get("windows") or ()}
     items = _items(context, select, scope, windows)
@@ -61,6 +62,11 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     if distinct is not None:
         check_args(distinct)
 
+    for node in [i.node for i in items] + [o.node for o in order]:
+        check_membership(node, filters=False)
+    for clause in (having, qualify):
+        if clause is not None:
+            check_membership(clause, filters=True)
     nodes = [i.node for i in items] + [o.node for o in order] + [n for n in (having, qualify) if n is not None]
     group = select.args.get("group")
     if group is not None or any(isinstance(n, AggregateCall) for node in nodes for n in walk(node)):
@@ -205,7 +211,7 @@ def _items(context: Context, select: exp.Expr, scope: RowScope, windows: Mapping
         here = replace(scope, aliases=_aliases(items))
         reader = QueryReader(context, here, windows=windows)
         found_node = reader.read(inner)
-        items.append(Item(alias if alias is not None else column_name(context, here, inner, found_node), found_node))
+        items.append(Item(alias if alias is not None else column_name(context, here, inner, windows), found_node))
     if not items:
         raise Refused("a SELECT without columns", "select something")
     return items
