@@ -124,6 +124,26 @@ def test_the_order_is_sparks(views: SparkSession) -> None:
             assert run_here(text, TABLES)[2] == run_spark(views, text)[2], text
 
 
-def test_a_scalar_subquery_of_two_rows_fails() -> None:
-    with pytest.raises(duckdb.Error):
-        run_here("select (select k from u)", TABLES)
+_FAILING = (
+    "select (select k from u)",
+    "select a, (select v from u where k = a) from t",
+    "select sum(x) from values (9223372036854775807L), (1L) as v(x)",
+    "select sum(x) over (order by x) from values (9223372036854775807L), (1L) as v(x)",
+    "select a / 0 from t",
+    "select cast(s as int) from t",
+    "select xs[5] from n",
+    "select element_at(xs, 0) from n",
+    "select make_date(2023, 2, a + 27) from t",
+    "select a + 2147483647 from t",
+)
+
+
+def test_what_fails_here_fails_in_spark(views: SparkSession) -> None:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    for text in _FAILING:
+        with pytest.raises(duckdb.Error):
+            run_here(text, TABLES)
+        with pytest.raises((PySparkException, Py4JJavaError)):
+            run_spark(views, text)

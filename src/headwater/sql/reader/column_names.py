@@ -6,6 +6,7 @@ it made itself. The names here are made from the text as parsed, and are compare
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -139,10 +140,15 @@ class _Namer:
         return constant_name(self.reader.read(node))
 
     def cast(self, node: exp.Expr) -> str:
-        if self.reader._is_suffixed(node) or type(node) is exp.Cast:
+        if type(node) is exp.Cast or (self.reader._is_suffixed(node) and not self._written_as_cast(node)):
             return constant_name(self.reader.read(node))
         word = "TRY_CAST" if node.args.get("safe") else "CAST"
         return f"{word}({self.name(node.this)} AS {name_of(self.reader.read(node).dtype).upper()})"
+
+    def _written_as_cast(self, node: exp.Expr) -> bool:
+        """``CAST(1 AS TINYINT)`` and ``1Y`` look the same once they are parsed."""
+        number = re.escape(node.this.this)
+        return re.search(rf"(?i)\bcast\s*\(\s*{number}\s+as\b", self.context.scanned.sql) is not None
 
     def minus(self, node: exp.Expr) -> str:
         inner = node.this
@@ -289,8 +295,8 @@ class _Namer:
         spec = node.args.get("spec")
         if name in ("lag", "lead"):
             inner = node.this.this if isinstance(node.this, exp.IgnoreNulls) else node.this
-            offset = self.name(inner.expressions[1]) if len(inner.expressions) > 1 else "1"
-            signed = f"-{offset}" if name == "lag" else offset
+            offset = int(self.name(inner.expressions[1])) if len(inner.expressions) > 1 else 1
+            signed = -offset if name == "lag" else offset
             return f"ROWS BETWEEN {signed} FOLLOWING AND {signed} FOLLOWING"
         if spec is None:
             if not ordered:

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from headwater.base.errors import NotFoundError, underline
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import AGGREGATES, apply_aggregate
+from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
 from headwater.sql.intervals import Interval, add_interval
 from headwater.sql.nodes import AggregateCall, Call, Frame, Node, Ordering, Refused, SubqueryCall, WindowCall, walk
 from headwater.sql.plan import Project
@@ -98,6 +98,8 @@ class QueryReader(Reader):
         if node.name.lower() in ("grouping", "grouping_id"):
             dtype = pa.int8() if node.name.lower() == "grouping" else pa.int64()
             return AggregateCall(node.name.lower(), tuple(self.read(a) for a in node.expressions), dtype)
+        if node.name.lower() not in FUNCTIONS and node.name.lower() not in UNSTABLE:
+            return apply_aggregate(node.name, ())  # which refuses it by name
         return super().call(node)
 
     @contextlib.contextmanager
