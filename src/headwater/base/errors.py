@@ -373,6 +373,13 @@ class ExpressionError(InputError):
         return cls("E1302", f"{what} is not supported in expressions here", where=text, hint=hint)
 
     @classmethod
+    def refused(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
+        lead = "" if "engine=" in hint else ', or run the query with engine="spark"'
+        return cls(
+            "E1305", f"{what} is not known to give Spark's rows here", where=underline(text, position), hint=hint + lead
+        )
+
+    @classmethod
     def failed(cls, text: str, why: str) -> Self:
         return cls(
             "E1303", f"evaluating `{text}` failed: {why}", hint="nothing was written; mend the rows or the expression"
@@ -384,10 +391,20 @@ class ExpressionError(InputError):
 
 
 def underline(text: str, position: int | None) -> str:
-    """``text`` with a caret under ``position``, for messages."""
+    """``text`` with a caret under ``position``, for messages; of several lines, the one that holds it.
+
+    >>> print(underline("select a\\nfrom b", 14))
+    line 2: from b
+                          ^
+    """
     if position is None or not 0 <= position <= len(text):
         return text
-    return f"{text}\n         {' ' * position}^"
+    lead = ""
+    if "\n" in text:
+        number = text.count("\n", 0, position)
+        start = text.rfind("\n", 0, position) + 1
+        text, position, lead = text.split("\n")[number], position - start, f"line {number + 1}: "
+    return f"{lead}{text}\n         {' ' * (position + len(lead))}^"
 
 
 class ConstraintError(HeadwaterError, ValueError):

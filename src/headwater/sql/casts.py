@@ -23,7 +23,7 @@ from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.quoting import literal_sql
 from headwater.sql.types import digits_of, family, name_of
 
-__all__ = ["ERROR_MARK", "cast", "cast_form", "raise_form"]
+__all__ = ["ERROR_MARK", "cast", "cast_form", "raise_form", "try_cast"]
 
 ERROR_MARK = "headwater!"
 _BLANKS = " \t\r\n"
@@ -86,6 +86,28 @@ def cast(node: Node, dtype: pa.DataType) -> Node:
     return call("cast", (node,), dtype, fallible=fallible)
 
 
+def try_cast(node: Node, dtype: pa.DataType) -> Node:
+    """``node`` in another type, and null where that does not go.
+
+    >>> try_cast(Literal("x", pa.string()), pa.int32())
+    Literal(value=None, dtype=DataType(int32))
+    """
+    if isinstance(node, Literal):
+        try:
+            return cast(node, dtype)
+        except Refused:
+            _fallible(node.dtype, dtype)  # a pair of types that is refused for columns is refused for constants
+            return Literal(None, dtype)
+    found = cast(node, dtype)
+    if (
+        isinstance(found, Call)
+        and found.op == "cast"
+        and family(node.dtype) in ("string", "integer", "float", "decimal")
+    ):
+        return call("try_cast", found.args, dtype)
+    return found
+
+
 def _fallible(source: pa.DataType, target: pa.DataType) -> bool:
     pair = (family(source), family(target))
     refusal = Refused(
@@ -121,13 +143,13 @@ def raise_form(reason: str) -> str:
     return f"error({literal_sql(ERROR_MARK + reason)})"
 
 
-def cast_form(x: str, source: pa.DataType, target: pa.DataType) -> str:
-    """The DuckDB SQL of a cast that `cast` allowed."""
+def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "CAST") -> str:
+    """The DuckDB SQL of a cast that `cast` allowed; ``word`` is TRY_CAST where a null stands for what cannot be cast."""
     pair, name = (family(source), family(target)), duckdb_type(target)
     if pair[0] == "string":
-        return _text_form(x, target)
+        return _text_form(x, target, word)
     if pair in (("float", "integer"), ("decimal", "integer")):
-        return f"CAST(trunc({x}) AS {name})"
+        return f"{word}(trunc({x}) AS {name})"
     if pair[1] == "boolean" and pair[0] != "null":
         return f"({x} <> 0)"
     if pair == ("decimal", "string") and source.precision == source.scale:
@@ -144,16 +166,16 @@ def cast_form(x: str, source: pa.DataType, target: pa.DataType) -> str:
     if pair[0] == "timestamp":
         wall = f"make_timestamp(epoch_us({x}))"
         return wall if pair[1] == "timestamp_ntz" else f"CAST({wall} AS DATE)"
-    return f"CAST({x} AS {name})"
+    return f"{word}({x} AS {name})"
 
 
-def _text_form(x: str, target: pa.DataType) -> str:
+def _text_form(x: str, target: pa.DataType, word: str) -> str:
     kind, name = family(target), duckdb_type(target)
     blanks = literal_sql(_BLANKS)
     if kind == "binary":
         return f"encode({x})"
     trimmed = f"trim({x}, {blanks})"
-    why = raise_form(f"a text cannot be cast to {name_of(target)}")
+    why = raise_form(f"a text cannot be cast to {name_of(target)}") if word == "CAST" else "NULL"
     if kind == "boolean":
         return (
             f"CASE WHEN {x} IS NULL THEN NULL WHEN lower({trimmed}) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE "
@@ -162,5 +184,5 @@ def _text_form(x: str, target: pa.DataType) -> str:
     shape = {"integer": _INTEGER_TEXT, "decimal": _DECIMAL_TEXT, "float": _DOUBLE_TEXT, "date": _DATE_TEXT}[kind]
     return (
         f"CASE WHEN {x} IS NULL THEN NULL WHEN regexp_full_match({x}, {literal_sql(shape)}) "
-        f"THEN CAST({trimmed} AS {name}) ELSE {why} END"
+        f"THEN {word}({trimmed} AS {name}) ELSE {why} END"
     )

@@ -25,17 +25,76 @@ import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast_form, raise_form
+from headwater.sql.decimals import scaled_form, whole_form
+from headwater.sql.functions.catalogue import FORMS
+from headwater.sql.functions.conditional import extreme_form
+from headwater.sql.functions.function import Form
 from headwater.sql.nodes import Call, Column, Literal, Node, Refused
 from headwater.sql.quoting import literal_sql, quote_identifier
 from headwater.sql.types import digits_of, family
 
-__all__ = ["Relations", "render"]
+__all__ = ["Relations", "Renderer", "float_guard", "render"]
 
 Relations = Mapping[str | None, str]
 _MOST_CHARACTERS = 50_000_000
 _SHORT = 200
-_RAISING = {"+", "-", "*", "/", "%", "minus", "abs", "cast", "upper", "lower", "date +", "date -", "datediff"}
 _DIVISION, _REMAINDER = "division by zero", "remainder by zero"
+
+
+class Renderer:
+    """Writes expressions; ``relations`` says which relation an alias is called by in the query.
+
+    ``guards_floats`` is for columns that come from storage with statistics: a query guards them once, where it scans.
+    """
+
+    def __init__(self, relations: Relations, *, guards_floats: bool = True) -> None:
+        self.relations = relations
+        self.guards_floats = guards_floats
+
+    def render(self, node: Node) -> str:
+        """DuckDB's SQL of a tree."""
+        if isinstance(node, Literal):
+            return literal_sql(node.value, node.dtype)
+        if isinstance(node, Column):
+            bare = self._bare(node)
+            return float_guard(bare, node.dtype) if self.guards_floats and family(node.dtype) == "float" else bare
+        if not isinstance(node, Call):
+            return self.many_rows(node)
+        if node.op in ("is null", "is not null") and isinstance(node.args[0], Column):
+            return f"({self._bare(node.args[0])} {node.op.upper()})"
+        if node.op == "in":
+            return self._membership(node)
+        args = [self.render(a) for a in node.args]
+        form = _FORMS.get(node.op) or FORMS[node.op]
+        sql = form.format(*args, type=_type_name(node.dtype)) if isinstance(form, str) else form(node, args)
+        if node.fallible and node.op in _RAISING and family(node.dtype) != "nested":
+            sql = extreme_form("greatest", node.dtype, [sql, "NULL"])
+        if len(sql) > _MOST_CHARACTERS:
+            raise Refused("an expression nested this deep", "split it into several columns")
+        return sql
+
+    def many_rows(self, node: Node) -> str:
+        """Aggregates, windows and subqueries: not in an expression of one row."""
+        raise AssertionError(f"{type(node).__name__} in an expression of one row")
+
+    def _bare(self, node: Column) -> str:
+        relation = self.relations.get(node.alias, node.alias)
+        sql = quote_identifier(node.path[0])
+        if relation is not None:
+            sql = f"{quote_identifier(relation)}.{sql}"
+        for name in node.path[1:]:
+            sql = f"struct_extract({sql}, {literal_sql(name)})"
+        return sql
+
+    def _membership(self, node: Call) -> str:
+        value, *items = node.args
+        sql = self.render(value)
+        whole = family(value.dtype) == "integer"
+        # Long lists of whole numbers are read much faster bare, and take their type from the left side.
+        spelled = (
+            str(i.value) if whole and isinstance(i, Literal) and i.value is not None else self.render(i) for i in items
+        )
+        return f"({sql} IN ({', '.join(spelled)}))"
 
 
 def render(node: Node, relations: Relations) -> str:
@@ -45,49 +104,16 @@ def render(node: Node, relations: Relations) -> str:
     >>> render(Column("t", ("id",), pa.int64()), {"t": "target"})
     '"target"."id"'
     """
-    if isinstance(node, Literal):
-        return literal_sql(node.value, node.dtype)
-    if isinstance(node, Column):
-        bare = _bare(node, relations)
-        if family(node.dtype) != "float":
-            return bare
-        return f"(CASE WHEN isnan({bare}) THEN CAST('nan' AS {duckdb_type(node.dtype)}) ELSE {bare} END)"
-    if node.op in ("is null", "is not null") and isinstance(node.args[0], Column):
-        return f"({_bare(node.args[0], relations)} {node.op.upper()})"
-    if node.op == "in":
-        return _membership(node, relations)
-    args = [render(a, relations) for a in node.args]
-    if node.op in _TEMPLATES:
-        sql = _TEMPLATES[node.op].format(*args, type=duckdb_type(node.dtype))
-    else:
-        sql = _FORMS[node.op](node, args)
-    if node.fallible and node.op in _RAISING:
-        sql = _extreme("greatest")(node, [sql, "NULL"])
-    if len(sql) > _MOST_CHARACTERS:
-        raise Refused("an expression nested this deep", "split it into several columns")
-    return sql
+    return Renderer(relations).render(node)
 
 
-def _bare(node: Column, relations: Relations) -> str:
-    relation = relations.get(node.alias, node.alias)
-    sql = quote_identifier(node.path[0])
-    if relation is not None:
-        sql = f"{quote_identifier(relation)}.{sql}"
-    for name in node.path[1:]:
-        sql = f"struct_extract({sql}, {literal_sql(name)})"
-    return sql
+def float_guard(x: str, dtype: pa.DataType) -> str:
+    """A float that the optimiser knows may be NaN: see the head of this file."""
+    return f"(CASE WHEN isnan({x}) THEN CAST('nan' AS {duckdb_type(dtype)}) ELSE {x} END)"
 
 
-def _membership(node: Call, relations: Relations) -> str:
-    value, *items = node.args
-    sql = render(value, relations)
-    whole = family(value.dtype) == "integer"
-    # Long lists of whole numbers are read much faster bare, and take their type from the left side.
-    spelled = (
-        str(i.value) if whole and isinstance(i, Literal) and i.value is not None else render(i, relations)
-        for i in items
-    )
-    return f"({sql} IN ({', '.join(spelled)}))"
+def _type_name(dtype: pa.DataType) -> str:
+    return '"NULL"' if pa.types.is_null(dtype) else duckdb_type(dtype)
 
 
 def _logic(stop: str) -> Callable[[Call, list[str]], str]:
@@ -126,13 +152,15 @@ def _quotient(node: Call, a: list[str]) -> str:
     left, right = (digits_of(n.dtype) for n in node.args)
     assert left is not None and right is not None
     precision, scale = node.dtype.precision, node.dtype.scale
-    above, below = scale + right[1], right[1]
-    top = f"CAST({a[0]} * CAST(1{'0' * above} AS DECIMAL({above + 1},0)) AS HUGEINT)"
-    bottom = f"CAST({_divisor(node, a, _DIVISION)} * CAST(1{'0' * below} AS DECIMAL({below + 1},0)) AS HUGEINT)"
+    # In whole numbers: A/10^s1 over B/10^s2, at a scale of s, is A * 10^(s2 + s - s1) / B. Too many digits raise.
+    shift = right[1] + scale - left[1]
+    top = whole_form(a[0], left)
+    bottom = whole_form(_divisor(node, a, _DIVISION), right)
+    top = f"({top} * CAST(1{'0' * shift} AS HUGEINT))" if shift > 0 else top
+    bottom = f"({bottom} * CAST(1{'0' * -shift} AS HUGEINT))" if shift < 0 else bottom
     rounded = f"((2 * abs({top}) + abs({bottom})) // (2 * abs({bottom})))"
     signed = f"(CASE WHEN ({a[0]} < 0) <> ({a[1]} < 0) THEN -{rounded} ELSE {rounded} END)"
-    unit = f"CAST('0.{'0' * (scale - 1)}1' AS DECIMAL({scale + 1},{scale}))"
-    return f"CAST(CAST({signed} AS DECIMAL({precision},0)) * {unit} AS DECIMAL({precision},{scale}))"
+    return scaled_form(signed, precision, scale)
 
 
 def _remainder(node: Call, a: list[str]) -> str:
@@ -148,37 +176,12 @@ def _case(_: Call, a: list[str]) -> str:
     return f"(CASE {steps} ELSE {a[-1]} END)"
 
 
-def _letters(name: str) -> Callable[[Call, list[str]], str]:
-    why = raise_form(f"{name}() of text outside ASCII is not the same in every engine")
-
-    def form(_: Call, a: list[str]) -> str:
-        x = a[0]
-        ascii_only = f"strlen({x}) = length({x})"
-        return f"(CASE WHEN {x} IS NULL THEN NULL WHEN {ascii_only} THEN {name}({x}) ELSE {why} END)"
-
-    return form
-
-
 def _cast(node: Call, a: list[str]) -> str:
     return cast_form(a[0], node.args[0].dtype, node.dtype)
 
 
-def _joined(symbol: str) -> Callable[[Call, list[str]], str]:
-    return lambda _, a: "(" + symbol.join(a) + ")"
-
-
-def _extreme(name: str) -> Callable[[Call, list[str]], str]:
-    def form(node: Call, a: list[str]) -> str:
-        if node.dtype != pa.float32():
-            return f"{name}({', '.join(a)})"
-        # Of FLOATs, unlike DOUBLEs, DuckDB's greatest() and least() lose the sign of -0.0.
-        return f"CAST({name}({', '.join(f'CAST({x} AS DOUBLE)' for x in a)}) AS FLOAT)"
-
-    return form
-
-
-# Operators that are the same in both engines, or nearly so: the operands are put in as they are.
-_TEMPLATES = {
+# Templates are for operators that are the same in both engines, or nearly so: the operands are put in as they are.
+_FORMS: dict[str, Form] = {
     "=": "({} = {})",
     "!=": "({} <> {})",
     "<": "({} < {})",
@@ -193,30 +196,15 @@ _TEMPLATES = {
     "+": "CAST({} + {} AS {type})",
     "-": "CAST({} - {} AS {type})",
     "*": "CAST({} * {} AS {type})",
-    "abs": "abs({})",
-    "isnan": "coalesce(isnan({}), FALSE)",
-    "length": "CAST(length({}) AS {type})",
-    "octet_length": "CAST(octet_length({}) AS {type})",
-    "year": "CAST(year({}) AS {type})",
-    "month": "CAST(month({}) AS {type})",
-    "day": "CAST(day({}) AS {type})",
-    "date +": "({} + {})",
-    "date -": "({} - {})",
-    "datediff": "CAST({} - {} AS {type})",
-}
-
-_FORMS: dict[str, Callable[[Call, list[str]], str]] = {
     "and": _logic("FALSE"),
     "or": _logic("TRUE"),
     "case": _case,
     "cast": _cast,
+    "try_cast": lambda node, a: cast_form(a[0], node.args[0].dtype, node.dtype, word="TRY_CAST"),
     "/": _quotient,
     "%": _remainder,
     "minus": _minus,
-    "upper": _letters("upper"),
-    "lower": _letters("lower"),
-    "||": _joined(" || "),
-    "coalesce": lambda _, a: f"coalesce({', '.join(a)})",
-    "greatest": _extreme("greatest"),
-    "least": _extreme("least"),
+    "div": lambda node, a: f"({a[0]} // {_divisor(node, a, _DIVISION)})",
 }
+_HANDING_ON = {"||", "coalesce", "greatest", "least"}
+_RAISING = {"+", "-", "*", "/", "%", "minus", "cast", "div"} | (FORMS.keys() - _HANDING_ON)

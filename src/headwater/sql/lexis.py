@@ -23,6 +23,7 @@ __all__ = ["Scanned", "scan"]
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _PLAIN = re.compile(r"""[^'"`\-/;{:]+""")
+_COMMENT = re.compile(r"/\*|\*/")
 _FORBIDDEN = {
     "--": "comments are not allowed in an expression",
     "/*": "comments are not allowed in an expression",
@@ -90,8 +91,8 @@ def _value(text: str, opening: int, closing: int, *, prefix: str) -> str | bytes
     return value
 
 
-def scan(text: str) -> Scanned:
-    """Take the quoted texts out of an expression.
+def scan(text: str, *, query: bool = False) -> Scanned:
+    """Take the quoted texts out of an expression, and the comments and the last ``;`` out of a ``query``.
 
     >>> scanned = scan(r"name = 'it\\'s' AND a > 1")
     >>> scanned.sql, scanned.texts
@@ -120,17 +121,34 @@ def scan(text: str) -> Scanned:
             closing = _closing(text, at, raw=False)
             piece, at, after_text = text[at : closing + 1], closing + 1, False
         else:
+            gap = _gap(text, at) if query else 0
             for mark, why in _FORBIDDEN.items():
-                if text.startswith(mark, at):
-                    raise ExpressionError.syntax(text, why, at)
+                if text.startswith(mark, at) and not gap:
+                    raise ExpressionError.syntax(
+                        text, why.replace("expression", "query" if query else "expression"), at
+                    )
             plain = _PLAIN.match(text, at)
-            piece = plain.group() if plain else char
+            piece = " " * gap if gap else plain.group() if plain else char
             at, after_text = at + len(piece), after_text and piece.isspace()
         out.append(piece)
         length += len(piece)
         if char in "'\"":
             shifts.append((length, at))
     return Scanned("".join(out), texts, tuple(shifts))
+
+
+def _gap(text: str, at: int) -> int:
+    """How long the comment is that begins here, or the ``;`` that ends the query; 0 where there is neither."""
+    if text.startswith("--", at):
+        return (text.find("\n", at) if "\n" in text[at:] else len(text)) - at
+    if text.startswith("/*", at):
+        depth, end = 1, at + 2
+        while depth and (mark := _COMMENT.search(text, end)):
+            depth, end = depth + (1 if mark.group() == "/*" else -1), mark.end()
+        if depth:
+            raise ExpressionError.syntax(text, "the comment that opens here is never closed", at)
+        return end - at
+    return len(text) - at if text[at] == ";" and not text[at:].strip("; \t\r\n") else 0
 
 
 def _prefix(text: str, quote_at: int) -> str:

@@ -11,13 +11,31 @@ the order of evaluation has to be kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import pyarrow as pa
 
-__all__ = ["Call", "Column", "Literal", "Node", "Refused", "call", "walk"]
+if TYPE_CHECKING:
+    from headwater.sql.plan.plan import Plan
+
+__all__ = [
+    "AggregateCall",
+    "Call",
+    "Column",
+    "Frame",
+    "Literal",
+    "Node",
+    "Ordering",
+    "Refused",
+    "SubqueryCall",
+    "WindowCall",
+    "call",
+    "parts_of",
+    "rewrite",
+    "walk",
+]
 
 
 class Refused(Exception):
@@ -27,6 +45,7 @@ class Refused(Exception):
         super().__init__(what)
         self.what = what
         self.hint = hint
+        self.position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +55,7 @@ class Column:
     alias: str | None
     path: tuple[str, ...]
     dtype: pa.DataType
+    nullable: bool = True
     fallible: ClassVar[bool] = False
 
 
@@ -58,7 +78,64 @@ class Call:
     fallible: bool
 
 
-Node = Column | Literal | Call
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One value of many rows: ``op`` over ``args``, of the rows for which ``where`` is true."""
+
+    op: str
+    args: tuple[Node, ...]
+    dtype: pa.DataType
+    distinct: bool = False
+    where: Node | None = None
+    fallible: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One key of an ORDER BY."""
+
+    node: Node
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """``ROWS`` or ``RANGE`` between two bounds: None is unbounded, 0 the current row, -n before it, +n after it."""
+
+    unit: str
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A function of a row and its neighbours: an aggregate over a frame, a rank, or lag and lead."""
+
+    op: str
+    args: tuple[Node, ...]
+    dtype: pa.DataType
+    partition: tuple[Node, ...]
+    order: tuple[Ordering, ...]
+    frame: Frame | None
+    distinct: bool = False
+    where: Node | None = None
+    ignore_nulls: bool = False
+    fallible: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryCall:
+    """A query inside an expression: ``kind`` is ``scalar``, ``exists`` or ``in`` (then ``args`` holds the value)."""
+
+    kind: str
+    plan: Plan
+    args: tuple[Node, ...]
+    dtype: pa.DataType
+    fallible: ClassVar[bool] = False
+
+
+Node: TypeAlias = Column | Literal | Call | AggregateCall | WindowCall | SubqueryCall
 
 
 def call(op: str, args: tuple[Node, ...], dtype: pa.DataType, *, fallible: bool = False) -> Call:
@@ -68,6 +145,49 @@ def call(op: str, args: tuple[Node, ...], dtype: pa.DataType, *, fallible: bool 
     False
     """
     return Call(op, args, dtype, fallible or any(a.fallible for a in args))
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below ``node``; those of a subquery's plan are not among them."""
+    if isinstance(node, Call | SubqueryCall):
+        return node.args
+    if isinstance(node, AggregateCall):
+        return node.args if node.where is None else (*node.args, node.where)
+    if isinstance(node, WindowCall):
+        where = () if node.where is None else (node.where,)
+        return (*node.args, *node.partition, *(o.node for o in node.order), *where)
+    return ()
+
+
+def rewrite(node: Node, change: Callable[[Node], Node | None]) -> Node:
+    """The tree with every node for which ``change`` gives another one replaced, from the root downwards.
+
+    >>> seven = Literal(7, pa.int32())
+    >>> rewrite(call("minus", (seven,), pa.int32()), lambda n: Literal(8, n.dtype) if n == seven else None).args
+    (Literal(value=8, dtype=DataType(int32)),)
+    """
+    changed = change(node)
+    if changed is not None:
+        return changed
+
+    def below(part: Node) -> Node:
+        return rewrite(part, change)
+
+    if isinstance(node, Call):
+        return call(node.op, tuple(map(below, node.args)), node.dtype, fallible=node.fallible)
+    if isinstance(node, SubqueryCall):
+        return replace(node, args=tuple(map(below, node.args)))
+    if isinstance(node, AggregateCall):
+        return replace(node, args=tuple(map(below, node.args)), where=None if node.where is None else below(node.where))
+    if isinstance(node, WindowCall):
+        return replace(
+            node,
+            args=tuple(map(below, node.args)),
+            partition=tuple(map(below, node.partition)),
+            order=tuple(replace(o, node=below(o.node)) for o in node.order),
+            where=None if node.where is None else below(node.where),
+        )
+    return node
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -80,5 +200,4 @@ def walk(node: Node) -> Iterator[Node]:
     while pending:
         node = pending.pop()
         yield node
-        if isinstance(node, Call):
-            pending.extend(reversed(node.args))
+        pending.extend(reversed(parts_of(node)))

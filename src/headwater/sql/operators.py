@@ -17,6 +17,7 @@ from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import (
     BOOLEAN,
     DOUBLE,
+    LONG,
     NULL,
     STRING,
     decimal_result,
@@ -39,6 +40,7 @@ __all__ = [
     "minus",
     "negate",
     "united",
+    "whole_quotient",
 ]
 
 _COMPARABLE = {
@@ -181,23 +183,24 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
     return call(op, (left, right), left.dtype, fallible=(overflows and op != "%") or divides)
 
 
+def whole_quotient(left: Node, right: Node) -> Node:
+    """``a div b`` of whole numbers: a bigint, cut towards zero."""
+    for side in (left, right):
+        if family(side.dtype) != "integer":
+            raise Refused(f"DIV of {name_of(side.dtype)}", "divide whole numbers")
+    return call("div", (cast(left, LONG), cast(right, LONG)), LONG, fallible=True)
+
+
 def _decimal_arithmetic(op: str, left: Node, right: Node) -> Node:
     left, right = (_as_decimal(n, other) for n, other in ((left, right), (right, left)))
     a, b = digits_of(left.dtype), digits_of(right.dtype)
     assert a is not None and b is not None
     result = decimal_result(op, a, b)
-    if result is None or (op == "/" and _division_digits(a, b) > 38):
+    if result is None:
         what = f"`{op}` of {name_of(left.dtype)} and {name_of(right.dtype)}"
         raise Refused(f"{what}, which needs more than 38 digits,", "cast one side to fewer digits, or to double")
     divides = op in "/%" and not (isinstance(right, Literal) and right.value)
-    return call(op, (left, right), result, fallible=divides)
-
-
-def _division_digits(a: tuple[int, int], b: tuple[int, int]) -> int:
-    """The widest intermediate of the exact quotient: see the engine's form of a decimal division."""
-    scale = max(6, a[1] + b[0] + 1)
-    precision = a[0] - a[1] + b[1] + scale
-    return max(precision + 2, a[0] + scale + b[1] + 1, b[0] + b[1] + 1, precision + scale + 1)
+    return call(op, (left, right), result, fallible=divides or result.precision == 38)
 
 
 def _as_decimal(node: Node, other: Node) -> Node:

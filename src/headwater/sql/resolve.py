@@ -4,7 +4,7 @@ sqlglot is given no functions: each call stays a name with arguments, so its rew
 precedence is not quite Spark's (``||`` binds weaker than ``+``, chains of comparisons nest in another way), so wherever the
 two could group a text differently, parentheses are demanded instead of guessed.
 
-Invariants: a node kind without an entry in `_READERS` is refused by name; so is a known kind with an argument
+Invariants: a node kind without an entry in `READERS` is refused by name; so is a known kind with an argument
 that its reader does not look at.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
@@ -22,15 +22,24 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from headwater.base.errors import ExpressionError
 from headwater.sql import operators
-from headwater.sql.calls import UNSTABLE, apply_function
-from headwater.sql.casts import cast
+from headwater.sql.casts import cast, try_cast
+from headwater.sql.functions.catalogue import UNSTABLE, apply_function
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
 from headwater.sql.names import Scope
-from headwater.sql.nodes import Literal, Node, Refused
+from headwater.sql.nodes import Literal, Node, Refused, call
 from headwater.sql.types import BOOLEAN, DATE, NULL, TIMESTAMP, TIMESTAMP_NTZ, family
 
-__all__ = ["resolve"]
+__all__ = ["Names", "Reader", "data_type", "kind_name", "parse_text", "resolve"]
+
+
+class Names(Protocol):
+    """What a reader asks of the place an expression stands in."""
+
+    def has(self, name: str) -> bool: ...
+
+    def column(self, parts: tuple[str, ...]) -> Node: ...
+
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -44,6 +53,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _PREDICATES = (*_COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.Escape)
 _LOGIC = (exp.And, exp.Or, exp.Not)
+_BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _TERMS = (exp.Add, exp.Sub)
 _TYPES = {
     "BOOLEAN": BOOLEAN,
@@ -61,6 +71,8 @@ _TYPES = {
     "TIMESTAMPLTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP_NTZ,
 }
+# Calls with words between their arguments: CAST(x AS t), EXTRACT(year FROM x).
+_OWN_GRAMMAR = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
 _SIZED_TEXT = re.compile(r"\bAS\s+((?:VAR)?CHAR(?:ACTER)?\b)", re.IGNORECASE)
 _UNARY_PLUS = re.compile(
     r"(?:^|[(,=<>+\-*/%|!]|\b(?:AND|OR|NOT|IN|LIKE|BETWEEN|WHEN|THEN|ELSE|CASE|IS|DIV))\s*\+", re.IGNORECASE
@@ -71,7 +83,7 @@ _UNARY_PLUS = re.compile(
 def _dialect() -> Spark:
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
-        FUNCTION_PARSERS = {"CAST": Spark.Parser.FUNCTION_PARSERS["CAST"]}  # noqa: RUF012
+        FUNCTION_PARSERS = {name: Spark.Parser.FUNCTION_PARSERS[name] for name in _OWN_GRAMMAR}  # noqa: RUF012
         NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
 
     class Expressions(Spark):
@@ -88,14 +100,14 @@ def resolve(text: str, scope: Scope) -> Node:
     if not scanned.sql.strip():
         raise ExpressionError.syntax(text, "the expression is empty")
     try:
-        return _Reader(scanned, scope).read(_parsed(text, scanned))
+        return Reader(scanned, scope).read(parse_text(text, scanned))
     except Refused as refused:
         raise ExpressionError.not_known(text, refused.what, refused.hint) from None
     except RecursionError:
         raise ExpressionError.not_known(text, "an expression nested this deep", "split it in several") from None
 
 
-def _parsed(text: str, scanned: Scanned) -> exp.Expr:
+def parse_text(text: str, scanned: Scanned) -> exp.Expr:
     if unary := _UNARY_PLUS.search(scanned.sql):
         raise ExpressionError.syntax(text, "a `+` needs a value on its left", scanned.original(unary.end() - 1))
     if sized := _SIZED_TEXT.search(scanned.sql):
@@ -126,10 +138,12 @@ def _why(detail: Mapping[str, Any]) -> str:
     return "this is not expected here"
 
 
-class _Reader:
+class Reader:
     """One expression's walk: ``scanned`` holds its texts, ``scope`` its columns."""
 
-    def __init__(self, scanned: Scanned, scope: Scope) -> None:
+    READERS: ClassVar[dict[type[exp.Expr], Callable[[Any, Any], Node]]] = {}
+
+    def __init__(self, scanned: Scanned, scope: Names) -> None:
         self.texts = scanned.texts
         self.casts = re.search(r"\bcast\s*\(", scanned.sql, re.IGNORECASE) is not None
         self.scope = scope
@@ -139,22 +153,24 @@ class _Reader:
         if kind in _COMPARISONS:
             return operators.compare(_COMPARISONS[kind], *self._sides(node, _PREDICATES + _LOGIC))
         if kind in _ARITHMETIC:
-            return operators.arithmetic(_ARITHMETIC[kind], *self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe)))
-        reader = _READERS.get(kind)
+            return operators.arithmetic(
+                _ARITHMETIC[kind], *self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe, *_BITS))
+            )
+        reader = self.READERS.get(kind)
         if reader is None:
-            raise Refused(f"`{_kind_name(node)}`", _HINTS.get(kind, _PLAIN_HINT))
+            raise Refused(f"`{kind_name(node)}`", _HINTS.get(kind, _PLAIN_HINT))
         return reader(self, node)
 
     def _args(self, node: exp.Expr, *known: str) -> None:
         strange = [k for k, v in node.args.items() if v and k not in known]
         if strange:
-            raise Refused(f"`{_kind_name(node)}` with {', '.join(strange)}", "write the plain form")
+            raise Refused(f"`{kind_name(node)}` with {', '.join(strange)}", "write the plain form")
 
     def _operand(self, node: exp.Expr | None, barred: tuple[type[exp.Expr], ...]) -> Node:
         if node is None:
             raise Refused("a missing operand", "complete the expression")
         if isinstance(node, barred):
-            raise Refused(f"`{_kind_name(node)}` inside another operator without parentheses", "add parentheses")
+            raise Refused(f"`{kind_name(node)}` inside another operator without parentheses", "add parentheses")
         return self.read(node)
 
     def _sides(self, node: exp.Expr, barred: tuple[type[exp.Expr], ...]) -> tuple[Node, Node]:
@@ -172,14 +188,26 @@ class _Reader:
                 raise Refused("a function of a schema", "call functions by their plain name")
             parts.insert(0, node.expression.this)
             node = node.this
+        if parts and isinstance(node, exp.Anonymous | exp.Paren | exp.Bracket):
+            return self._fields(self.read(node), parts)
         if not isinstance(node, exp.Column) or not all(isinstance(p, exp.Identifier) for p in node.parts):
-            raise Refused(f"`{_kind_name(node)}`", "name columns as a, t.a or a.field")
+            raise Refused(f"`{kind_name(node)}`", "name columns as a, t.a or a.field")
         self._args(node, "this", "table", "db", "catalog")
         parts = [p.name for p in node.parts] + parts
         bare_word = len(parts) == 1 and not node.this.args.get("quoted")
         if bare_word and parts[0].lower() in UNSTABLE and not self.scope.has(parts[0]):
             return apply_function(parts[0], [])
         return self.scope.column(tuple(parts))
+
+    @staticmethod
+    def _fields(node: Node, names: list[str]) -> Node:
+        for name in names:
+            stored = node.dtype
+            found = [f for f in stored if f.name.lower() == name.lower()] if pa.types.is_struct(stored) else []
+            if len(found) != 1:
+                raise Refused(f"the field `{name}`", "name a field of a struct")
+            node = call("field", (node, text_literal(found[0].name)), found[0].type)
+        return node
 
     def literal(self, node: exp.Expr) -> Node:
         if not node.args.get("is_string"):
@@ -279,6 +307,47 @@ class _Reader:
         parts = [node.args.get(k) for k in ("this", "true", "false")]
         return apply_function("if", [self.read(p) for p in parts if p is not None])
 
+    def substring(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "start", "length")
+        parts = [node.this, node.args.get("start"), node.args.get("length")]
+        return apply_function("substring", [self.read(p) for p in parts if p is not None])
+
+    def position(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "substr")
+        return apply_function("position", [self.read(node.args["substr"]), self.read(node.this)])
+
+    def trim(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "position", "expression")
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
+        parts = [node.this] if node.args.get("expression") is None else [node.this, node.expression]
+        return apply_function(f"{name} of" if len(parts) == 2 else name, [self.read(p) for p in parts])
+
+    def extract(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expression")
+        return apply_function("date_part", [text_literal(node.this.name), self.read(node.expression)])
+
+    def matches(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expression")
+        return apply_function("rlike", [self._operand(n, _PREDICATES + _LOGIC) for n in (node.this, node.expression)])
+
+    def whole_quotient(self, node: exp.Expr) -> Node:
+        return operators.whole_quotient(*self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe, *_BITS)))
+
+    def bits(self, node: exp.Expr) -> Node:
+        # Spark's precedence of & ^ | is not sqlglot's, so each operand stands alone.
+        sides = self._sides(node, (*_PREDICATES, *_LOGIC, exp.DPipe, exp.Binary))
+        return apply_function(_BITS[type(node)], sides)
+
+    def inverted(self, node: exp.Expr) -> Node:
+        self._args(node, "this")
+        return apply_function("~", [self._operand(node.this, (exp.Binary, *_PREDICATES, *_LOGIC))])
+
+    def item(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expressions")
+        if len(node.expressions) != 1:
+            raise Refused("`[…]` with several indices", "write xs[0]")
+        return apply_function("[]", [self.read(node.this), self.read(node.expressions[0])])
+
     def call(self, node: exp.Expr) -> Node:
         self._args(node, "this", "expressions")
         if any(isinstance(a, exp.Star) for a in node.expressions):
@@ -286,29 +355,36 @@ class _Reader:
         return apply_function(node.name, [self.read(a) for a in node.expressions])
 
     def cast(self, node: exp.Expr) -> Node:
-        self._args(node, "this", "to", "_type")
+        self._args(node, "this", "to", "_type", "safe")
+        if node.args.get("safe"):
+            return try_cast(self.read(node.this), data_type(node.args["to"]))
         if self._is_suffixed(node):
             return self._suffixed(node, negative=False)
         if type(node) is exp.Cast:
-            dtype = _data_type(node.args["to"])
+            dtype = data_type(node.args["to"])
             if family(dtype) not in ("date", "timestamp", "timestamp_ntz"):
                 raise Refused("this typed literal", "write CAST('…' AS type)")
             return cast(self.read(node.this), dtype)
-        return cast(self.read(node.this), _data_type(node.args["to"]))
+        return cast(self.read(node.this), data_type(node.args["to"]))
 
     def _suffixed(self, node: exp.Expr, *, negative: bool) -> Node:
         """``-128Y``, ``1.5D``, ``2.5BD``: sqlglot shows a suffix as a cast of the number."""
         if negative and self.casts:
             # -128Y is a number, -CAST(128 AS TINYINT) an overflow, and here they look the same.
             return operators.minus(self._suffixed(node, negative=False))
-        return cast(number_literal(node.this.this, negative=negative), _data_type(node.args["to"]))
+        return cast(number_literal(node.this.this, negative=negative), data_type(node.args["to"]))
 
     def _is_suffixed(self, node: exp.Expr) -> bool:
         inner = node.this
-        return isinstance(node, exp.TryCast) and isinstance(inner, exp.Literal) and inner.this not in self.texts
+        return (
+            isinstance(node, exp.TryCast)
+            and not node.args.get("safe")
+            and isinstance(inner, exp.Literal)
+            and inner.this not in self.texts
+        )
 
 
-def _data_type(node: exp.Expr) -> pa.DataType:
+def data_type(node: exp.Expr) -> pa.DataType:
     kind = node.this if isinstance(node, exp.DataType) else node
     name = str(getattr(kind, "value", kind))
     params = [p.this.this for p in node.expressions if isinstance(p, exp.DataTypeParam)]
@@ -332,12 +408,13 @@ _HINTS: dict[type[exp.Expr], str] = {
     exp.RegexpLike: "use LIKE 'a%', or run the statement on Spark",
     exp.ILike: "compare lower(x) with a lower-case pattern",
     exp.IntDiv: "write CAST(a / b AS BIGINT) if the numbers are small",
+    exp.Array: "write element_at(array(a, b), 1): the parser loses what stands before [ ] here",
     exp.Alias: "give the expression alone, without AS",
     exp.Interval: "use date_add and date_sub",
 }
 
 
-def _kind_name(node: exp.Expr) -> str:
+def kind_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Select | exp.Subquery | exp.Union | exp.Exists):
         return "subquery"
     if isinstance(node, exp.Window):
@@ -347,27 +424,40 @@ def _kind_name(node: exp.Expr) -> str:
     return type(node).__name__.upper()
 
 
-_READERS: dict[type[exp.Expr], Callable[[_Reader, Any], Node]] = {
-    exp.Paren: _Reader.paren,
-    exp.Column: _Reader.column,
-    exp.Dot: _Reader.column,
-    exp.Literal: _Reader.literal,
-    exp.Null: _Reader.null,
-    exp.Boolean: _Reader.boolean,
-    exp.Neg: _Reader.minus,
-    exp.And: _Reader.logic,
-    exp.Or: _Reader.logic,
-    exp.Not: _Reader.negation,
-    exp.Is: _Reader.is_,
-    exp.NullSafeNEQ: _Reader.distinct_from,
-    exp.In: _Reader.contains,
-    exp.Between: _Reader.between,
-    exp.Like: _Reader.like,
-    exp.Escape: _Reader.like,
-    exp.DPipe: _Reader.joined,
-    exp.Case: _Reader.case,
-    exp.If: _Reader.if_,
-    exp.Anonymous: _Reader.call,
-    exp.Cast: _Reader.cast,
-    exp.TryCast: _Reader.cast,
-}
+Reader.READERS.update(
+    {
+        exp.Paren: Reader.paren,
+        exp.Column: Reader.column,
+        exp.Dot: Reader.column,
+        exp.Literal: Reader.literal,
+        exp.Null: Reader.null,
+        exp.Boolean: Reader.boolean,
+        exp.Neg: Reader.minus,
+        exp.And: Reader.logic,
+        exp.Or: Reader.logic,
+        exp.Not: Reader.negation,
+        exp.Is: Reader.is_,
+        exp.NullSafeNEQ: Reader.distinct_from,
+        exp.In: Reader.contains,
+        exp.Between: Reader.between,
+        exp.Like: Reader.like,
+        exp.Escape: Reader.like,
+        exp.DPipe: Reader.joined,
+        exp.Case: Reader.case,
+        exp.If: Reader.if_,
+        exp.Substring: Reader.substring,
+        exp.StrPosition: Reader.position,
+        exp.Trim: Reader.trim,
+        exp.RegexpLike: Reader.matches,
+        exp.IntDiv: Reader.whole_quotient,
+        exp.BitwiseAnd: Reader.bits,
+        exp.BitwiseOr: Reader.bits,
+        exp.BitwiseXor: Reader.bits,
+        exp.BitwiseNot: Reader.inverted,
+        exp.Bracket: Reader.item,
+        exp.Extract: Reader.extract,
+        exp.Anonymous: Reader.call,
+        exp.Cast: Reader.cast,
+        exp.TryCast: Reader.cast,
+    }
+)

@@ -2,8 +2,8 @@
 
 Integers widen byte -> short -> int -> long; an integer meets a float in double; a decimal meets an integer in a decimal that
 holds both, and a float in double; a text meets a number in bigint or double, and a date, timestamp or
-boolean in that type. Decimal results follow Spark's digits exactly; where Spark would have to drop digits
-to stay within 38, we refuse, because no other engine drops the same ones.
+boolean in that type. Decimal results follow Spark's digits exactly; where Spark would have to drop digits after
+the point to stay within 38, sums and products are refused, because no other engine drops the same ones.
 
 Invariant: these functions are total. None means that Spark has no common type, or that we refuse it.
 """
@@ -133,10 +133,11 @@ def literal_decimal(value: int | Decimal) -> tuple[int, int] | None:
     return (precision, scale) if precision <= _MOST_DIGITS else None
 
 
-def _wider_decimal(a: tuple[int, int], b: tuple[int, int]) -> pa.DataType | None:
+def _wider_decimal(a: tuple[int, int], b: tuple[int, int]) -> pa.DataType:
     scale = max(a[1], b[1])
     precision = max(a[0] - a[1], b[0] - b[1]) + scale
-    return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None
+    # Beyond 38 digits Spark keeps those before the point and rounds after it.
+    return pa.decimal128(min(precision, _MOST_DIGITS), max(0, scale - max(0, precision - _MOST_DIGITS)))
 
 
 def wider(a: pa.DataType, b: pa.DataType, *, promote_text: bool = True) -> pa.DataType | None:
@@ -181,12 +182,16 @@ def _text_meets(other: pa.DataType) -> pa.DataType | None:
 
 
 def decimal_result(op: str, a: tuple[int, int], b: tuple[int, int]) -> pa.DataType | None:
-    """Spark's result type of decimal arithmetic; None where it would need more than 38 digits.
+    """Spark's result type of decimal arithmetic; None where it would round what other engines do not.
 
     >>> decimal_result("*", (10, 2), (1, 0))
     Decimal128Type(decimal128(12, 2))
     >>> decimal_result("/", (10, 2), (1, 0))
     Decimal128Type(decimal128(14, 6))
+    >>> decimal_result("*", (32, 4), (16, 2))
+    Decimal128Type(decimal128(38, 6))
+    >>> decimal_result("*", (38, 10), (38, 10)) is None
+    True
     """
     (p1, s1), (p2, s2) = a, b
     if op in ("+", "-"):
@@ -200,4 +205,7 @@ def decimal_result(op: str, a: tuple[int, int], b: tuple[int, int]) -> pa.DataTy
     else:
         scale = max(s1, s2)
         precision = min(p1 - s1, p2 - s2) + scale
-    return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None
+    if precision <= _MOST_DIGITS:
+        return pa.decimal128(precision, scale)
+    kept = max(_MOST_DIGITS - (precision - scale), min(scale, 6))
+    return pa.decimal128(_MOST_DIGITS, kept) if kept == scale or op == "/" else None

@@ -1,0 +1,106 @@
+"""What a query wants of each table it scans: which columns, and conditions that let an executor skip files.
+
+A condition reaches a scan through everything that neither makes rows nor looks at several of them: filters, projections, the
+preserved sides of joins, and groups by the column itself. A column keeps its key on that way, so a condition on the
+key is a condition on the stored column.
+
+Invariant: a row of the scan that breaks one of the conjuncts does not change the query's rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headwater.sql.conjuncts import Conjunct, conjuncts_of
+from headwater.sql.nodes import Column, walk
+from headwater.sql.plan import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Reference,
+    Scan,
+    SetOperation,
+    Sort,
+    With,
+)
+
+__all__ = ["Demand", "demands", "keys_read"]
+
+_HANDED_ON = {
+    "inner": ("left", "right"),
+    "cross": ("left", "right"),
+    "left": ("left",),
+    "semi": ("left",),
+    "anti": ("left",),
+    "right": ("right",),
+    "full": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One scan, the stored names of the columns it reads, and what its rows have to satisfy."""
+
+    scan: Scan
+    columns: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...]
+
+
+def keys_read(plan: Plan) -> set[str]:
+    """The keys of all columns that some expression or the answer reads."""
+    found = {a.key for a in plan.output}
+    for node in plan.walk():
+        for expression in node.expressions:
+            found |= {n.path[0] for n in walk(expression) if isinstance(n, Column)}
+        if isinstance(node, SetOperation):
+            found |= {a.key for child in node.children for a in child.output}
+        if isinstance(node, Reference):
+            found |= set(node.keys)
+        if isinstance(node, Distinct):
+            found |= {a.key for a in node.output}
+        for subquery in node.subqueries():
+            found |= {a.key for a in subquery.plan.output}
+    return found
+
+
+def demands(plan: Plan) -> list[Demand]:
+    """One demand for each scan of the plan, those of subqueries too."""
+    read = keys_read(plan)
+    found: list[Demand] = []
+    _descend(plan, (), read, found)
+    return found
+
+
+def _descend(plan: Plan, held: tuple[Conjunct, ...], read: set[str], found: list[Demand]) -> None:
+    for subquery in plan.subqueries():
+        _descend(subquery.plan, (), read, found)
+    if isinstance(plan, Scan):
+        names = {a.key: a.name for a in plan.columns}
+        mine = tuple(replace(c, column=names[c.column]) for c in held if c.column in names)
+        found.append(Demand(plan, tuple(a.name for a in plan.columns if a.key in read), mine))
+        return
+    if isinstance(plan, Filter):
+        held = (*held, *conjuncts_of(plan.condition))
+    elif isinstance(plan, Join):
+        own = () if plan.condition is None else tuple(conjuncts_of(plan.condition))
+        for side, child in (("left", plan.left), ("right", plan.right)):
+            passed = held if side in _HANDED_ON[plan.kind] else ()
+            # A condition of the join itself binds the side that may be left out.
+            joined = (
+                own
+                if plan.kind in ("inner", "semi") or (plan.kind, side) in (("left", "right"), ("right", "left"))
+                else ()
+            )
+            _descend(child, (*passed, *joined), read, found)
+        return
+    elif isinstance(plan, Aggregate):
+        keys = {k.attribute.key for k in plan.keys} if plan.sets is None else set()
+        held = tuple(c for c in held if c.column in keys)
+    elif not isinstance(plan, Project | Sort | Distinct):
+        held = ()
+    for child in plan.children:
+        inside = held if not isinstance(plan, With) or child is plan.child else ()
+        _descend(child, inside, read, found)

@@ -1,0 +1,414 @@
+"""A plan as one DuckDB query that gives Spark's rows.
+
+Columns are called by their keys all the way up, so every name in the query is unique and correlated subqueries need no care; only the
+outermost SELECT renames them (Spark allows two columns of one name, so the executor names them by position). A node becomes
+a `Block`, and nodes share a block where SQL's own order of clauses allows it: a join of joins is one FROM, and
+ORDER BY and LIMIT stand in the outermost SELECT, where DuckDB keeps their order.
+
+What differs from the plain SQL:
+- floats are guarded once, in the scan (see `duckdb_form`); as keys of groups and of DISTINCT, -0.0 becomes 0.0, as in Spark;
+- a WHERE whose later parts may fail keeps the order of its parts (DuckDB tries them in any order);
+- ORDER BY says where nulls go.
+
+An executor registers each `Scan.relation` under its name and leaves DuckDB's defaults as they are
+(``scalar_subquery_error_on_multiple_rows`` on, time zone UTC); the answer's types are then cast to ``plan.schema``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from headwater.sql.demands import keys_read
+from headwater.sql.duckdb_form import Renderer, float_guard
+from headwater.sql.functions.catalogue import AGGREGATE_FORMS
+from headwater.sql.nodes import (
+    AggregateCall,
+    Call,
+    Column,
+    Frame,
+    Node,
+    Ordering,
+    Refused,
+    SubqueryCall,
+    WindowCall,
+)
+from headwater.sql.plan import (
+    Aggregate,
+    Attribute,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Plan,
+    Project,
+    Reference,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+    With,
+)
+from headwater.sql.quoting import quote_identifier
+from headwater.sql.types import family
+
+__all__ = ["to_duckdb"]
+
+_JOINS = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "SEMI JOIN",
+    "anti": "ANTI JOIN",
+    "cross": "CROSS JOIN",
+}
+_IGNORING = {"first": "first_value", "last": "last_value"}
+
+
+def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str:
+    """DuckDB's SQL of a plan; ``relations`` names the relation of each scan, by default `Scan.relation`.
+
+    >>> scan = Scan("t", None, None, (Attribute("a", "a#1", pa.int32()),))
+    >>> to_duckdb(Filter(scan, Column(None, ("a#1",), pa.bool_())))
+    'SELECT "a#1" AS "a" FROM (SELECT "a" AS "a#1" FROM "t") AS r1 WHERE "a#1"'
+    """
+    writer = _Writer(plan, relations or (lambda scan: scan.relation))
+    block = writer.write(plan)
+    names = _unique([a.name for a in plan.output])
+    return block.renamed(plan.output, names).sql(plan)
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The names, with a number behind those that DuckDB would take for the same."""
+    seen: set[str] = set()
+    out = []
+    for name in names:
+        shown, number = name or "_", itertools.count(1)
+        while shown.lower() in seen:
+            shown = f"{name}:{next(number)}"
+        seen.add(shown.lower())
+        out.append(shown)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One SELECT: ``select`` is None as long as the columns of ``source`` pass through."""
+
+    source: str
+    select: tuple[tuple[str, str], ...] | None = None
+    where: tuple[str, ...] = ()
+    group: str = ""
+    distinct: bool = False
+    order: str = ""
+    limit: str = ""
+    with_: str = ""
+
+    @property
+    def is_source(self) -> bool:
+        """Nothing but FROM."""
+        return self == Block(self.source)
+
+    @property
+    def filters(self) -> bool:
+        """Nothing but FROM and WHERE."""
+        return self == Block(self.source, where=self.where)
+
+    def renamed(self, output: tuple[Attribute, ...], names: list[str]) -> Block:
+        """The block with its columns under other names, in this order."""
+        by_key = {key: sql for sql, key in self.select or ()}
+        chosen = tuple(
+            (by_key.get(a.key, quote_identifier(a.key)), name) for a, name in zip(output, names, strict=True)
+        )
+        return replace(self, select=chosen)
+
+    def sql(self, plan: Plan) -> str:
+        columns = self.select
+        if columns is None:
+            columns = tuple((quote_identifier(a.key), a.key) for a in plan.output)
+        listed = ", ".join(_as(sql, key) for sql, key in columns) or '1 AS "row"'
+        parts = [f"{self.with_}SELECT {'DISTINCT ' if self.distinct else ''}{listed}"]
+        if self.source:
+            parts.append(f"FROM {self.source}")
+        if self.where:
+            parts.append("WHERE " + " AND ".join(self.where))
+        return " ".join(p for p in (*parts, self.group, self.order, self.limit) if p)
+
+
+def _as(sql: str, key: str) -> str:
+    name = quote_identifier(key)
+    return sql if sql == name else f"{sql} AS {name}"
+
+
+class _Expressions(Renderer):
+    """Expressions of a query: columns by key, and subqueries."""
+
+    def __init__(self, writer: _Writer) -> None:
+        super().__init__({}, guards_floats=False)
+        self.writer = writer
+
+    def many_rows(self, node: Node) -> str:
+        if isinstance(node, AggregateCall | WindowCall):
+            return self._aggregate(node)
+        assert isinstance(node, SubqueryCall)
+        inner = self.writer.whole(node.plan)
+        if node.kind == "exists":
+            return f"EXISTS ({inner})"
+        if node.kind == "in":
+            return f"({self.render(node.args[0])} IN ({inner}))"
+        return f"({inner})"
+
+    def _aggregate(self, node: AggregateCall | WindowCall) -> str:
+        over = ""
+        if isinstance(node, WindowCall):
+            over = f" OVER ({self._window(node)})"
+        skip = " IGNORE NULLS" if isinstance(node, WindowCall) and node.ignore_nulls else ""
+
+        def apply(function: str, *args: str, only: str = "") -> str:
+            if isinstance(node, WindowCall):
+                function = _IGNORING.get(function, function)
+            conditions = [only] if only else []
+            if node.where is not None:
+                conditions.append(self.render(node.where))
+            where = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+            distinct = "DISTINCT " if node.distinct else ""
+            return f"{function}({distinct}{', '.join(args)}{skip}){where}{over}"
+
+        args = [self._argument(node, a) for a in node.args]
+        return AGGREGATE_FORMS[node.op](node, args, apply)
+
+    def _argument(self, node: AggregateCall | WindowCall, arg: Node) -> str:
+        sql = self.render(arg)
+        return zero_free(sql, arg.dtype) if node.distinct else sql
+
+    def _window(self, node: WindowCall) -> str:
+        parts = []
+        if node.partition:
+            keys = (zero_free(self.render(p), p.dtype) for p in node.partition)
+            parts.append("PARTITION BY " + ", ".join(keys))
+        if node.order:
+            parts.append("ORDER BY " + ", ".join(map(self.ordering, node.order)))
+        if node.frame is not None:
+            parts.append(_frame(node.frame))
+        return " ".join(parts)
+
+    def ordering(self, order: Ordering) -> str:
+        direction = "DESC" if order.descending else "ASC"
+        return f"{self.render(order.node)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+
+
+def _frame(frame: Frame) -> str:
+    def bound(value: int | None, unbounded: str) -> str:
+        if value is None:
+            return f"UNBOUNDED {unbounded}"
+        return "CURRENT ROW" if value == 0 else f"{abs(value)} {'PRECEDING' if value < 0 else 'FOLLOWING'}"
+
+    return f"{frame.unit.upper()} BETWEEN {bound(frame.start, 'PRECEDING')} AND {bound(frame.end, 'FOLLOWING')}"
+
+
+def zero_free(sql: str, dtype: pa.DataType) -> str:
+    """A float without its negative zero, for keys."""
+    if family(dtype) != "float":
+        return sql
+    zero = "CAST(0 AS FLOAT)" if dtype == pa.float32() else "CAST(0 AS DOUBLE)"
+    return f"(CASE WHEN {sql} = 0 THEN {zero} ELSE {sql} END)"
+
+
+@dataclass
+class _Writer:
+    plan: Plan
+    relations: Callable[[Scan], str]
+    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    read: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.expressions = _Expressions(self)
+        self.read = keys_read(self.plan)
+
+    def write(self, plan: Plan) -> Block:
+        return _WRITERS[type(plan)](self, plan)
+
+    def whole(self, plan: Plan) -> str:
+        """A plan as a full SELECT."""
+        return self.write(plan).sql(plan)
+
+    def source(self, plan: Plan) -> Block:
+        """A plan as a FROM without anything else."""
+        block = self.write(plan)
+        return block if block.is_source else self.wrapped(plan, block)
+
+    def wrapped(self, plan: Plan, block: Block) -> Block:
+        return Block(f"({block.sql(plan)}) AS r{next(self.numbers)}")
+
+    def scan(self, plan: Scan) -> Block:
+        columns = [a for a in plan.columns if a.key in self.read] or list(plan.columns[:1])
+        listed = []
+        for a in columns:
+            stored = quote_identifier(a.name)
+            listed.append(_as(float_guard(stored, a.dtype) if family(a.dtype) == "float" else stored, a.key))
+        relation = quote_identifier(self.relations(plan))
+        return Block(f"(SELECT {', '.join(listed)} FROM {relation}) AS r{next(self.numbers)}")
+
+    def values(self, plan: Values) -> Block:
+        if not plan.columns:
+            return Block("")
+        rows = ", ".join("(" + ", ".join(map(self.expressions.render, row)) + ")" for row in plan.rows)
+        names = ", ".join(quote_identifier(a.key) for a in plan.columns)
+        return Block(f"(VALUES {rows}) AS r{next(self.numbers)}({names})")
+
+    def reference(self, plan: Reference) -> Block:
+        pairs = zip(plan.keys, plan.columns, strict=True)
+        listed = ", ".join(_as(quote_identifier(k), a.key) for k, a in pairs)
+        return Block(f"(SELECT {listed} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}")
+
+    def with_(self, plan: With) -> Block:
+        parts = [f"{quote_identifier(name)} AS ({self.whole(inner)})" for name, inner in plan.definitions]
+        block = self.write(plan.child)
+        if block.with_:
+            block = self.wrapped(plan.child, block)
+        return replace(block, with_=f"WITH {', '.join(parts)} ")
+
+    def project(self, plan: Project) -> Block:
+        block = self.write(plan.child)
+        passes = all(isinstance(i.node, Column) and i.node.path == (i.attribute.key,) for i in plan.items)
+        if passes and block.select is not None and not block.distinct and not block.group:
+            by_key = {key: (sql, key) for sql, key in block.select}
+            if by_key.keys() >= {i.attribute.key for i in plan.items}:
+                return replace(block, select=tuple(by_key[i.attribute.key] for i in plan.items))
+        if not block.filters or (not block.source and plan.child.output):
+            block = self.wrapped(plan.child, block)
+        items = tuple((self.expressions.render(i.node), i.attribute.key) for i in plan.items)
+        return replace(block, select=items)
+
+    def filter(self, plan: Filter) -> Block:
+        block = self.write(plan.child)
+        if not block.filters:
+            block = self.wrapped(plan.child, block)
+        return replace(block, where=(*block.where, *self._conditions(plan.condition)))
+
+    def _conditions(self, condition: Node) -> list[str]:
+        """The parts of a conjunction; one that may fail waits for those to its left."""
+        parts = condition.args if isinstance(condition, Call) and condition.op == "and" else (condition,)
+        out: list[str] = []
+        before: list[str] = []
+        for part in parts:
+            sql = self.expressions.render(part)
+            if part.fallible and before:
+                steps = " ".join(f"WHEN NOT {b} THEN FALSE" for b in before)
+                out.append(f"(CASE {steps} ELSE {sql} END)")
+            else:
+                out.append(sql)
+            before.append(sql)
+        return out
+
+    def join(self, plan: Join) -> Block:
+        left, right = self.source(plan.left), self.source(plan.right)
+        if not left.source or not right.source:
+            raise Refused("a join with a SELECT that has no FROM", "give it a column")
+        nested = f"({right.source})" if isinstance(plan.right, Join) else right.source
+        on = "" if plan.condition is None else f" ON {' AND '.join(self._conditions(plan.condition))}"
+        return Block(f"{left.source} {_JOINS[plan.kind]} {nested}{on}")
+
+    def aggregate(self, plan: Aggregate) -> Block:
+        block = self.write(plan.child)
+        if not block.filters:
+            block = self.wrapped(plan.child, block)
+        keys = [(zero_free(self.expressions.render(k.node), k.node.dtype), k.attribute.key) for k in plan.keys]
+        given = [(self._given(a.node), a.attribute.key) for a in plan.aggregates]
+        group = ""
+        if plan.sets is not None:
+            columns = [sql for sql, _ in keys]
+            sets = ", ".join("(" + ", ".join(columns[i] for i in s) + ")" for s in plan.sets)
+            group = f"GROUP BY GROUPING SETS ({sets})"
+        elif keys:
+            group = "GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys)))
+        elif not given:
+            group = "GROUP BY ()"
+        return replace(block, select=(*keys, *given), group=group)
+
+    def _given(self, node: Node) -> str:
+        if isinstance(node, Call) and node.op == "grouping":
+            columns = ", ".join(zero_free(self.expressions.render(a), a.dtype) for a in node.args)
+            return f"CAST(grouping({columns}) AS {'TINYINT' if node.dtype == pa.int8() else 'BIGINT'})"
+        return self.expressions.render(node)
+
+    def window(self, plan: Window) -> Block:
+        block = self.write(plan.child)
+        if not block.filters:
+            block = self.wrapped(plan.child, block)
+        passed = tuple((quote_identifier(a.key), a.key) for a in plan.child.output if a.key in self.read)
+        items = tuple((self.expressions.render(i.node), i.attribute.key) for i in plan.items)
+        return replace(block, select=(*passed, *items))
+
+    def generate(self, plan: Generate) -> Block:
+        block = self.write(plan.child)
+        if not block.filters:
+            block = self.wrapped(plan.child, block)
+        source = self.expressions.render(plan.source)
+        passed = [(quote_identifier(a.key), a.key) for a in plan.child.output if a.key in self.read]
+        # A null and an empty list have no elements; OUTER gives such a row one null instead.
+        elements = f"CASE WHEN len({source}) > 0 THEN {source} ELSE [NULL] END" if plan.outer else source
+        items = [(f"unnest({elements})", plan.columns[0].key)]
+        if plan.position is not None:
+            # Both lists are unnested side by side.
+            places = f"range(CAST(len({source}) AS BIGINT))"
+            if plan.outer:
+                places = f"CASE WHEN len({source}) > 0 THEN {places} ELSE [NULL] END"
+            items.insert(0, (f"CAST(unnest({places}) AS INTEGER)", plan.position.key))
+        return replace(block, select=(*passed, *items))
+
+    def distinct(self, plan: Distinct) -> Block:
+        block = self.source(plan.child)
+        items = tuple((zero_free(quote_identifier(a.key), a.dtype), a.key) for a in plan.output)
+        return replace(block, select=items, distinct=True)
+
+    def sort(self, plan: Sort) -> Block:
+        # Over a source, so that ORDER BY still finds its keys when the outermost SELECT renames the columns.
+        block = self.source(plan.child)
+        columns = tuple((quote_identifier(a.key), a.key) for a in plan.output)
+        order = "ORDER BY " + ", ".join(map(self.expressions.ordering, plan.order))
+        return replace(block, select=columns, order=order)
+
+    def limit(self, plan: Limit) -> Block:
+        block = self.write(plan.child)
+        if block.limit:
+            block = self.wrapped(plan.child, block)
+        count = "" if plan.count is None else f"LIMIT {plan.count}"
+        return replace(block, limit=" ".join(p for p in (count, f"OFFSET {plan.offset}" if plan.offset else "") if p))
+
+    def set_operation(self, plan: SetOperation) -> Block:
+        sides = []
+        for child in (plan.left, plan.right):
+            block = self.source(child)
+            clean = plan.kind != "union"
+            items = tuple(
+                (zero_free(quote_identifier(a.key), a.dtype) if clean else quote_identifier(a.key), out.key)
+                for a, out in zip(child.output, plan.columns, strict=True)
+            )
+            sides.append("(" + replace(block, select=items).sql(child) + ")")
+        word = plan.kind.upper() + (" ALL" if plan.every else "")
+        return Block(f"({f' {word} '.join(sides)}) AS r{next(self.numbers)}")
+
+
+_WRITERS: dict[type[Plan], Callable[[_Writer, Plan], Block]] = {
+    Scan: _Writer.scan,  # type: ignore[dict-item]
+    Values: _Writer.values,  # type: ignore[dict-item]
+    Reference: _Writer.reference,  # type: ignore[dict-item]
+    With: _Writer.with_,  # type: ignore[dict-item]
+    Project: _Writer.project,  # type: ignore[dict-item]
+    Filter: _Writer.filter,  # type: ignore[dict-item]
+    Join: _Writer.join,  # type: ignore[dict-item]
+    Aggregate: _Writer.aggregate,  # type: ignore[dict-item]
+    Window: _Writer.window,  # type: ignore[dict-item]
+    Generate: _Writer.generate,  # type: ignore[dict-item]
+    Distinct: _Writer.distinct,  # type: ignore[dict-item]
+    Sort: _Writer.sort,  # type: ignore[dict-item]
+    Limit: _Writer.limit,  # type: ignore[dict-item]
+    SetOperation: _Writer.set_operation,  # type: ignore[dict-item]
+}

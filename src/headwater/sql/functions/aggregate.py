@@ -1,0 +1,217 @@
+"""Aggregates: one value of many rows. Each is also a window function, over its frame.
+
+Types are Spark's: a sum of integers is a bigint, of decimals a decimal of ten more digits; both raise when they do not fit.
+Averages of integers are doubles, of decimals decimals of four more digits, rounded half up. Sums of doubles are
+added in any order, in every engine: their last digits are nobody's promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from headwater.base.schema import duckdb_type
+from headwater.sql.casts import cast
+from headwater.sql.decimals import scaled_form, whole_form
+from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, Function
+from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
+from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, family, name_of
+
+__all__ = ["FUNCTIONS"]
+
+_Many = AggregateCall | WindowCall
+_Type = Callable[[pa.DataType], pa.DataType]
+
+
+def _number(node: Node, name: str) -> Node:
+    if node.dtype == NULL:
+        return cast(node, DOUBLE)
+    if family(node.dtype) not in ("integer", "float", "decimal"):
+        raise Refused(f"{name}() of {name_of(node.dtype)}", "cast it to a number first")
+    return node
+
+
+def _count(args: Sequence[Node]) -> Node:
+    return AggregateCall("count", tuple(args), LONG)
+
+
+def _count_form(_: _Many, a: list[str], apply: Apply) -> str:
+    if not a:
+        return apply("count", "*")
+    if len(a) == 1:
+        return apply("count", a[0])
+    # Rows with a null among the values are not counted.
+    nulls = " OR ".join(f"({x} IS NULL)" for x in a)
+    return apply("count", f"CASE WHEN {nulls} THEN NULL ELSE row({', '.join(a)}) END")
+
+
+def _sum(args: Sequence[Node]) -> Node:
+    value = _number(args[0], "sum")
+    kind = family(value.dtype)
+    if kind == "integer":
+        return AggregateCall("sum", (value,), LONG)
+    if kind == "float":
+        return AggregateCall("sum", (cast(value, DOUBLE),), DOUBLE)
+    dtype = pa.decimal128(min(38, value.dtype.precision + 10), value.dtype.scale)
+    return AggregateCall("sum", (value,), dtype)
+
+
+def _sum_form(node: _Many, a: list[str], apply: Apply) -> str:
+    return f"CAST({apply('sum', a[0])} AS {duckdb_type(node.dtype)})"
+
+
+def _avg(args: Sequence[Node]) -> Node:
+    value = _number(args[0], "avg")
+    if family(value.dtype) != "decimal":
+        return AggregateCall("avg", (cast(value, DOUBLE),), DOUBLE)
+    precision, scale = value.dtype.precision, value.dtype.scale
+    if precision + 4 > 38:
+        hint = "cast it to a decimal of at most 34 digits"
+        raise Refused(f"avg() of {name_of(value.dtype)}, whose digits do not suffice,", hint)
+    return AggregateCall("avg", (value,), pa.decimal128(precision + 4, scale + 4))
+
+
+def _avg_form(node: _Many, a: list[str], apply: Apply) -> str:
+    if node.dtype == DOUBLE:
+        return apply("avg", a[0])
+    given = node.args[0].dtype
+    total = whole_form(
+        f"CAST({apply('sum', a[0])} AS DECIMAL({min(38, given.precision + 10)},{given.scale}))",
+        (
+            min(38, given.precision + 10),
+            given.scale,
+        ),
+    )
+    count = f"CAST({apply('count', a[0])} AS HUGEINT)"
+    rounded = f"((20000 * abs({total}) + {count}) // (2 * {count}))"
+    signed = f"(CASE WHEN {total} < 0 THEN -{rounded} ELSE {rounded} END)"
+    whole = f"(CASE WHEN {count} = 0 THEN NULL ELSE {signed} END)"
+    return scaled_form(whole, node.dtype.precision, node.dtype.scale)
+
+
+def _same(name: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        if family(args[0].dtype) == "nested":
+            raise Refused(f"{name}() of {name_of(args[0].dtype)}", "compare its fields one by one")
+        return AggregateCall(name, (args[0],), args[0].dtype)
+
+    return build
+
+
+def _plain(function: str) -> AggregateForm:
+    return lambda _, a, apply: apply(function, *a)
+
+
+def _typed(function: str) -> AggregateForm:
+    return lambda node, a, apply: f"CAST({apply(function, *a)} AS {duckdb_type(node.dtype)})"
+
+
+def _doubles(name: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        return AggregateCall(name, tuple(cast(_number(x, name), DOUBLE) for x in args), DOUBLE)
+
+    return build
+
+
+def _truths(name: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        if args[0].dtype not in (BOOLEAN, NULL):
+            raise Refused(f"{name}() of {name_of(args[0].dtype)}", "pass a condition")
+        return AggregateCall(name, (cast(args[0], BOOLEAN),), BOOLEAN)
+
+    return build
+
+
+def _count_if(args: Sequence[Node]) -> Node:
+    if args[0].dtype not in (BOOLEAN, NULL):
+        raise Refused(f"count_if() of {name_of(args[0].dtype)}", "pass a condition")
+    return AggregateCall("count_if", (cast(args[0], BOOLEAN),), LONG)
+
+
+def _bits(name: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        if family(args[0].dtype) != "integer":
+            raise Refused(f"{name}() of {name_of(args[0].dtype)}", "pass a whole number")
+        return AggregateCall(name, (args[0],), args[0].dtype)
+
+    return build
+
+
+def _picked(op: str) -> Builder:
+    """first, last, any_value: of all rows, or (with TRUE) of those that have a value."""
+
+    def build(args: Sequence[Node]) -> Node:
+        skip = False
+        if len(args) == 2:
+            if not isinstance(args[1], Literal) or not isinstance(args[1].value, bool):
+                raise Refused(f"{op}() with a second argument that is no TRUE or FALSE", "write TRUE to skip nulls")
+            skip = args[1].value
+        return AggregateCall(op + (" ignore nulls" if skip else ""), (args[0],), args[0].dtype)
+
+    return build
+
+
+def _list(args: Sequence[Node]) -> Node:
+    return AggregateCall("collect_list", (args[0],), pa.list_(pa.field("element", args[0].dtype)))
+
+
+def _list_form(node: _Many, a: list[str], apply: Apply) -> str:
+    kept = apply("list", a[0], only=f"{a[0]} IS NOT NULL")
+    return f"coalesce({kept}, CAST([] AS {duckdb_type(node.dtype)}))"
+
+
+def _by(op: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        if family(args[1].dtype) == "nested":
+            raise Refused(f"{op}() by {name_of(args[1].dtype)}", "order by a plain column")
+        return AggregateCall(op, tuple(args), args[0].dtype)
+
+    return build
+
+
+def _by_form(function: str) -> AggregateForm:
+    # Of rows with a value to order by, the one with the extreme value, even where what it gives is null.
+    return lambda _, a, apply: apply(function, a[0], a[1], only=f"{a[1]} IS NOT NULL")
+
+
+def _aggregate(
+    name: str, build: Builder, form: AggregateForm, *, most: int = 1, least: int = 1, note: str = ""
+) -> Function:
+    return Function(name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note)
+
+
+_ORDER = "the rows' order decides; without one, any row may be first"
+_DIGITS = "the last digits of a double depend on the order of the rows, in every engine"
+FUNCTIONS = (
+    _aggregate("count", _count, _count_form, least=0, most=MANY),
+    _aggregate("sum", _sum, _sum_form, note=_DIGITS),
+    _aggregate("avg", _avg, _avg_form, note=_DIGITS),
+    _aggregate("mean", _avg, _avg_form, note=_DIGITS),
+    _aggregate("min", _same("min"), _plain("min")),
+    _aggregate("max", _same("max"), _plain("max")),
+    _aggregate("stddev", _doubles("stddev_samp"), _plain("stddev_samp"), note=_DIGITS),
+    _aggregate("std", _doubles("stddev_samp"), _plain("stddev_samp"), note=_DIGITS),
+    _aggregate("stddev_samp", _doubles("stddev_samp"), _plain("stddev_samp"), note=_DIGITS),
+    _aggregate("stddev_pop", _doubles("stddev_pop"), _plain("stddev_pop"), note=_DIGITS),
+    _aggregate("variance", _doubles("var_samp"), _plain("var_samp"), note=_DIGITS),
+    _aggregate("var_samp", _doubles("var_samp"), _plain("var_samp"), note=_DIGITS),
+    _aggregate("var_pop", _doubles("var_pop"), _plain("var_pop"), note=_DIGITS),
+    _aggregate("bool_and", _truths("bool_and"), _plain("bool_and")),
+    _aggregate("every", _truths("bool_and"), _plain("bool_and")),
+    _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),
+    _aggregate("some", _truths("bool_or"), _plain("bool_or")),
+    _aggregate("count_if", _count_if, lambda _, a, apply: f"CAST({apply('count_if', a[0])} AS BIGINT)"),
+    _aggregate("bit_and", _bits("bit_and"), _typed("bit_and")),
+    _aggregate("bit_or", _bits("bit_or"), _typed("bit_or")),
+    _aggregate("bit_xor", _bits("bit_xor"), _typed("bit_xor")),
+    _aggregate("first", _picked("first"), _plain("first"), most=2, note=_ORDER),
+    _aggregate("first_value", _picked("first"), _plain("first"), most=2, note=_ORDER),
+    _aggregate("any_value", _picked("first"), _plain("first"), most=2, note=_ORDER),
+    _aggregate("last", _picked("last"), _plain("last"), most=2, note=_ORDER),
+    _aggregate("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER),
+    _aggregate("collect_list", _list, _list_form, note=_ORDER),
+    _aggregate("array_agg", _list, _list_form, note=_ORDER),
+    _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=2, note=_ORDER),
+    _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=2, note=_ORDER),
+)

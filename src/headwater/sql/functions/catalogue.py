@@ -1,0 +1,102 @@
+"""All functions by name, and how one is called.
+
+What is not here is refused by name with the nearest known name: no call is ever passed through to an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.base.errors import did_you_mean
+from headwater.sql.functions import (
+    aggregate,
+    array,
+    bitwise,
+    conditional,
+    datetime,
+    digest,
+    numeric,
+    regexp,
+    string,
+    window,
+)
+from headwater.sql.functions.function import AggregateForm, Form, Function
+from headwater.sql.nodes import AggregateCall, Node, Refused
+
+__all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNSTABLE", "apply_aggregate", "apply_function"]
+
+_FAMILIES = (aggregate, array, bitwise, conditional, datetime, digest, numeric, regexp, string, window)
+_UNSTABLE_NAMES = """
+    current_timestamp current_date current_time current_user current_timezone localtimestamp now curdate
+    rand random randn uuid shuffle user session_user monotonically_increasing_id
+    input_file_name spark_partition_id randstr uniform
+"""
+_MANY_ROW_NAMES = """
+    any any_value approx_count_distinct array_agg avg bool_and bool_or collect_list collect_set corr
+    count count_if every first first_value kurtosis last last_value max max_by mean median min min_by
+    mode percentile skewness some std stddev sum variance row_number rank dense_rank lag lead ntile
+    percent_rank cume_dist nth_value
+"""
+UNSTABLE = frozenset(_UNSTABLE_NAMES.split())
+_MANY_ROWS = frozenset(_MANY_ROW_NAMES.split())
+
+FUNCTIONS: dict[str, Function] = {}
+AGGREGATES: dict[str, Function] = {}
+FORMS: dict[str, Form] = {}
+AGGREGATE_FORMS: dict[str, AggregateForm] = {}
+for _family in _FAMILIES:
+    for _function in _family.FUNCTIONS:
+        (FUNCTIONS if _function.kind == "scalar" else AGGREGATES)[_function.name] = _function
+        FORMS.update(_function.forms)
+# Several names may share an operator (mean and avg): the form belongs to the operator.
+for _function in AGGREGATES.values():
+    assert _function.aggregate_form is not None
+    AGGREGATE_FORMS[_function.name] = _function.aggregate_form
+AGGREGATE_FORMS["first ignore nulls"] = lambda _, a, apply: apply("first", a[0], only=f"{a[0]} IS NOT NULL")
+AGGREGATE_FORMS["last ignore nulls"] = lambda _, a, apply: apply("last", a[0], only=f"{a[0]} IS NOT NULL")
+
+
+def apply_function(name: str, args: Sequence[Node]) -> Node:
+    """Call a function of one row by name, or refuse it with the nearest known name.
+
+    >>> from headwater.sql.nodes import Literal
+    >>> import pyarrow as pa
+    >>> apply_function("length", [Literal("abc", pa.string())]).dtype
+    DataType(int32)
+    """
+    key = name.lower()
+    if key in FUNCTIONS:
+        return _built(FUNCTIONS[key], args)
+    if key in UNSTABLE:
+        raise Refused(f"{key}(), which gives another answer at each run,", "pass its value as a constant")
+    if key in _MANY_ROWS or key in AGGREGATES:
+        raise Refused(f"the aggregate or window function {key}()", "an expression sees one row at a time")
+    raise _unknown(key)
+
+
+def apply_aggregate(name: str, args: Sequence[Node]) -> AggregateCall:
+    """Call an aggregate or a window function by name."""
+    key = name.lower()
+    if key not in AGGREGATES:
+        raise _unknown(key)
+    found = _built(AGGREGATES[key], args)
+    assert isinstance(found, AggregateCall)
+    return found
+
+
+def _built(function: Function, args: Sequence[Node]) -> Node:
+    if not function.least <= len(args) <= function.most:
+        hint = f"it takes {_arity(function.least, function.most)}"
+        raise Refused(f"{function.name}() with {len(args)} argument(s)", hint)
+    return function.build(args)
+
+
+def _unknown(key: str) -> Refused:
+    near = did_you_mean(key, [*FUNCTIONS, *AGGREGATES])
+    return Refused(f"the function {key}()", f"did you mean `{near}`?" if near else "it is not in the catalogue yet")
+
+
+def _arity(least: int, most: int) -> str:
+    if least == most:
+        return str(least)
+    return f"{least} or more" if most > 99 else f"{least} to {most}"

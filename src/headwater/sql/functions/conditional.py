@@ -1,0 +1,69 @@
+"""Choices: if, coalesce and their kin, greatest and least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headwater.sql.functions.function import MANY, Builder, Function
+from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.operators import cases, compare, is_null, negate, united
+from headwater.sql.types import NULL, family, name_of
+
+__all__ = ["FUNCTIONS", "extreme_form"]
+
+
+def _coalesce(args: Sequence[Node]) -> Node:
+    same = united(args, "coalesce")
+    return call("coalesce", same, same[0].dtype)
+
+
+def _nullif(args: Sequence[Node]) -> Node:
+    left, right = args
+    return cases([(compare("=", left, right), Literal(None, NULL))], left)
+
+
+def _if(args: Sequence[Node]) -> Node:
+    return cases([(args[0], args[1])], args[2])
+
+
+def _nvl2(args: Sequence[Node]) -> Node:
+    return cases([(negate(is_null(args[0])), args[1])], args[2])
+
+
+def _extreme(op: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        for arg in args:
+            if family(arg.dtype) == "nested":
+                raise Refused(f"{op}() of {name_of(arg.dtype)}", "compare its fields one by one")
+        same = united(args, f"{op}()", promote_text=False)
+        return call(op, same, same[0].dtype)
+
+    return build
+
+
+def extreme_form(name: str, dtype: pa.DataType, args: Sequence[str]) -> str:
+    """greatest() or least() in DuckDB: of FLOATs, unlike DOUBLEs, they would lose the sign of -0.0."""
+    if dtype != pa.float32():
+        return f"{name}({', '.join(args)})"
+    return f"CAST({name}({', '.join(f'CAST({x} AS DOUBLE)' for x in args)}) AS FLOAT)"
+
+
+def _greatest_form(node: Call, args: list[str]) -> str:
+    return extreme_form(node.op, node.dtype, args)
+
+
+_COALESCE = {"coalesce": lambda _, a: f"coalesce({', '.join(a)})"}
+FUNCTIONS = (
+    Function("coalesce", "conditional", _coalesce, 1, MANY, _COALESCE),
+    Function("nvl", "conditional", _coalesce, 2, 2),
+    Function("ifnull", "conditional", _coalesce, 2, 2),
+    Function("nvl2", "conditional", _nvl2, 3, 3),
+    Function("nullif", "conditional", _nullif, 2, 2),
+    Function("if", "conditional", _if, 3, 3),
+    Function("isnull", "conditional", lambda args: is_null(args[0]), 1, 1),
+    Function("isnotnull", "conditional", lambda args: negate(is_null(args[0])), 1, 1),
+    Function("greatest", "conditional", _extreme("greatest"), 2, MANY, {"greatest": _greatest_form}),
+    Function("least", "conditional", _extreme("least"), 2, MANY, {"least": _greatest_form}),
+)

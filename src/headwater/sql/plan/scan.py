@@ -1,0 +1,43 @@
+"""Scan: the rows of a table, of its newest version or of an earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headwater.sql.plan.attribute import Attribute
+from headwater.sql.plan.plan import Plan
+
+__all__ = ["Scan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Plan):
+    """``name`` is written with dots between its parts, as the user wrote it."""
+
+    name: str
+    version: int | None
+    timestamp: datetime | None
+    columns: tuple[Attribute, ...]
+
+    @property
+    def output(self) -> tuple[Attribute, ...]:
+        return self.columns
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return ()
+
+    @property
+    def relation(self) -> str:
+        """The name by which an executor registers these rows: one for each table and version.
+
+        >>> Scan("orders", 3, None, ()).relation
+        'orders@3'
+        """
+        if self.version is not None:
+            return f"{self.name}@{self.version}"
+        return f"{self.name}@{self.timestamp.isoformat()}" if self.timestamp is not None else self.name
+
+    def line(self) -> str:
+        return f"scan {self.relation} [{', '.join(a.key for a in self.columns)}]"

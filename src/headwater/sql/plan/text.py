@@ -1,0 +1,88 @@
+"""Expressions as readable text, for dumps: types only where a cast changes them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Ordering, SubqueryCall, WindowCall
+from headwater.sql.plan.attribute import Named
+from headwater.sql.types import name_of
+
+__all__ = ["expression_text", "named_text", "ordering_text"]
+
+_INFIX = {"=", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "and", "or", "||", "&", "|", "^", "div"}
+
+
+def expression_text(node: Node) -> str:
+    """One expression in one line.
+
+    >>> import pyarrow as pa
+    >>> from headwater.sql.nodes import call
+    >>> expression_text(call("+", (Column(None, ("a#1",), pa.int32()), Literal(1, pa.int32())), pa.int32()))
+    '(a#1 + 1)'
+    """
+    if isinstance(node, Column):
+        return ".".join(node.path)
+    if isinstance(node, Literal):
+        return _constant(node)
+    if isinstance(node, SubqueryCall):
+        return f"{node.kind}({', '.join(map(expression_text, node.args))})"
+    args = ", ".join(map(expression_text, node.args))
+    if isinstance(node, AggregateCall):
+        where = f" where {expression_text(node.where)}" if node.where is not None else ""
+        return f"{node.op}({'distinct ' if node.distinct else ''}{args}){where}"
+    if isinstance(node, WindowCall):
+        return _window(node, args)
+    if node.op == "cast":
+        return f"cast({args} as {name_of(node.dtype)})"
+    if node.op in _INFIX:
+        return "(" + f" {node.op} ".join(map(expression_text, node.args)) + ")"
+    return f"{node.op}({args})"
+
+
+def _constant(node: Literal) -> str:
+    value = node.value
+    if isinstance(value, str | bytes):
+        return repr(value)
+    if isinstance(value, datetime):
+        return f"timestamp'{value.isoformat(' ')}'"
+    if isinstance(value, date):
+        return f"date'{value}'"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _window(node: WindowCall, args: str) -> str:
+    parts = []
+    if node.partition:
+        parts.append("partition by " + ", ".join(map(expression_text, node.partition)))
+    if node.order:
+        parts.append("order by " + ", ".join(map(ordering_text, node.order)))
+    if node.frame is not None:
+        parts.append(_frame(node.frame))
+    where = f" where {expression_text(node.where)}" if node.where is not None else ""
+    skip = " ignore nulls" if node.ignore_nulls else ""
+    return f"{node.op}({'distinct ' if node.distinct else ''}{args}){where}{skip} over ({' '.join(parts)})"
+
+
+def _frame(frame: Frame) -> str:
+    def bound(value: int | None, unbounded: str) -> str:
+        if value is None:
+            return f"unbounded {unbounded}"
+        return "current row" if value == 0 else f"{abs(value)} {'preceding' if value < 0 else 'following'}"
+
+    return f"{frame.unit} between {bound(frame.start, 'preceding')} and {bound(frame.end, 'following')}"
+
+
+def ordering_text(order: Ordering) -> str:
+    """One key of an ORDER BY, its habits spelled out."""
+    direction = "desc" if order.descending else "asc"
+    return f"{expression_text(order.node)} {direction} nulls {'first' if order.nulls_first else 'last'}"
+
+
+def named_text(named: Named) -> str:
+    """``expression as key``, or the key alone where nothing changes."""
+    text = expression_text(named.node)
+    return text if text == named.attribute.key else f"{text} as {named.attribute.key}"

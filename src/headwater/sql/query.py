@@ -1,0 +1,64 @@
+"""Spark SQL queries, read into typed plans.
+
+The problem: one dialect for the laptop and the cluster. The idea: a query is parsed, its names and types are resolved by Spark's
+rules, and the outcome is a plan (`headwater.sql.plan`) that an engine writes in its own SQL (`headwater.sql.duckdb_query`).
+
+Invariants:
+1. A query that reads gives Spark's rows, or stops with an error where Spark does; only what is left open there is
+   open here: the order of rows without ORDER BY, the last digits of sums of doubles.
+2. Nothing is guessed: what is not known is refused with the reason, the place, and the hint ``engine="spark"``.
+3. Parameters are typed constants of the plan; no value is ever pasted into text.
+
+>>> import pyarrow as pa
+>>> plan = parse_query("SELECT id, sum(x) FROM t GROUP BY id", lambda *_: pa.schema([("id", pa.int32()), ("x", pa.int32())]))
+>>> plan.schema.names, plan.schema.types
+(['id', 'sum(x)'], [DataType(int32), DataType(int64)])
+"""
+
+from __future__ import annotations
+
+from headwater.base.errors import ExpressionError, InputError
+from headwater.sql.lexis import scan
+from headwater.sql.nodes import Refused
+from headwater.sql.plan import Plan
+from headwater.sql.reader.context import Catalog, Context, Parameters
+from headwater.sql.reader.queries import read_query
+from headwater.sql.resolve import parse_text
+
+__all__ = ["Catalog", "Parameters", "parse_query"]
+
+
+def parse_query(text: str, catalog: Catalog, parameters: Parameters | None = None) -> Plan:
+    """Read one query.
+
+    Parameters
+    ----------
+    text
+        Spark SQL: a SELECT, a set operation, VALUES, with or without WITH.
+    catalog
+        Gives the schema of a table by name, version and timestamp (both None: the newest version); it raises
+        `NotFoundError` for a table that is not there.
+    parameters
+        A mapping for ``:name``, or a sequence for ``?``.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("a", pa.int32())])
+    >>> print(parse_query("SELECT a + :more AS b FROM t VERSION AS OF 3", lambda *_: schema, {"more": 2}).dump(), end="")
+    project (a#1 + 2) as b#2
+      scan t@3 [a#1]
+    """
+    scanned = scan(text, query=True)
+    if not scanned.sql.strip():
+        raise ExpressionError.syntax(text, "the query is empty")
+    given: Parameters = {} if parameters is None else parameters
+    context = Context(text, scanned, catalog, given, read_query)
+    try:
+        plan = read_query(context, parse_text(text, scanned), None)
+    except Refused as refused:
+        raise ExpressionError.refused(text, refused.what, refused.hint, refused.position) from None
+    except RecursionError:
+        raise ExpressionError.refused(text, "a query nested this deep", "split it with WITH") from None
+    unused = [name for name in (given if isinstance(given, dict) else range(len(given))) if name not in context.used]
+    if unused:
+        raise InputError.bad_argument("parameters", unused[0], "a parameter that the query names")
+    return plan

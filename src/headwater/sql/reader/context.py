@@ -1,0 +1,125 @@
+"""What the reading of one query shares: its text, the tables it may name, its parameters, and the keys given out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.base.errors import InputError
+from headwater.sql.lexis import Scanned
+from headwater.sql.literals import text_literal
+from headwater.sql.nodes import Literal, Node, Refused
+from headwater.sql.nullability import nullable
+from headwater.sql.plan import Attribute, Named, Plan, Reference
+from headwater.sql.types import BOOLEAN, DATE, DOUBLE, INT, LONG, NULL, TIMESTAMP, TIMESTAMP_NTZ, literal_decimal
+
+if TYPE_CHECKING:
+    from headwater.sql.reader.scopes import RowScope
+
+__all__ = ["Catalog", "Context", "Parameters"]
+
+Catalog = Callable[[str, int | None, datetime | None], pa.Schema]
+Parameters = Mapping[str, object] | Sequence[object]
+_LONGEST_KEY = 40
+
+
+@dataclass
+class Context:
+    """One query's reading."""
+
+    text: str
+    scanned: Scanned
+    catalog: Catalog
+    parameters: Parameters
+    read_query: Callable[[Context, exp.Expr, RowScope | None], Plan]
+    tables: dict[str, Reference] = field(default_factory=dict)
+    used: set[object] = field(default_factory=set)
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _positional: itertools.count[int] = field(default_factory=itertools.count)
+
+    def attribute(self, name: str, dtype: pa.DataType, *, nullable: bool = True) -> Attribute:
+        """A new column, with a key of its own."""
+        return Attribute(name, f"{name[:_LONGEST_KEY]}#{next(self._numbers)}", dtype, nullable)
+
+    def named(self, name: str, node: Node) -> Named:
+        """A new column for an expression."""
+        return Named(self.attribute(name, node.dtype, nullable=nullable(node)), node)
+
+    def table_name(self, name: str) -> str:
+        """A name for a definition of WITH that no other one has."""
+        return f"{name}#{next(self._numbers)}"
+
+    def copied(self, reference: Reference) -> Reference:
+        """Another reading of the same definition."""
+        columns = tuple(replace(a, key=self.attribute(a.name, a.dtype).key) for a in reference.columns)
+        return Reference(reference.name, reference.keys, columns)
+
+    def position(self, node: exp.Expr | None) -> int | None:
+        """Where in the user's text a parsed node begins, or None."""
+        starts = [n.meta["start"] for n in node.walk() if "start" in n.meta] if node is not None else []
+        return self.scanned.original(min(starts)) if starts else None
+
+    def name_of(self, identifier: exp.Expr) -> str:
+        """The name an identifier spells; texts in quotes are no names."""
+        name = str(identifier.name)
+        start = identifier.meta.get("start")
+        if name in self.scanned.texts and start is not None and self.scanned.sql[start : start + 1] in ("'", '"'):
+            raise Refused("a text in the place of a name", "write names bare or in `backticks`")
+        return name
+
+    def parameter(self, node: exp.Expr) -> Literal:
+        """The value behind ``:name`` or ``?``, as a constant."""
+        if node.args.get("this"):
+            name = str(node.name)
+            if not isinstance(self.parameters, Mapping) or name not in self.parameters:
+                known = ", ".join(self.parameters) if isinstance(self.parameters, Mapping) else "positional ones"
+                raise InputError.bad_argument("parameters", f":{name}", f"a value for it (given: {known or 'none'})")
+            self.used.add(name)
+            return constant(self.parameters[name])
+        place = next(self._positional)
+        if isinstance(self.parameters, Mapping) or place >= len(self.parameters):
+            given = 0 if isinstance(self.parameters, Mapping) else len(self.parameters)
+            raise InputError.bad_argument("parameters", given, f"a value for the `?` of number {place + 1}")
+        self.used.add(place)
+        return constant(self.parameters[place])
+
+
+def constant(value: object) -> Literal:
+    """A Python value as a constant of Spark's type.
+
+    >>> constant(3).dtype, constant(Decimal("1.50")).dtype
+    (DataType(int32), Decimal128Type(decimal128(3, 2)))
+    """
+    if isinstance(value, str):
+        return text_literal(value)
+    if isinstance(value, bool):
+        return Literal(value, BOOLEAN)
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return Literal(value, INT if -(2**31) <= value < 2**31 else LONG)
+    if isinstance(value, Decimal) and value.is_finite():
+        exponent = value.as_tuple().exponent
+        assert isinstance(exponent, int)
+        plain = value if exponent <= 0 else value.quantize(Decimal(1))
+        found = literal_decimal(plain)
+        if found is not None:
+            return Literal(plain, pa.decimal128(*found))
+    kinds: tuple[tuple[type, pa.DataType], ...] = (
+        (float, DOUBLE),
+        (bytes, pa.binary()),
+        (datetime, TIMESTAMP),
+        (date, DATE),
+    )
+    for kind, dtype in kinds:
+        if isinstance(value, kind):
+            naive = isinstance(value, datetime) and value.tzinfo is None
+            return Literal(value, TIMESTAMP_NTZ if naive else dtype)
+    if value is None:
+        return Literal(None, NULL)
+    raise InputError.bad_argument("parameters", value, "None, bool, int, float, Decimal, str, bytes, date or datetime")

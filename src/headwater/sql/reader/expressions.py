@@ -1,0 +1,343 @@
+"""Expressions inside a query: those of one row, and aggregates, windows, subqueries and parameters.
+
+An aggregate becomes an `AggregateCall` where it stands; `select` takes them out of the tree later. Where aggregates or windows have
+no place (WHERE, ON, inside another aggregate) they are refused here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.base.errors import NotFoundError, underline
+from headwater.sql.casts import cast
+from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
+from headwater.sql.intervals import Interval, add_interval
+from headwater.sql.nodes import AggregateCall, Call, Frame, Node, Ordering, Refused, SubqueryCall, WindowCall, walk
+from headwater.sql.plan import Project
+from headwater.sql.reader.context import Context
+from headwater.sql.reader.scopes import RowScope
+from headwater.sql.resolve import Reader, kind_name
+from headwater.sql.types import BOOLEAN, NULL, family, name_of, wider
+
+__all__ = ["QueryReader", "check_membership"]
+
+_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
+_SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", "last ignore nulls"}
+_INTERVAL_TEXT = re.compile(r"\s*([+-]?[0-9]+)\s*")
+
+
+class QueryReader(Reader):
+    """Reads the expressions of one clause; ``place`` names it when aggregates may not stand there."""
+
+    READERS: ClassVar[dict[type[exp.Expr], Callable[[Any, Any], Node]]] = dict(Reader.READERS)
+
+    def __init__(
+        self,
+        context: Context,
+        scope: RowScope,
+        *,
+        place: str | None = None,
+        windows: Mapping[str, exp.Expr] | None = None,
+    ) -> None:
+        super().__init__(context.scanned, scope)
+        self.context = context
+        self.rows = scope
+        self.place = place
+        self.windows = windows or {}
+
+    def read(self, node: exp.Expr) -> Node:
+        try:
+            if isinstance(node, exp.Add | exp.Sub):
+                moved = self._moved(node)
+                if moved is not None:
+                    return moved
+            return super().read(node)
+        except Refused as refused:
+            if refused.position is None:
+                refused.position = self.context.position(node)
+            raise
+
+    def condition(self, node: exp.Expr, what: str) -> Node:
+        """A boolean, for WHERE, HAVING, ON."""
+        found = self.read(node)
+        if found.dtype == NULL:
+            return cast(found, BOOLEAN)
+        if found.dtype != BOOLEAN:
+            refused = Refused(f"{what} of type {name_of(found.dtype)}", "compare it with something")
+            refused.position = self.context.position(node)
+            raise refused
+        return found
+
+    def column(self, node: exp.Expr) -> Node:
+        try:
+            return super().column(node)
+        except NotFoundError as error:
+            error.where = underline(self.context.text, self.context.position(node))
+            raise
+
+    def identifier(self, node: exp.Expr) -> Node:
+        return self.scope.column((node.name,))
+
+    def placeholder(self, node: exp.Expr) -> Node:
+        return self.context.parameter(node)
+
+    # --- many rows
+
+    def call(self, node: exp.Expr) -> Node:
+        if node.name.lower() in AGGREGATES:
+            if AGGREGATES[node.name.lower()].kind == "window":
+                raise Refused(f"the window function {node.name.lower()}() without OVER", "write OVER (ORDER BY …)")
+            return self._aggregate(node)
+        if node.name.lower() in ("grouping", "grouping_id"):
+            dtype = pa.int8() if node.name.lower() == "grouping" else pa.int64()
+            return AggregateCall(node.name.lower(), tuple(self.read(a) for a in node.expressions), dtype)
+        if node.name.lower() not in FUNCTIONS and node.name.lower() not in UNSTABLE:
+            return apply_aggregate(node.name, ())  # which refuses it by name
+        return super().call(node)
+
+    @contextlib.contextmanager
+    def _inside(self, place: str) -> Iterator[None]:
+        """Aggregates may not stand inside, and names mean the columns of FROM first."""
+        place, self.place = self.place, place  # type: ignore[assignment]
+        scope, self.rows = self.rows, replace(self.rows, aliases_first=False)
+        self.scope = self.rows
+        try:
+            yield
+        finally:
+            self.place, self.rows, self.scope = place, scope, scope
+
+    def _aggregate(self, node: exp.Expr, *, window: bool = False) -> AggregateCall:
+        where: Node | None = None
+        skip = distinct = False
+        if isinstance(node, exp.Filter):
+            self._args(node, "this", "expression")
+            with self._inside("FILTER"):
+                where = self.condition(node.expression.this, "a FILTER")
+            node = node.this
+        if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+            self._args(node, "this")
+            skip, node = isinstance(node, exp.IgnoreNulls), node.this
+        if not isinstance(node, exp.Anonymous):
+            raise Refused(f"`{kind_name(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
+        self._args(node, "this", "expressions")
+        if self.place is not None and not window:
+            raise Refused(
+                f"the aggregate {node.name.lower()}() in {self.place}", "compute it in a subquery or in HAVING"
+            )
+        parts = list(node.expressions)
+        if len(parts) == 1 and isinstance(parts[0], exp.Distinct):
+            self._args(parts[0], "expressions")
+            distinct, parts = True, list(parts[0].expressions)
+        if any(isinstance(p, exp.Star) for p in parts):
+            if len(parts) > 1 or distinct or node.name.lower() != "count" or any(parts[0].args.values()):
+                raise Refused("this use of `*`", "write count(*)")
+            parts = []
+        elif not parts and node.name.lower() == "count":
+            raise Refused("count() without arguments", "write count(*)")
+        # The aggregates that a window is over stand below it: sum(sum(x)) OVER ().
+        with contextlib.nullcontext() if window else self._inside(f"{node.name.lower()}()"):
+            args = [self.read(p) for p in parts]
+        found = apply_aggregate(node.name, args)
+        if skip:
+            if found.op not in _SKIPPING:
+                raise Refused(f"IGNORE NULLS in {found.op}()", "leave it out")
+            if found.op in ("first", "last"):
+                found = replace(found, op=f"{found.op} ignore nulls")
+            elif not window:
+                raise Refused(f"IGNORE NULLS in {found.op}()", "leave it out")
+            else:
+                found = replace(found, op=f"{found.op} ignore nulls")
+        if distinct and found.op in ("min", "max"):
+            distinct = False  # it changes nothing
+        return replace(found, distinct=distinct, where=where)
+
+    def filtered(self, node: exp.Expr) -> Node:
+        return self._aggregate(node)
+
+    def window(self, node: exp.Expr) -> Node:
+        if self.place is not None:
+            raise Refused(f"a window function in {self.place}", "compute it in a subquery")
+        spec = node
+        if node.args.get("alias") is not None:
+            self._args(node, "this", "alias", "over")
+            spec = self.windows.get(node.args["alias"].name.lower())  # type: ignore[assignment]
+            if spec is None:
+                raise Refused(f"the window `{node.args['alias'].name}`", "define it with WINDOW w AS (…)")
+        self._args(spec, "this", "partition_by", "order", "spec", "over")
+        with self._inside_window():
+            found = self._aggregate(node.this, window=True)
+            partition = tuple(self.read(p) for p in spec.args.get("partition_by") or ())
+            order = self.orderings(spec.args.get("order"))
+            frame = self._frame(spec.args.get("spec"), order)
+        if found.distinct:
+            raise Refused("DISTINCT in a window", "count distinct values in a GROUP BY")
+        if found.op.split(" ")[0] in _RANKS and not order:
+            raise Refused(f"{found.op}() without ORDER BY", "say by what the rows are ordered")
+        if found.op.split(" ")[0] in _RANKS and frame is not None:
+            raise Refused(f"{found.op}() with a frame", "leave the frame out")
+        for key in partition:
+            if family(key.dtype) == "nested":
+                raise Refused(f"PARTITION BY {name_of(key.dtype)}", "partition by plain columns")
+        skip = found.op.endswith(" ignore nulls")
+        op = found.op.removesuffix(" ignore nulls")
+        return WindowCall(op, found.args, found.dtype, partition, order, frame, found.distinct, found.where, skip)
+
+    @contextlib.contextmanager
+    def _inside_window(self) -> Iterator[None]:
+        # A window may be over aggregates (sum(sum(x)) OVER ()), so they are allowed; other windows are not.
+        readers = self.READERS
+        self.READERS = {k: v for k, v in readers.items() if k is not exp.Window}  # type: ignore[misc]
+        try:
+            yield
+        finally:
+            self.READERS = readers  # type: ignore[misc]
+
+    def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]:
+        """The keys of an ORDER BY inside OVER."""
+        return () if node is None else tuple(self.ordering(o, self.read(o.this)) for o in node.expressions)
+
+    def ordering(self, node: exp.Expr, key: Node) -> Ordering:
+        """One key with its direction; nulls come first going up and last going down, unless it says otherwise."""
+        self._args(node, "this", "desc", "nulls_first")
+        if family(key.dtype) == "nested":
+            raise Refused(f"ORDER BY {name_of(key.dtype)}", "order by plain columns")
+        return Ordering(key, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+    def _frame(self, node: exp.Expr | None, order: tuple[Ordering, ...]) -> Frame | None:
+        if node is None:
+            return None
+        self._args(node, "kind", "start", "start_side", "end", "end_side")
+        unit = str(node.args["kind"]).lower()
+
+        def bound(which: str, default: int) -> int | None:
+            value, side = node.args.get(which), str(node.args.get(f"{which}_side") or "").lower()
+            if value is None:
+                return default
+            if isinstance(value, str):
+                words = value.upper()
+                if words == "UNBOUNDED" and side in (("preceding",) if which == "start" else ("following",)):
+                    return None
+                if words == "CURRENT ROW":
+                    return 0
+                raise Refused(f"the bound {words} {side.upper()}", "write UNBOUNDED PRECEDING … UNBOUNDED FOLLOWING")
+            count = self.read(value)
+            number = getattr(count, "value", None)
+            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+                raise Refused("a frame whose bound is no whole number", "write 3 PRECEDING")
+            return -number if side == "preceding" else number
+
+        frame = Frame(unit, bound("start", 0), bound("end", 0))
+        offsets = [b for b in (frame.start, frame.end) if b]
+        if unit == "range" and offsets and (len(order) != 1 or family(order[0].node.dtype) != "integer"):
+            raise Refused("RANGE with an offset over this order", "order by one whole number, or use ROWS")
+        if frame.start is not None and frame.end is not None and frame.start > frame.end:
+            raise Refused("a frame that ends before it begins", "put the earlier bound first")
+        return frame
+
+    # --- subqueries
+
+    def subquery(self, node: exp.Expr) -> Node:
+        inner = node.this if isinstance(node, exp.Subquery) else node
+        if isinstance(node, exp.Subquery):
+            self._args(node, "this")
+        plan = self.context.read_query(self.context, inner, self.rows)
+        if len(plan.output) != 1:
+            raise Refused(f"a subquery of {len(plan.output)} columns as a value", "select one column")
+        return SubqueryCall("scalar", plan, (), plan.output[0].dtype)
+
+    def exists(self, node: exp.Expr) -> Node:
+        self._args(node, "this")
+        inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
+        if not isinstance(inner, exp.Query):
+            raise Refused("exists() with a function", 'use engine="spark"')
+        return SubqueryCall("exists", self.context.read_query(self.context, inner, self.rows), (), BOOLEAN)
+
+    def contains(self, node: exp.Expr) -> Node:
+        query = node.args.get("query")
+        if query is None:
+            return super().contains(node)
+        self._args(node, "this", "query")
+        if isinstance(node.this, exp.Tuple):
+            raise Refused("IN with several columns", "join instead, or use EXISTS")
+        value = self._operand(node.this, (exp.And, exp.Or, exp.Not))
+        inner = query.this if isinstance(query, exp.Subquery) else query
+        plan = self.context.read_query(self.context, inner, self.rows)
+        if len(plan.output) != 1:
+            raise Refused(f"IN with a subquery of {len(plan.output)} columns", "select one column")
+        given = plan.output[0]
+        meet = wider(value.dtype, given.dtype, promote_text=False)
+        if meet is None or family(meet) == "nested":
+            what = f"IN of {name_of(value.dtype)} and a subquery of {name_of(given.dtype)}"
+            raise Refused(what, "cast one side so that both have one type")
+        if meet != given.dtype:
+            plan = Project(plan, (self.context.named(given.name, cast(given.column, meet)),))
+        return SubqueryCall("in", plan, (cast(value, meet),), BOOLEAN)
+
+    # --- intervals
+
+    def _moved(self, node: exp.Expr) -> Node | None:
+        """``date + INTERVAL '3' MONTH`` and the like."""
+        self._args(node, "this", "expression", "typed", "safe")
+        left, right = node.this, node.expression
+        if isinstance(left, exp.Interval) and isinstance(node, exp.Add) and not isinstance(right, exp.Interval):
+            left, right = right, left
+        if not isinstance(right, exp.Interval):
+            return None
+        interval = self._interval(right)
+        return add_interval(self.read(left), interval if isinstance(node, exp.Add) else -interval)
+
+    def _interval(self, node: exp.Expr) -> Interval:
+        self._args(node, "this", "unit")
+        amount, unit = node.this, node.args.get("unit")
+        text = None
+        if isinstance(amount, exp.Literal):
+            text = self.texts.get(amount.this, amount.this)
+        elif isinstance(amount, exp.Neg) and isinstance(amount.this, exp.Literal):
+            text = f"-{amount.this.this}"
+        match = _INTERVAL_TEXT.fullmatch(text) if isinstance(text, str) else None
+        if match is None or not isinstance(unit, exp.Var):
+            raise Refused("this interval", "write INTERVAL '3' MONTH, of one unit and a whole number")
+        return Interval.of(int(match[1]), unit.name)
+
+
+def check_membership(node: Node, *, filters: bool, top: bool = True) -> None:
+    """Refuse IN with a subquery where Spark makes a false of what would be null.
+
+    In a filter, under AND and OR, both keep the row out; NOT IN is null-aware only as a condition of its own (``top``).
+    """
+    if filters and isinstance(node, Call) and node.op in ("and", "or"):
+        for part in node.args:
+            check_membership(part, filters=True, top=top and node.op == "and")
+        return
+    if filters and top and isinstance(node, Call) and node.op == "not":
+        node = node.args[0]
+    if filters and isinstance(node, SubqueryCall):
+        return
+    if any(isinstance(n, SubqueryCall) and n.kind == "in" for n in walk(node)):
+        raise Refused("IN with a subquery inside another expression", "use it in WHERE, or use EXISTS")
+
+
+QueryReader.READERS.update(
+    {
+        exp.Anonymous: QueryReader.call,
+        exp.Column: QueryReader.column,
+        exp.Dot: QueryReader.column,
+        exp.Identifier: QueryReader.identifier,
+        exp.Placeholder: QueryReader.placeholder,
+        exp.Filter: QueryReader.filtered,
+        exp.IgnoreNulls: QueryReader.filtered,
+        exp.RespectNulls: QueryReader.filtered,
+        exp.Window: QueryReader.window,
+        exp.Subquery: QueryReader.subquery,
+        exp.Select: QueryReader.subquery,
+        exp.Exists: QueryReader.exists,
+        exp.In: QueryReader.contains,
+    }
+)

@@ -1,0 +1,209 @@
+"""GROUP BY: by column, alias, number or expression; GROUPING SETS, ROLLUP, CUBE and ALL.
+
+Above the aggregation a row has the keys and the aggregates and nothing else: `Groups.above` rewrites an expression over the rows of FROM
+into one over the groups, and refuses a column that is neither.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Refused, call, rewrite, walk
+from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project
+from headwater.sql.reader.context import Context
+from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.relations import check_args
+from headwater.sql.reader.scopes import RowScope
+from headwater.sql.types import family, name_of
+
+__all__ = ["Groups", "read_groups"]
+
+_Items = Sequence[tuple[str, Node]]
+
+
+@dataclass
+class Groups:
+    """The aggregation, and what each expression below it has become."""
+
+    plan: Plan
+    keys: dict[Node, Attribute]
+    aggregates: dict[AggregateCall, Attribute]
+    below: dict[str, Attribute]
+    null_keys: set[str] = field(default_factory=set)
+
+    def above(self, node: Node) -> Node:
+        """The expression over groups."""
+        if isinstance(node, Literal) and node in self.keys:
+            return self.keys[node].column
+        return rewrite(node, self._change)
+
+    def _change(self, node: Node) -> Node | None:
+        if isinstance(node, AggregateCall):
+            return self.aggregates[node].column
+        if node in self.keys and not isinstance(node, Literal):
+            return self.keys[node].column
+        if isinstance(node, Column) and node.path[0] in self.below:
+            whole = self.below[node.path[0]].column
+            if len(node.path) > 1 and whole in self.keys:
+                return replace(node, path=(self.keys[whole].key, *node.path[1:]))
+            hint = "group by it, or take first(), min() or max() of it"
+            raise Refused(f"column `{self.below[node.path[0]].name}`, which is neither grouped nor aggregated,", hint)
+        return None
+
+
+def read_groups(
+    context: Context,
+    group: exp.Expr | None,
+    child: Plan,
+    scope: RowScope,
+    items: _Items,
+    nodes: Sequence[Node],
+    windows: Mapping[str, exp.Expr],
+) -> Groups:
+    """The aggregation under a select list of ``items``, with all aggregates that occur in ``nodes``."""
+    keys, sets = _Keys(context, scope, items, windows).read(group)
+    for key in keys:
+        if any(isinstance(n, AggregateCall) for n in walk(key)):
+            raise Refused("an aggregate in GROUP BY", "group by columns")
+        _groupable(key.dtype)
+    named: list[Named] = []
+    taken: set[str] = set()
+    for at, key in enumerate(keys):
+        one = context.named(f"key{at + 1}", key)
+        attribute = one.attribute
+        if isinstance(key, Column) and len(key.path) == 1 and key.path[0] not in taken:
+            attribute = replace(attribute, key=key.path[0], name=key.path[0].rsplit("#", 1)[0])
+        if sets is not None:
+            attribute = replace(attribute, nullable=True)
+        taken.add(attribute.key)
+        named.append(Named(attribute, key))
+    if sets is not None and any(not isinstance(n.node, Column) or n.node.path != (n.attribute.key,) for n in named):
+        # Grouping sets are written over plain columns.
+        passed = tuple(Named(a, a.column) for a in child.output)
+        computed = [context.named("key", n.node) for n in named]
+        child = Project(child, (*passed, *computed))
+        by_node = {n.node: c.attribute for n, c in zip(named, computed, strict=True)}
+        named = [Named(replace(n.attribute, key=by_node[n.node].key), by_node[n.node].column) for n in named]
+    key_of = dict(zip(keys, [n.attribute for n in named], strict=True))
+    aggregates = _aggregates(context, nodes, keys, named, sets)
+    given = tuple(Named(a, n) for n, a in aggregates.values())
+    plan = Aggregate(child, tuple(named), given, sets)
+    below = {a.key: a for a in child.output}
+    return Groups(plan, key_of, {call_: a for call_, (_, a) in aggregates.items()}, below)
+
+
+def _groupable(dtype: pa.DataType) -> None:
+    if pa.types.is_map(dtype) or pa.types.is_list(dtype) or pa.types.is_struct(dtype):
+        raise Refused(f"GROUP BY {name_of(dtype)}", "group by its fields")
+    assert family(dtype) != "nested"
+
+
+def _aggregates(
+    context: Context,
+    nodes: Sequence[Node],
+    keys: Sequence[Node],
+    named: Sequence[Named],
+    sets: tuple[tuple[int, ...], ...] | None,
+) -> dict[AggregateCall, tuple[Node, Attribute]]:
+    found: dict[AggregateCall, tuple[Node, Attribute]] = {}
+    for node in nodes:
+        for part in walk(node):
+            if not isinstance(part, AggregateCall) or part in found:
+                continue
+            rendered: Node = part
+            if part.op in ("grouping", "grouping_id"):
+                rendered = _grouping(part, keys, named, sets)
+            attribute = context.named(part.op, part).attribute
+            found[part] = (rendered, attribute)
+    return found
+
+
+def _grouping(
+    part: AggregateCall, keys: Sequence[Node], named: Sequence[Named], sets: tuple[tuple[int, ...], ...] | None
+) -> Call:
+    if sets is None:
+        raise Refused(f"{part.op}() without grouping sets", "use it with ROLLUP, CUBE or GROUPING SETS")
+    args = part.args or (tuple(keys) if part.op == "grouping_id" else ())
+    if any(a not in keys for a in args) or not args or (part.op == "grouping" and len(args) != 1):
+        raise Refused(f"{part.op}() of something that is no key", "name a column of GROUP BY")
+    columns = tuple(named[list(keys).index(a)].attribute.column for a in args)
+    return call("grouping", columns, part.dtype)
+
+
+class _Keys:
+    """Reads the GROUP BY clause into keys, and sets of their positions."""
+
+    def __init__(self, context: Context, scope: RowScope, items: _Items, windows: Mapping[str, exp.Expr]) -> None:
+        self.context, self.items = context, items
+        aliases = {name.lower(): node for name, node in reversed(items)}
+        self.reader = QueryReader(context, replace(scope, aliases=aliases), place="GROUP BY", windows=windows)
+        self.keys: list[Node] = []
+
+    def read(self, group: exp.Expr | None) -> tuple[list[Node], tuple[tuple[int, ...], ...] | None]:
+        if group is None:
+            return [], None
+        check_args(group, "expressions", "all", "rollup", "cube", "grouping_sets")
+        if group.args.get("all"):
+            plain = [n for _, n in self.items if not any(isinstance(p, AggregateCall) for p in walk(n))]
+            return list(dict.fromkeys(plain)), None
+        sets: list[list[tuple[int, ...]]] = []
+        special = False
+        trailing = [(kind, group.args.get(kind) or []) for kind in ("rollup", "cube", "grouping_sets")]
+        legacy = [n for _, nodes in trailing for n in nodes]
+        if legacy:
+            raise Refused("GROUP BY … WITH ROLLUP, WITH CUBE or GROUPING SETS after columns", "write ROLLUP(a, b)")
+        for node in group.expressions:
+            found, one = self._sets(node)
+            sets.append(found)
+            special = special or not one
+        if not special:
+            return self.keys, None
+        product = [tuple(dict.fromkeys(itertools.chain(*parts))) for parts in itertools.product(*sets)]
+        return self.keys, tuple(tuple(sorted(p)) for p in product)
+
+    def _key(self, node: exp.Expr) -> int:
+        found: Node | None = None
+        if isinstance(node, exp.Literal) and not node.is_string:
+            number = self.reader.read(node)
+            place = number.value if isinstance(number, Literal) else None
+            if not isinstance(place, int) or not 1 <= place <= len(self.items):
+                raise Refused(f"GROUP BY {node.this}", f"the select list has {len(self.items)} columns")
+            found = self.items[place - 1][1]
+        else:
+            found = self.reader.read(node)
+        if found not in self.keys:
+            self.keys.append(found)
+        return self.keys.index(found)
+
+    def _several(self, node: exp.Expr) -> tuple[int, ...]:
+        inner = node
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        parts = inner.expressions if isinstance(inner, exp.Tuple) else [inner]
+        return tuple(self._key(p) for p in parts)
+
+    def _sets(self, node: exp.Expr) -> tuple[list[tuple[int, ...]], bool]:
+        if isinstance(node, exp.Rollup | exp.Cube):
+            check_args(node, "expressions")
+            parts = [self._several(e) for e in node.expressions]
+            if isinstance(node, exp.Rollup):
+                chosen = [parts[:n] for n in range(len(parts), -1, -1)]
+            else:
+                whole = range(len(parts), -1, -1)
+                chosen = [list(c) for n in whole for c in itertools.combinations(parts, n)]
+            return [tuple(itertools.chain(*c)) for c in chosen], False
+        if isinstance(node, exp.GroupingSets):
+            check_args(node, "expressions")
+            found: list[tuple[int, ...]] = []
+            for inner in node.expressions:
+                if isinstance(inner, exp.Rollup | exp.Cube | exp.GroupingSets):
+                    found += self._sets(inner)[0]
+                else:
+                    found.append(self._several(inner))
+            return found, False
+        return [self._several(node)], True

@@ -1,0 +1,281 @@
+"""FROM: tables, subqueries, rows written out, joins and lateral views, and what their columns are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.sql.casts import cast
+from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.operators import compare, logic, united
+from headwater.sql.plan import Attribute, Generate, Join, Plan, Project, Scan, Values
+from headwater.sql.plan.attribute import Named
+from headwater.sql.reader.context import Context
+from headwater.sql.reader.expressions import QueryReader, check_membership
+from headwater.sql.reader.scopes import Entry, RowScope
+from headwater.sql.types import BOOLEAN, INT, TIMESTAMP, column_type, family, name_of
+
+__all__ = ["Source", "check_args", "read_from", "read_values"]
+
+_KINDS = {
+    ("", ""): "inner",
+    ("", "INNER"): "inner",
+    ("", "CROSS"): "cross",
+    ("LEFT", ""): "left",
+    ("LEFT", "OUTER"): "left",
+    ("RIGHT", ""): "right",
+    ("RIGHT", "OUTER"): "right",
+    ("FULL", ""): "full",
+    ("FULL", "OUTER"): "full",
+    ("LEFT", "SEMI"): "semi",
+    ("", "SEMI"): "semi",
+    ("LEFT", "ANTI"): "anti",
+    ("", "ANTI"): "anti",
+}
+
+
+class Source:
+    """A plan and the names of its columns."""
+
+    def __init__(self, plan: Plan, entries: tuple[Entry, ...]) -> None:
+        self.plan = plan
+        self.entries = entries
+
+
+def check_args(node: exp.Expr, *known: str) -> None:
+    """Refuse a part of the grammar that nobody here would look at."""
+    strange = [k for k, v in node.args.items() if v and k not in known]
+    if strange:
+        what = ", ".join(s.rstrip("_").upper() for s in strange)
+        raise Refused(f"{type(node).__name__.upper()} with {what}", "write the plain form")
+
+
+def read_from(context: Context, select: exp.Expr, around: RowScope | None) -> Source:
+    """The FROM clause of a SELECT, its joins and lateral views; without one, a single row without columns."""
+    clause = select.args.get("from_")
+    if clause is None:
+        source = Source(Values(((),), ()), ())
+    else:
+        check_args(clause, "this")
+        source = _relation(context, clause.this, around)
+    for join in select.args.get("joins") or ():
+        source = _join(context, source, join, around)
+    for lateral in select.args.get("laterals") or ():
+        source = _lateral_view(context, source, lateral, around)
+    return source
+
+
+def _relation(context: Context, node: exp.Expr, around: RowScope | None) -> Source:
+    try:
+        if isinstance(node, exp.Table):
+            source = _table(context, node)
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            check_args(node, "this")
+            source = _relation(context, node.this, around)
+        elif isinstance(node, exp.Subquery):
+            check_args(node, "this", "alias", "joins")
+            source = _derived(context, node, around)
+        elif isinstance(node, exp.Values):
+            source = _aliased(context, read_values(context, node, around), node.args.get("alias"), ())
+        else:
+            raise Refused(f"{type(node).__name__.upper()} in FROM", "name a table, or write a subquery")
+    except Refused as refused:
+        if refused.position is None:
+            refused.position = context.position(node)
+        raise
+    for join in node.args.get("joins") or ():
+        source = _join(context, source, join, around)
+    return source
+
+
+def _derived(context: Context, node: exp.Expr, around: RowScope | None) -> Source:
+    # A subquery in FROM does not see its neighbours, only what is around the whole query.
+    plan = context.read_query(context, node.this, around)
+    return _aliased(context, plan, node.args.get("alias"), ())
+
+
+def _aliased(context: Context, plan: Plan, alias: exp.Expr | None, name: tuple[str, ...]) -> Source:
+    qualifier, columns = name, plan.output
+    if alias is not None:
+        check_args(alias, "this", "columns")
+        if alias.this is not None:
+            qualifier = (context.name_of(alias.this),)
+        renamed = [context.name_of(c) for c in alias.args.get("columns") or ()]
+        if renamed and len(renamed) != len(columns):
+            hint = f"give {len(columns)} names"
+            raise Refused(f"{len(renamed)} column names for {len(columns)} columns", hint)
+        if renamed:
+            columns = tuple(replace(a, name=n) for a, n in zip(columns, renamed, strict=True))
+    return Source(plan, tuple(Entry(qualifier, a) for a in columns))
+
+
+def _table(context: Context, node: exp.Expr) -> Source:
+    check_args(node, "this", "db", "catalog", "alias", "version", "joins")
+    if not isinstance(node.this, exp.Identifier):
+        raise Refused("a table function", "name a table, or write LATERAL VIEW explode(…)")
+    parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
+    known = context.tables.get(parts[0].lower()) if len(parts) == 1 else None
+    version = node.args.get("version")
+    if known is not None and version is None:
+        return _aliased(context, context.copied(known), node.args.get("alias"), parts)
+    number, moment = _travel(context, version)
+    name = ".".join(parts)
+    schema = context.catalog(name, number, moment)
+    columns = tuple(_column(context, f) for f in schema)
+    return _aliased(context, Scan(name, number, moment, columns), node.args.get("alias"), parts)
+
+
+def _column(context: Context, field: pa.Field) -> Attribute:
+    # A column of a type that Spark does not have may be there, as long as nobody reads it.
+    dtype = column_type(field.type) or field.type
+    return context.attribute(field.name, dtype, nullable=field.nullable)
+
+
+def _travel(context: Context, node: exp.Expr | None) -> tuple[int | None, datetime | None]:
+    if node is None:
+        return None, None
+    check_args(node, "this", "expression", "kind")
+    value = QueryReader(context, RowScope(()), place="VERSION AS OF").read(node.expression)
+    if node.args.get("kind") != "AS OF" or not isinstance(value, Literal):
+        raise Refused("this form of time travel", "write VERSION AS OF 3 or TIMESTAMP AS OF '2024-01-31'")
+    if str(node.this).upper() == "VERSION":
+        text = value.value
+        number = int(text) if isinstance(text, str) and text.isdecimal() else text
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise Refused("a version that is no whole number", "write VERSION AS OF 3")
+        return number, None
+    moment = cast(value, TIMESTAMP)
+    if not isinstance(moment, Literal) or not isinstance(moment.value, datetime):
+        raise Refused("a timestamp that is no constant", "write TIMESTAMP AS OF '2024-01-31 12:00:00'")
+    return None, moment.value.astimezone(UTC)
+
+
+def read_values(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:
+    """``VALUES (1, 'a'), (2, 'b')``: columns col1, col2, … of the types that all rows meet in."""
+    check_args(node, "expressions", "alias")
+    reader = QueryReader(context, RowScope((), around=around), place="VALUES")
+    rows = [
+        [reader.read(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions
+    ]
+    if len({len(r) for r in rows}) != 1:
+        raise Refused("rows of different lengths", "give each row the same number of values")
+    columns = [united(column, "a column of VALUES", promote_text=False) for column in zip(*rows, strict=True)]
+    names = tuple(context.named(f"col{i + 1}", c[0]).attribute for i, c in enumerate(columns))
+    names = tuple(replace(a, nullable=True) for a in names)
+    return Values(tuple(zip(*columns, strict=True)), names)
+
+
+def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | None) -> Source:
+    check_args(node, "this", "side", "kind", "on", "using", "method")
+    kind = _KINDS.get((str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()))
+    method = str(node.args.get("method") or "").upper()
+    if kind is None or method not in ("", "NATURAL"):
+        raise Refused("this kind of join", "use INNER, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI or CROSS JOIN")
+    if isinstance(node.this, exp.Lateral):
+        raise Refused("LATERAL with a subquery", "join with a plain subquery")
+    right = _relation(context, node.this, around)
+    on, using = node.args.get("on"), [context.name_of(u) for u in node.args.get("using") or ()]
+    if method == "NATURAL":
+        theirs = {e.attribute.name.lower() for e in right.entries if not e.hidden}
+        using = [e.attribute.name for e in left.entries if not e.hidden and e.attribute.name.lower() in theirs]
+        if not using and kind in ("inner", "cross"):
+            kind = "cross"
+    if using:
+        return _using(context, kind, left, right, using)
+    if on is None:
+        if kind not in ("inner", "cross"):
+            condition: Node | None = Literal(True, BOOLEAN)
+        else:
+            kind, condition = "cross", None
+    else:
+        if kind == "cross":
+            kind = "inner"
+        scope = RowScope(left.entries + right.entries, around=around)
+        condition = QueryReader(context, scope, place="a join condition").condition(on, "a join condition")
+        check_membership(condition, filters=False)
+    plan = Join(kind, left.plan, right.plan, condition)
+    entries = left.entries if kind in ("semi", "anti") else left.entries + right.entries
+    return Source(plan, _refreshed(entries, plan))
+
+
+def _refreshed(entries: tuple[Entry, ...], plan: Plan) -> tuple[Entry, ...]:
+    """The entries with the nullability that the join gave to their columns."""
+    loose = {a.key: a.nullable for a in plan.output}
+    return tuple(replace(e, attribute=replace(e.attribute, nullable=loose[e.attribute.key])) for e in entries)
+
+
+def _using(context: Context, kind: str, left: Source, right: Source, using: list[str]) -> Source:
+    keys: list[tuple[Entry, Entry]] = []
+    for name in using:
+        sides = []
+        for source in (left, right):
+            found = [e for e in source.entries if not e.hidden and e.attribute.name.lower() == name.lower()]
+            if len(found) != 1:
+                raise Refused(f"USING ({name}), which fits {len(found)} columns of one side,", "join with ON")
+            sides.append(found[0])
+        keys.append((sides[0], sides[1]))
+    pairs = [compare("=", a.attribute.column, b.attribute.column) for a, b in keys]
+    condition: Node = pairs[0] if len(pairs) == 1 else logic("and", pairs)
+    plan: Plan = Join("inner" if kind == "cross" else kind, left.plan, right.plan, condition)
+    if kind in ("semi", "anti"):
+        return Source(plan, left.entries)
+    entries = _refreshed(left.entries + right.entries, plan)
+    by_key = {e.attribute.key: e for e in entries}
+    mine = {a.attribute.key for a, _ in keys}
+    theirs = {b.attribute.key for _, b in keys}
+    merged: list[Entry] = []
+    if kind == "full":
+        items = [Named(e.attribute, e.attribute.column) for e in entries]
+        for a, b in keys:
+            both = united([a.attribute.column, b.attribute.column], "USING")
+            whole: Call = call("coalesce", both, both[0].dtype)
+            named = context.named(a.attribute.name, whole)
+            items.append(named)
+            merged.append(Entry((), named.attribute))
+        plan = Project(plan, tuple(items))
+        hidden = mine | theirs
+    else:
+        side, hidden = (1, mine) if kind == "right" else (0, theirs)
+        merged = [by_key[pair[side].attribute.key] for pair in keys]
+        hidden = mine | theirs
+    kept = {e.attribute.key for e in merged}
+    others = [e for e in entries if e.attribute.key not in hidden]
+    aside = [replace(e, hidden=True) for e in entries if e.attribute.key in hidden and e.attribute.key not in kept]
+    return Source(plan, (*merged, *others, *aside))
+
+
+def _lateral_view(context: Context, source: Source, node: exp.Expr, around: RowScope | None) -> Source:
+    check_args(node, "this", "view", "outer", "alias")
+    alias = node.args.get("alias")
+    if not node.args.get("view") or alias is None or not isinstance(node.this, exp.Anonymous):
+        raise Refused("this LATERAL", "write LATERAL VIEW explode(xs) t AS x")
+    names = [context.name_of(c) for c in alias.args.get("columns") or ()]
+    plan = explode(context, source, node.this, names, outer=bool(node.args.get("outer")), around=around)
+    qualifier = (context.name_of(alias.this),) if alias.this is not None else ()
+    added = plan.output[len(source.plan.output) :]
+    return Source(plan, (*source.entries, *(Entry(qualifier, a) for a in added)))
+
+
+def explode(
+    context: Context, source: Source, node: exp.Expr, names: list[str], *, outer: bool, around: RowScope | None
+) -> Generate:
+    """The rows of ``explode(xs)``, ``explode_outer``, ``posexplode`` or ``posexplode_outer``."""
+    function = node.name.lower()
+    if function.removesuffix("_outer") not in ("explode", "posexplode") or len(node.expressions) != 1:
+        raise Refused(f"the generator {function}()", "use explode(xs) or posexplode(xs)")
+    value = QueryReader(context, RowScope(source.entries, around=around), place="explode()").read(node.expressions[0])
+    if not pa.types.is_list(value.dtype):
+        raise Refused(f"explode() of {name_of(value.dtype)}", "explode an array")
+    counted = function.startswith("pos")
+    default = ["pos", "col"] if counted else ["col"]
+    if names and len(names) != len(default):
+        raise Refused(f"{len(names)} names for the columns of {function}()", f"give {len(default)}")
+    names = names or default
+    outer = outer or function.endswith("_outer")
+    assert family(value.dtype) == "nested"
+    position = context.attribute(names[0], INT, nullable=outer) if counted else None
+    element = context.attribute(names[-1], value.dtype.value_type)
+    return Generate(source.plan, value, outer, position, (element,))

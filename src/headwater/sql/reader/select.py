@@ -1,0 +1,340 @@
+"""One SELECT: FROM, WHERE, GROUP BY, HAVING, windows, QUALIFY, the select list, DISTINCT, ORDER BY and LIMIT.
+
+All expressions of the select list, HAVING, QUALIFY and ORDER BY are first read over the rows of FROM, aggregates and windows still
+inside. Then the aggregates are taken out into an `Aggregate`, the windows into a `Window`, and what is left
+of each expression is computed above them. An alias stands for its expression, so it can be named
+anywhere that Spark allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Ordering, Refused, WindowCall, rewrite, walk
+from headwater.sql.plan import Attribute, Distinct, Filter, Limit, Named, Plan, Project, Sort, Window
+from headwater.sql.reader.column_names import column_name
+from headwater.sql.reader.context import Context
+from headwater.sql.reader.expressions import QueryReader, check_membership
+from headwater.sql.reader.grouping import Groups, read_groups
+from headwater.sql.reader.relations import Source, check_args, explode, read_from
+from headwater.sql.reader.scopes import Entry, RowScope
+from headwater.sql.types import name_of
+
+__all__ = ["limited", "read_select"]
+
+_KNOWN = (
+    *("expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows"),
+    *("distinct", "order", "limit", "offset", "with_", "hint", "kind"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One column of the select list: its name and its expression over the rows of FROM."""
+
+    name: str
+    node: Node
+    attribute: Attribute | None = None
+
+
+def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> Plan:
+    """The plan of a SELECT, without its WITH."""
+    check_args(select, *_KNOWN)
+    source = read_from(context, select, around)
+    source = _exploded(context, select, source, around)
+    scope = RowScope(source.entries, around=around)
+    plan = source.plan
+    where = select.args.get("where")
+    if where is not None:
+        condition = QueryReader(context, scope, place="WHERE").condition(where.this, "a WHERE")
+        check_membership(condition, filters=True)
+        plan = Filter(plan, condition)
+    windows = {w.this.name.lower(): w for w in select.args.get("windows") or ()}
+    items = _items(context, select, scope, windows)
+    aliases = _aliases(items)
+    clauses = _Clauses(context, select, scope, aliases, windows)
+    having, qualify = clauses.condition("having"), clauses.condition("qualify")
+    order = clauses.order(items)
+    distinct = select.args.get("distinct")
+    if distinct is not None:
+        check_args(distinct)
+
+    for node in [i.node for i in items] + [o.node for o in order]:
+        check_membership(node, filters=False)
+    for clause in (having, qualify):
+        if clause is not None:
+            check_membership(clause, filters=True)
+    nodes = [i.node for i in items] + [o.node for o in order] + [n for n in (having, qualify) if n is not None]
+    group = select.args.get("group")
+    if group is not None or any(isinstance(n, AggregateCall) for node in nodes for n in walk(node)):
+        groups = read_groups(context, group, plan, scope, items_of(items), nodes, windows)
+        plan = groups.plan
+        items, order, having, qualify = _grouped(groups, items, order, having, qualify)
+        if having is not None:
+            plan = Filter(plan, having)
+    elif having is not None:
+        raise Refused("HAVING without GROUP BY or an aggregate", "use WHERE")
+    return _finish(context, select, plan, items, order, qualify, distinct=distinct is not None)
+
+
+def items_of(items: Sequence[Item]) -> list[tuple[str, Node]]:
+    """Names and expressions, for clauses that may name them."""
+    return [(i.name, i.node) for i in items]
+
+
+def _grouped(
+    groups: Groups, items: list[Item], order: list[Ordering], having: Node | None, qualify: Node | None
+) -> tuple[list[Item], list[Ordering], Node | None, Node | None]:
+    above = groups.above
+    return (
+        [replace(i, node=above(i.node), attribute=None) for i in items],
+        [replace(o, node=above(o.node)) for o in order],
+        None if having is None else above(having),
+        None if qualify is None else above(qualify),
+    )
+
+
+def _finish(
+    context: Context,
+    select: exp.Expr,
+    plan: Plan,
+    items: list[Item],
+    order: list[Ordering],
+    qualify: Node | None,
+    *,
+    distinct: bool,
+) -> Plan:
+    """Windows, QUALIFY, the projection, DISTINCT, ORDER BY and LIMIT."""
+    found = _Windows(context)
+    items = [replace(i, node=found.out_of(i.node)) for i in items]
+    order = [replace(o, node=found.out_of(o.node)) for o in order]
+    qualify = None if qualify is None else found.out_of(qualify)
+    if found.items:
+        plan = Window(plan, tuple(found.items))
+    if qualify is not None:
+        plan = Filter(plan, qualify)
+
+    outputs = _outputs(context, items)
+    hidden: list[Named] = []
+    by_node = {o.node: o.attribute for o in reversed(outputs)}
+    keys = []
+    for key in order:
+        attribute = by_node.get(key.node)
+        if attribute is None:
+            if distinct:
+                raise Refused("ORDER BY something that SELECT DISTINCT leaves out", "put it into the select list")
+            named = context.named("order", key.node)
+            hidden.append(named)
+            attribute = by_node[key.node] = named.attribute
+        keys.append(replace(key, node=attribute.column))
+    plan = Project(plan, (*outputs, *hidden))
+    if distinct:
+        plan = Distinct(plan)
+    if keys:
+        plan = Sort(plan, tuple(keys))
+    plan = limited(context, select, plan)
+    if hidden:
+        plan = Project(plan, tuple(Named(o.attribute, o.attribute.column) for o in outputs))
+    return plan
+
+
+def limited(context: Context, query: exp.Expr, plan: Plan) -> Plan:
+    """The plan under the query's LIMIT and OFFSET."""
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    if limit is None and offset is None:
+        return plan
+    return Limit(plan, _number(context, limit, "LIMIT"), _number(context, offset, "OFFSET") or 0)
+
+
+def _number(context: Context, clause: exp.Expr | None, what: str) -> int | None:
+    if clause is None:
+        return None
+    check_args(clause, "expression")
+    if isinstance(clause.expression, exp.Var) and clause.expression.name.upper() == "ALL":
+        return None
+    value = QueryReader(context, RowScope(()), place=what).read(clause.expression)
+    number = value.value if isinstance(value, Literal) else None
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise Refused(f"{what} of something else than a whole number", f"write {what} 10")
+    return number
+
+
+def _outputs(context: Context, items: Sequence[Item]) -> tuple[Named, ...]:
+    taken: set[str] = set()
+    outputs = []
+    for item in items:
+        named = context.named(item.name, item.node)
+        path: tuple[str, ...] = item.node.path if isinstance(item.node, Column) else ()
+        # A column that only passes through keeps its key, once.
+        if len(path) == 1 and path[0] not in taken:
+            named = Named(replace(named.attribute, key=path[0]), item.node)
+        taken.add(named.attribute.key)
+        outputs.append(named)
+    return tuple(outputs)
+
+
+def _exploded(context: Context, select: exp.Expr, source: Source, around: RowScope | None) -> Source:
+    """explode() in the select list is a lateral view whose columns are selected in its place."""
+    for at, item in enumerate(select.expressions):
+        inner = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
+        if not isinstance(inner, exp.Anonymous) or not inner.name.lower().removeprefix("pos").startswith("explode"):
+            continue
+        names = [context.name_of(item.args["alias"])] if isinstance(item, exp.Alias) else []
+        if isinstance(item, exp.Aliases):
+            names = [context.name_of(n) for n in item.expressions]
+        plan = explode(context, source, inner, names, outer=False, around=around)
+        added = plan.output[len(source.plan.output) :]
+        key = f"explode {at}"
+        item.set("generated", key)
+        source = Source(plan, (*source.entries, *(Entry((key,), a, hidden=True) for a in added)))
+    return source
+
+
+def _items(context: Context, select: exp.Expr, scope: RowScope, windows: Mapping[str, exp.Expr]) -> list[Item]:
+    items: list[Item] = []
+    for node in select.expressions:
+        if node.args.get("generated"):
+            found = scope.qualified((node.args["generated"],))
+            items += [Item(a.name, a.column, a) for a in found]
+            continue
+        star = _star(context, node, scope)
+        if star is not None:
+            items += [Item(a.name, a.column, a) for a in star]
+            continue
+        alias, inner = None, node
+        if isinstance(node, exp.Alias):
+            check_args(node, "this", "alias")
+            alias, inner = context.name_of(node.args["alias"]), node.this
+        here = replace(scope, aliases=_aliases(items))
+        reader = QueryReader(context, here, windows=windows)
+        found_node = reader.read(inner)
+        items.append(Item(alias if alias is not None else column_name(context, here, inner, windows), found_node))
+    if not items:
+        raise Refused("a SELECT without columns", "select something")
+    return items
+
+
+def _aliases(items: Sequence[Item]) -> dict[str, Node]:
+    """What each name of the select list stands for; names given twice stand for nothing."""
+    counts: dict[str, list[Node]] = {}
+    for item in items:
+        counts.setdefault(item.name.lower(), []).append(item.node)
+    return {name: nodes[0] for name, nodes in counts.items() if all(n == nodes[0] for n in nodes)}
+
+
+def _star(context: Context, node: exp.Expr, scope: RowScope) -> list[Attribute] | None:
+    star = node.this if isinstance(node, exp.Column) and isinstance(node.this, exp.Star) else node
+    if not isinstance(star, exp.Star):
+        return None
+    check_args(star, "except_")
+    if star is node:
+        found = scope.visible()
+        if not scope.entries:
+            raise Refused("`*` without FROM", "name a table in FROM")
+    else:
+        check_args(node, "this", "table", "db", "catalog")
+        qualifier = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
+        found = scope.qualified(qualifier)
+        if not found:
+            raise Refused(f"`{'.'.join(qualifier)}.*`", "put the name of a table in FROM before the star")
+    left_out = set()
+    for column in star.args.get("except_") or ():
+        name = context.name_of(column.this) if isinstance(column, exp.Column) else ""
+        matching = [a for a in found if a.name.lower() == name.lower()]
+        if len(matching) != 1 or len(column.parts) != 1:
+            raise Refused(f"EXCEPT ({column.sql()})", "name columns of the star")
+        left_out.add(matching[0].key)
+    return [a for a in found if a.key not in left_out]
+
+
+class _Clauses:
+    """HAVING, QUALIFY and ORDER BY, which may name aliases."""
+
+    def __init__(
+        self,
+        context: Context,
+        select: exp.Expr,
+        scope: RowScope,
+        aliases: Mapping[str, Node],
+        windows: Mapping[str, exp.Expr],
+    ) -> None:
+        self.context, self.select, self.windows = context, select, windows
+        self.by_column = replace(scope, aliases=aliases)
+        self.by_alias = replace(scope, aliases=aliases, aliases_first=True)
+
+    def condition(self, clause: str) -> Node | None:
+        node = self.select.args.get(clause)
+        if node is None:
+            return None
+        readings = [
+            QueryReader(self.context, scope, windows=self.windows).condition(node.this, f"a {clause.upper()}")
+            for scope in (self.by_alias, self.by_column)
+        ]
+        if _keyless(readings[0]) != _keyless(readings[1]):
+            raise Refused(f"a name in {clause.upper()} that is both a column and an alias", "call the alias otherwise")
+        return readings[0]
+
+    def order(self, items: Sequence[Item]) -> list[Ordering]:
+        clause = self.select.args.get("order")
+        if clause is None:
+            return []
+        check_args(clause, "expressions")
+        reader = QueryReader(self.context, self.by_alias, windows=self.windows)
+        keys = []
+        for node in clause.expressions:
+            for key in self._keys(node.this, items, reader):
+                try:
+                    keys.append(reader.ordering(node, key))
+                except Refused as refused:
+                    refused.position = self.context.position(node)
+                    raise
+        return keys
+
+    def _keys(self, node: exp.Expr, items: Sequence[Item], reader: QueryReader) -> list[Node]:
+        if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+            return [i.node for i in items]
+        found = reader.read(node)
+        if isinstance(found, Literal) and isinstance(node, exp.Literal) and not node.is_string:
+            number = found.value
+            if not isinstance(number, int) or not 1 <= number <= len(items):
+                raise Refused(f"ORDER BY {number}", f"the select list has {len(items)} columns")
+            return [items[number - 1].node]
+        return [found]
+
+
+def _keyless(node: Node) -> object:
+    """A tree to compare with another reading of the same text: subqueries get new keys each time."""
+    return [
+        (
+            type(n).__name__,
+            getattr(n, "op", None),
+            getattr(n, "path", None),
+            getattr(n, "value", None),
+            name_of(n.dtype),
+        )
+        for n in walk(node)
+    ]
+
+
+class _Windows:
+    """Takes window calls out of expressions; equal calls become one column."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.items: list[Named] = []
+        self.known: dict[WindowCall, Attribute] = {}
+
+    def out_of(self, node: Node) -> Node:
+        return rewrite(node, self._change)
+
+    def _change(self, node: Node) -> Node | None:
+        if not isinstance(node, WindowCall):
+            return None
+        if node not in self.known:
+            named = self.context.named(node.op, node)
+            self.items.append(named)
+            self.known[node] = named.attribute
+        return self.known[node].column

@@ -1,0 +1,92 @@
+"""A query in DuckDB through our plans, and in Spark as it stands: names, types and rows have to be the same."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from headwater.base.schema import spark_type
+from headwater.sql.duckdb_query import to_duckdb
+from headwater.sql.plan import Plan
+from headwater.sql.query import parse_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIXTURES = Path(__file__).parent / "fixtures"
+Tables = Mapping[str, pa.Table]
+
+
+def plan_of(text: str, tables: Tables, parameters: Any = None) -> Plan:
+    return parse_query(text, lambda name, version, timestamp: tables[name.lower()].schema, parameters)
+
+
+def run_here(
+    text: str, tables: Tables, parameters: Any = None
+) -> tuple[list[str], list[str], list[tuple[object, ...]]]:
+    """Names, types and rows of our answer."""
+    plan = plan_of(text, tables, parameters)
+    with duckdb.connect(":memory:", config={"threads": 1}) as con:
+        con.execute("SET TimeZone = 'UTC'")
+        for name, table in tables.items():
+            con.register(name, table)
+        answer = con.sql(to_duckdb(plan)).to_arrow_table()
+    types = ["void" if pa.types.is_null(f.type) else spark_type(f.type).replace("`", "") for f in plan.schema]
+    columns = [_values(c, f.type) for c, f in zip(answer.columns, plan.schema, strict=True)]
+    return plan.schema.names, types, list(zip(*columns, strict=True))
+
+
+def run_spark(session: SparkSession, text: str) -> tuple[list[str], list[str], list[tuple[object, ...]]]:
+    """Names, types and rows of Spark's answer."""
+    frame = session.sql(text)
+    names = [f.name for f in frame.schema]
+    types = [re.sub(r"struct<.*", lambda m: m.group(), f.dataType.simpleString()) for f in frame.schema]
+    columns = [_values(c, None) for c in frame.toArrow().columns]
+    return names, types, list(zip(*columns, strict=True))
+
+
+def _values(column: pa.ChunkedArray, dtype: pa.DataType | None) -> list[object]:
+    if dtype is not None and column.type != dtype and not pa.types.is_null(dtype):
+        assert pa.types.is_nested(dtype) or column.type == dtype, f"DuckDB gave {column.type}, not {dtype}"
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    return [comparable(v) for v in column.to_pylist()]
+
+
+def comparable(value: object) -> object:
+    """A value that compares and sorts: floats by 12 digits, since sums of them have no order."""
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else float(f"{value:.12g}") + 0.0
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list):
+        return tuple(map(comparable, value))
+    if isinstance(value, dict):
+        return tuple((k, comparable(v)) for k, v in value.items())
+    return value
+
+
+def in_any_order(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    return sorted(rows, key=repr)
+
+
+def sections(name: str) -> dict[str, str]:
+    """A fixture file of ``-- title`` lines and the queries below them."""
+    found: dict[str, list[str]] = {}
+    title = None
+    for line in (FIXTURES / name).read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch(r"-- (q\d+)", line):
+            title = match[1]
+            found[title] = []
+        elif title is not None:
+            found[title].append(line)
+    return {k: "\n".join(v).strip() for k, v in found.items()}

@@ -1,0 +1,16 @@
+"""docs/functions.md is what the catalogue says; HEADWATER_GOLDEN=1 writes it anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from headwater.sql.functions.table import markdown
+
+_PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
+
+
+def test_the_page_is_the_catalogue() -> None:
+    if os.environ.get("HEADWATER_GOLDEN"):
+        _PAGE.write_text(markdown(), encoding="utf-8")
+    assert _PAGE.read_text(encoding="utf-8") == markdown()
