@@ -1,4 +1,4 @@
-"""docs/functions.md is what the catalogue says; HEADWATER_GOLDEN=1 writes it anew."""
+"""docs/functions.md is what the catalogue says; HEADWATER_UPDATE_GOLDEN=1 writes it anew."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
 
 
 def test_the_page_is_the_catalogue() -> None:
-    if os.environ.get("HEADWATER_GOLDEN"):
+    if os.environ.get("HEADWATER_UPDATE_GOLDEN"):
         _PAGE.write_text(markdown(), encoding="utf-8")
     assert _PAGE.read_text(encoding="utf-8") == markdown()

@@ -20,7 +20,7 @@ _QUERIES = sections("tpch.sql")
 def test_the_plan_is_the_golden_one(name: str) -> None:
     golden = FIXTURES / "tpch_plans" / f"{name}.txt"
     found = plan_of(_QUERIES[name], tables()).dump()
-    if os.environ.get("HEADWATER_GOLDEN"):
+    if os.environ.get("HEADWATER_UPDATE_GOLDEN"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(found, encoding="utf-8")
     assert found == golden.read_text(encoding="utf-8")

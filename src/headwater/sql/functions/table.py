@@ -8,8 +8,9 @@ __all__ = ["markdown"]
 
 _HEAD = """# Functions
 
-Spark SQL functions that `engine="duckdb"` answers with Spark's values. Any other function is refused by name, with the
-hint `engine="spark"`, where all of them run. This page is made from `headwater.sql.functions`.
+Spark SQL functions that are answered here with Spark's values: the scalar ones in conditions, SET values, CHECK rules and
+generated columns, all of them in the typed plans of `headwater.sql.query`. Any other function is refused by name. This
+page is made from `headwater.sql.functions`.
 
 | function | family | kind | engines | notes |
 |---|---|---|---|---|
