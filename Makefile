@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(STAMP) ## make .venv from the hash-locked requirements
@@ -43,9 +43,16 @@ $(STAMP): requirements/build.txt requirements/dev.txt pyproject.toml
 .PHONY: test
 test: $(STAMP) ## run the tests (JOBS=2, ARGS="tests/lake -k merge")
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+ifeq ($(ARGS),)
+	@$(MAKE) --no-print-directory test-lake-s3
+endif
+
+.PHONY: test-lake-s3
+test-lake-s3: $(STAMP) ## run the tests of the lake with the lake on a real S3 server
+	@HEADWATER_TEST_STORAGE=s3 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),tests/lake)
 
 .PHONY: test-s3
-test-s3: $(STAMP) ## run only the tests that use a real S3 server
+test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m s3 $(ARGS)
 
 .PHONY: soak

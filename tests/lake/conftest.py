@@ -24,6 +24,7 @@ _FILES_ON_DISK = {
 _TESTS_ON_DISK = {
     "test_a_lost_file_is_found_out_before_the_commit",
     "test_by_timestamp",
+    "test_files_named_by_their_whole_path_stay",
     "test_files_of_no_version_go_when_they_are_old",
     "test_old_files_without_a_field_of_a_struct",
     "test_what_others_keep_beside_the_data_stays",
