@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -67,18 +67,19 @@ def _spark_answers(df: DataFrame, texts: Sequence[str]) -> list[tuple[str, list[
         return _spark_answers(df, texts[:middle]) + _spark_answers(df, texts[middle:])
 
 
-@pytest.fixture(scope="session")
-def interpreted(spark: SparkSession) -> SparkSession:
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
     """The session with its code generator off: hundreds of expressions in one query would be compiled for minutes."""
     session = spark.newSession()
     session.conf.set("spark.sql.ansi.enabled", "true")
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    return session
+    yield session
+    spark.createDataFrame([(1,)], "a int")  # which makes the first session the active one again, for other tests
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def differences(interpreted: SparkSession) -> Differences:
     """Where Spark and we differ, over a table, for many expressions in one Spark query."""
 
