@@ -56,8 +56,8 @@ test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m s3 $(ARGS)
 
 .PHONY: soak
-soak: $(STAMP) ## run the long tests: EXAMPLES=500 MINUTES=10
-	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) HEADWATER_TEST_MINUTES=$(or $(MINUTES),10) \
+soak: $(STAMP) ## run the long tests: EXAMPLES=500
+	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow $(ARGS)
 
 .PHONY: lint

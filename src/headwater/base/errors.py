@@ -514,10 +514,6 @@ class ConflictError(HeadwaterError):
             hint="too many writers commit at once: batch the writes, or raise HEADWATER_COMMIT_RETRIES",
         )
 
-    @classmethod
-    def already_applied(cls, app_id: str, version: int, where: str) -> Self:
-        return cls("E4003", f"transaction {version} of `{app_id}` is applied already", where=where)
-
 
 class CorruptionError(HeadwaterError):
     """What lies on storage is damaged."""

@@ -44,7 +44,7 @@ def write(storage: Storage, version: int) -> None:
     storage.put(path, data)
     hint = {"version": version, "size": table.num_rows, "sizeInBytes": len(data), "numOfAddFiles": len(state.files)}
     faults.point("lake.checkpoint.before_hint", path)
-    if (log._last_checkpoint(storage) or -1) < version:
+    if (log.last_checkpoint(storage) or -1) < version:
         storage.put(f"{log.LOG}/_last_checkpoint", json.dumps(hint).encode())
 
 

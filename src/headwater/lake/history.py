@@ -65,7 +65,7 @@ def commit_times(storage: Storage) -> dict[int, int]:
     """The commit time of each version in ms, growing with the version even where clocks went back."""
     segment = log.list_segment(storage)
     if segment.newest < 0:
-        raise log._not_a_table(storage)
+        raise log.not_a_table(storage)
     newest = log.load(storage)
     in_commit = newest.metadata.configuration.get("delta.enableInCommitTimestamps") == "true"
     times: dict[int, int] = {}

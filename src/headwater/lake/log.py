@@ -34,8 +34,10 @@ __all__ = [
     "commit_path",
     "extend",
     "is_sound",
+    "last_checkpoint",
     "list_segment",
     "load",
+    "not_a_table",
     "read_commit",
 ]
 
@@ -161,7 +163,7 @@ def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
     return Segment(commits, checkpoints, sizes)
 
 
-def _last_checkpoint(storage: Storage) -> int | None:
+def last_checkpoint(storage: Storage) -> int | None:
     try:
         return int(json.loads(storage.get(f"{LOG}/_last_checkpoint"))["version"])
     except (NotFoundError, ValueError, KeyError, TypeError):
@@ -181,13 +183,13 @@ def load(storage: Storage, version: int | None = None, *, tombstones: bool = Fal
     """The state of the table at ``version``, or now."""
     if version is not None and version < 0:
         raise InputError.bad_argument("version", version, "a version of the table, 0 or more")
-    hint = _last_checkpoint(storage)
+    hint = last_checkpoint(storage)
     after = hint if hint is not None and (version is None or version >= hint) else None
     segment = list_segment(storage, after=after)
     if segment.newest < 0 and after is not None:
         segment = list_segment(storage)
     if segment.newest < 0:
-        raise _not_a_table(storage)
+        raise not_a_table(storage)
     target = segment.newest if version is None else version
     if target > segment.newest:
         raise NotFoundError.version(target, segment.newest, storage.url)
@@ -201,7 +203,7 @@ def load(storage: Storage, version: int | None = None, *, tombstones: bool = Fal
         return _replay(storage, list_segment(storage), target, tombstones)
 
 
-def _not_a_table(storage: Storage) -> HeadwaterError:
+def not_a_table(storage: Storage) -> HeadwaterError:
     if next(iter(storage.list("")), None) is not None:
         return InputError.not_a_table(storage.url)
     return NotFoundError.folder(storage.url)
