@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headwater.base import settings
     from headwater.base.change import ChangeBatch
     from headwater.base.errors import (
+        CancelledError,
         ConflictError,
         ConstraintError,
         CorruptionError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from headwater.spark.session import spark
 
 __all__ = [
+    "CancelledError",
     "ChangeBatch",
     "ConflictError",
     "ConstraintError",

@@ -17,6 +17,8 @@ from headwater.lake.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headwater.query.result import Result
+
 __all__ = ["Lake", "connect"]
 
 
@@ -72,6 +74,37 @@ class Lake:
 
             self._spark = spark()
         return self._spark
+
+    def sql(
+        self,
+        text: str,
+        *,
+        engine: Literal["duckdb", "datafusion", "spark"] = "duckdb",
+        dialect: Literal["spark", "native"] = "spark",
+        parameters: Mapping[str, Any] | Sequence[Any] | None = None,
+    ) -> Result:
+        """Run SQL on the lake's tables: a query, or any statement that makes, changes, tends or describes one.
+
+        Parameters
+        ----------
+        text
+            Spark SQL; several statements are separated by ``;``, and the last one's result is given.
+        engine
+            Who computes the rows: DuckDB inside this process, DataFusion inside it, or Spark. The rows are the same.
+        dialect
+            "native" hands a query to the engine in its own SQL.
+        parameters
+            Values for ``:name`` (a mapping) or ``?`` (a sequence). They are never pasted into the text.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.sql("CREATE TABLE orders AS SELECT * FROM VALUES (1, 10.5), (2, 7.0) AS v(id, amount)")
+        >>> lake.sql("SELECT sum(amount) AS total FROM orders WHERE id >= :least", parameters={"least": 1}).to_pylist()
+        [{'total': Decimal('17.5')}]
+        """
+        from headwater.query.run import run_text
+
+        return run_text(self, text, engine=engine, dialect=dialect, parameters=parameters)
 
     def tables(self) -> list[str]:
         """The names of the lake's tables."""

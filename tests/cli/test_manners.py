@@ -58,7 +58,10 @@ def test_unknown_verb(capsys: Capture) -> None:
     assert main(["docter"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: demo, doctor\n"
+    assert (
+        err
+        == "error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: demo, doctor, history, sql, tables\n"
+    )
 
 
 def test_unknown_option(capsys: Capture) -> None:

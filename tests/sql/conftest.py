@@ -39,6 +39,10 @@ def _answers(column: pa.ChunkedArray) -> list[object]:
 def _comparable(value: object) -> object:
     if isinstance(value, float):
         return "nan" if math.isnan(value) else struct.pack(">d", value)
+    if isinstance(value, list | tuple):
+        return [_comparable(v) for v in value]
+    if isinstance(value, dict):
+        return [(k, _comparable(v)) for k, v in value.items()]
     return str(value) if isinstance(value, Decimal) else value
 
 
@@ -100,7 +104,7 @@ def differences(interpreted: SparkSession) -> Differences:
             asked, _spark_answers(df, [a[3] for a in asked]), strict=True
         ):
             shown = [None if isinstance(v, ExpressionError) else v for v in ours]
-            type_here = "void" if expression.dtype == pa.null() else spark_type(expression.dtype)
+            type_here = "void" if expression.dtype == pa.null() else spark_type(expression.dtype).replace("`", "")
             if (type_here, shown) != (kind, theirs):
                 out.append(
                     f"{text}\n  spark: {kind} {theirs}\n  here:  {type_here} {ours}\n  sql:   {expression.duckdb}"

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headwater.base.schema import spark_type
 from headwater.sql.duckdb_query import to_duckdb
+from headwater.sql.functions.udfs import install
 from headwater.sql.plan import Plan
 from headwater.sql.query import parse_query
 
@@ -37,7 +38,9 @@ def run_here(
         con.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             con.register(name, table)
-        answer = con.sql(to_duckdb(plan)).to_arrow_table()
+        sql = to_duckdb(plan)
+        install(con, sql)
+        answer = con.sql(sql).to_arrow_table()
     types = ["void" if pa.types.is_null(f.type) else spark_type(f.type).replace("`", "") for f in plan.schema]
     columns = [_values(c, f.type) for c, f in zip(answer.columns, plan.schema, strict=True)]
     return plan.schema.names, types, list(zip(*columns, strict=True))

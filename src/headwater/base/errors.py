@@ -10,6 +10,7 @@
     ├── ConflictError         another writer committed first, and retrying would not be safe
     ├── CorruptionError       what lies on storage is damaged: log, checkpoint, Parquet, deletion vector
     ├── StorageError          storage refuses or fails: permission, full disk, unreachable endpoint
+    ├── CancelledError        a query was stopped before it had given all its rows
     └── SetupError            this machine lacks something: Java, an extra, memory
 
 Each error carries a stable ``code`` (tests and scripts may rely on it), a message that says what
@@ -27,6 +28,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 __all__ = [
+    "CancelledError",
     "ConflictError",
     "ConstraintError",
     "CorruptionError",
@@ -67,6 +69,11 @@ def _candidates_hint(name: str, candidates: Sequence[str], kind: str) -> str:
 class HeadwaterError(Exception):
     """The root: ``except hw.HeadwaterError`` catches everything Headwater raises on purpose."""
 
+    # Where in the text that was read, for errors about a text: see `placed_at`.
+    position: int | None = None
+    # The name that is wrong, for errors about a name.
+    subject: str | None = None
+
     def __init__(self, code: str, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.code = code
@@ -84,6 +91,16 @@ class HeadwaterError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.code, self.message, self.where, self.hint))
+
+    def _about(self, name: str) -> Self:
+        self.subject = name
+        return self
+
+    def placed_at(self, text: str, position: int | None) -> Self:
+        """This error, showing ``text`` with the place underlined."""
+        self.position = position
+        self.where = underline(text, position)
+        return self
 
     def as_dict(self) -> dict[str, str | None]:
         """The same facts for ``--json`` and logs."""
@@ -110,7 +127,7 @@ class InputError(HeadwaterError, ValueError):
             "E1004",
             f"`{name}` cannot be the name of a table",
             hint="use letters, digits and _ (not first a digit), with dots between the parts: sales.orders",
-        )
+        )._about(name)
 
     @classmethod
     def already_exists(cls, name: str, location: str) -> Self:
@@ -184,6 +201,16 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def no_change_feed(cls, version: int, where: str) -> Self:
+        return cls(
+            "E1020",
+            f"version {version} of the table has no change data feed",
+            where=where,
+            hint="turn it on with ALTER TABLE … SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true'), and read the "
+            "versions since; t.changes(after=…) gives inserted and deleted rows of any version",
+        )
+
+    @classmethod
     def nested(cls, inner: str, outer: str, where: str) -> Self:
         return cls(
             "E1017",
@@ -210,13 +237,46 @@ class InputError(HeadwaterError, ValueError):
     def bad_property(cls, name: str, value: str, expected: str) -> Self:
         return cls("E1016", f"table property {name}={value!r} is not valid", hint=f"expected {expected}")
 
+    @classmethod
+    def result_consumed(cls, what: str) -> Self:
+        return cls(
+            "E1401",
+            f"the rows of this result are gone: {what}",
+            hint="run the query again; to read the rows more than once, call to_arrow() first, which keeps them",
+        )
+
+    @classmethod
+    def not_scalar(cls, rows: str, columns: int) -> Self:
+        return cls(
+            "E1403",
+            f"the result is not one value: it has {rows} and {columns} column{'' if columns == 1 else 's'}",
+            hint="select one column and one row, or read the rows with to_dicts()",
+        )
+
+    @classmethod
+    def same_names(cls, names: Sequence[str], what: str) -> Self:
+        return cls(
+            "E1404",
+            f"several columns of the result have the same name, which {what} cannot hold: {_list_some(names)}",
+            hint="give them names of their own with AS, or read the rows with to_tuples() or to_arrow()",
+        )
+
+    @classmethod
+    def no_python_value(cls, kind: str, why: str) -> Self:
+        return cls(
+            "E1405",
+            f"a value of type {kind} has no Python counterpart: {why}",
+            hint="read the rows with to_arrow(), or turn the column into text with CAST(… AS STRING)",
+        )
+
 
 class NotFoundError(InputError, LookupError):
     """A name, version or file that is not there."""
 
     @classmethod
     def table(cls, name: str, known: Sequence[str], where: str) -> Self:
-        return cls("E1101", f"no table `{name}`", where=where, hint=_candidates_hint(name, known, "tables"))
+        hint = _candidates_hint(name, known, "tables")
+        return cls("E1101", f"no table `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
     def attached(cls, name: str, known: Sequence[str], where: str) -> Self:
@@ -231,7 +291,13 @@ class NotFoundError(InputError, LookupError):
 
     @classmethod
     def column(cls, name: str, known: Sequence[str], where: str | None = None) -> Self:
-        return cls("E1002", f"no column `{name}`", where=where, hint=_candidates_hint(name, known, "columns"))
+        hint = _candidates_hint(name, known, "columns")
+        return cls("E1002", f"no column `{name}`", where=where, hint=hint)._about(name)
+
+    @classmethod
+    def ambiguous(cls, name: str, choices: Sequence[str], where: str | None = None) -> Self:
+        what = f"`{name}` is ambiguous: {len(choices)} columns match"
+        return cls("E1110", what, where=where, hint=f"say which one is meant: {_list_some(choices)}")
 
     @classmethod
     def version(cls, version: int, newest: int, where: str) -> Self:
@@ -262,6 +328,15 @@ class NotFoundError(InputError, LookupError):
             f"data file `{path}` of version {version} is missing",
             where=where,
             hint="a vacuum removed it, or it was deleted by hand: read a newer version, or restore the file",
+        )
+
+    @classmethod
+    def no_commit(cls, timestamp: str, side: str, where: str) -> Self:
+        return cls(
+            "E1111",
+            f"nothing was committed at or {side} {timestamp}",
+            where=where,
+            hint="DESCRIBE HISTORY shows the versions with their times",
         )
 
     @classmethod
@@ -298,6 +373,15 @@ class SchemaError(InputError):
             f"the data has columns the table lacks: {_list_some(extra)}",
             where=where,
             hint=f'{lead}drop them, or pass schema_mode="merge" to add them to the table',
+        )
+
+    @classmethod
+    def column_count(cls, given: int, wanted: Sequence[str], where: str | None = None) -> Self:
+        return cls(
+            "E1211",
+            f"{given} column(s) are given for {len(wanted)}: {_list_some(wanted)}",
+            where=where,
+            hint="give one value for each column, or name the columns: INSERT INTO table (a, b) …",
         )
 
     @classmethod
@@ -364,20 +448,23 @@ class ExpressionError(InputError):
 
     @classmethod
     def syntax(cls, text: str, why: str, position: int | None = None) -> Self:
-        return cls(
-            "E1301", f"cannot parse `{text}`: {why}", where=underline(text, position), hint="write it in Spark SQL"
-        )
+        made = cls("E1301", f"cannot parse `{text}`: {why}", hint="write it in Spark SQL")
+        return made.placed_at(text, position)
 
     @classmethod
-    def not_known(cls, text: str, what: str, hint: str) -> Self:
-        return cls("E1302", f"{what} is not supported in expressions here", where=text, hint=hint)
+    def statement(cls, text: str, why: str, position: int | None, hint: str) -> Self:
+        return cls("E1306", f"cannot read the statement: {why}", hint=hint).placed_at(text, position)
+
+    @classmethod
+    def not_known(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
+        made = cls("E1302", f"{what} is not supported in expressions here", hint=hint)
+        return made.placed_at(text, position)
 
     @classmethod
     def refused(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
         lead = "" if "engine=" in hint else ', or run the query with engine="spark"'
-        return cls(
-            "E1305", f"{what} is not known to give Spark's rows here", where=underline(text, position), hint=hint + lead
-        )
+        made = cls("E1305", f"{what} is not known to give Spark's rows here", hint=hint + lead)
+        return made.placed_at(text, position)
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:
@@ -386,8 +473,27 @@ class ExpressionError(InputError):
         )
 
     @classmethod
+    def query_failed(cls, text: str, why: str) -> Self:
+        return cls("E1308", f"the query failed: {why}", where=_shortened(text), hint="mend the rows, or the query")
+
+    @classmethod
+    def native(cls, text: str, why: str, engine: str) -> Self:
+        return cls("E1309", f"{engine} does not take this SQL: {why}", where=_shortened(text))
+
+    @classmethod
+    def spark(cls, text: str, why: str, position: int | None = None) -> Self:
+        return cls("E1310", f"Spark does not take this SQL: {why}").placed_at(text, position)
+
+    @classmethod
     def not_boolean(cls, text: str, kind: str) -> Self:
-        return cls("E1304", f"the condition `{text}` gives {kind}, not a boolean", hint="compare it with something")
+        made = cls("E1304", f"the condition `{text}` gives {kind}, not a boolean", hint="compare it with something")
+        made.position = 0
+        return made
+
+
+def _shortened(text: str, longest: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def underline(text: str, position: int | None) -> str:
@@ -465,6 +571,12 @@ class ConstraintError(HeadwaterError, ValueError):
 
 class UnsupportedError(HeadwaterError):
     """We know what is asked and refuse it, with the reason."""
+
+    @classmethod
+    def native(cls, engine: str) -> Self:
+        return cls(
+            "E3005", f"{engine} has no dialect of its own here", hint='leave out dialect="native": Spark SQL is the dialect'
+        )
 
     @classmethod
     def writer_feature(cls, features: Sequence[str], where: str) -> Self:
@@ -627,6 +739,16 @@ class StorageError(HeadwaterError, OSError):
         return HeadwaterError.__str__(self)
 
 
+class CancelledError(HeadwaterError):
+    """A query was stopped before it had given all its rows."""
+
+    @classmethod
+    def query(cls, statement: str) -> Self:
+        return cls(
+            "E1402", f"the {statement} was cancelled", hint="run it again; rows that were read before may be only some"
+        )
+
+
 class SetupError(HeadwaterError):
     """This machine lacks something."""
 
@@ -645,8 +767,25 @@ class SetupError(HeadwaterError):
         return cls("E7002", f"{what} needs the package `{package}`", hint=how)
 
     @classmethod
+    def out_of_memory(cls, limit_bytes: int) -> Self:
+        limit = f"{limit_bytes:,} bytes" if limit_bytes else "what this machine has"
+        return cls(
+            "E7005",
+            f"the query needs more memory than it may use ({limit})",
+            hint="raise HEADWATER_MEMORY_LIMIT_BYTES, give it a HEADWATER_SPILL_DIR, or read fewer rows",
+        )
+
+    @classmethod
     def spark_failed(cls, why: str) -> Self:
         return cls("E7003", f"Spark did not start: {why}", hint="run `headwater doctor` to see what is missing")
+
+    @classmethod
+    def session_conf(cls, name: str, found: str, wanted: str) -> Self:
+        return cls(
+            "E7006",
+            f"the Spark session has {name}={found}, so that it would answer otherwise than the other engines",
+            hint=f'spark.conf.set("{name}", "{wanted}"), or let hw.spark() make the session',
+        )
 
     @classmethod
     def s3_server_failed(cls, why: str) -> Self:

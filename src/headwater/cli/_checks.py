@@ -22,7 +22,7 @@ from headwater.base.errors import HeadwaterError
 __all__ = ["Finding", "examine"]
 
 _GIB = 2**30
-_NEEDED = ("duckdb", "numpy", "obstore", "pyarrow", "pyroaring", "rich", "sqlglot")
+_NEEDED = ("duckdb", "numpy", "obstore", "prompt_toolkit", "pyarrow", "pyroaring", "rich", "sqlglot")
 _FOR_SPARK = ("pyspark", "pandas")
 
 

@@ -30,6 +30,11 @@ class Screen:
         self._err = err or sys.stderr
 
     @property
+    def out(self) -> TextIO:
+        """stdout, for data that comes in a stream."""
+        return self._out
+
+    @property
     def is_terminal(self) -> bool:
         """Whether data is read by a person: stdout is a terminal and is not JSON."""
         return self._out.isatty() and not self.as_json
@@ -52,6 +57,14 @@ class Screen:
         """A failure: lines on stderr, and under ``--json`` also the document on stdout."""
         if self.as_json:
             self.document({"error": error.as_dict()})
+        self.complain(error)
+
+    def complain(self, error: HeadwaterError, *, debug: bool = False) -> None:
+        """A failure, on stderr only; ``debug`` shows where it was raised."""
+        if debug:
+            import traceback
+
+            traceback.print_exception(error, file=self._err)
         self.say(self._painted(str(error)))
 
     def console(self) -> Console:

@@ -21,17 +21,22 @@ from headwater.lake.snapshot import Snapshot
 from headwater.sql import expressions
 from headwater.sql.conjuncts import Conjunct
 from headwater.sql.expressions import Expression
+from headwater.sql.fragment import Fragment
 
 __all__ = ["candidate_files", "condition", "fetch", "find_rows", "partition_of"]
 
 
-def condition(snapshot: Snapshot, text: str | None) -> Expression | None:
-    """A condition on the table's columns, checked to be a boolean; None means every row."""
+def condition(snapshot: Snapshot, text: str | Fragment | None, alias: str | None = None) -> Expression | None:
+    """A condition on the table's columns, checked to be a boolean; None means every row.
+
+    With an ``alias`` it may call the columns ``alias.column`` too.
+    """
     if text is None:
         return None
-    if not isinstance(text, str):
+    if not isinstance(text, str | Fragment):
         raise InputError.bad_argument("where", text, 'SQL text, such as "amount > 3"')
-    return expressions.parse_condition(text, schema=snapshot.arrow_schema)
+    schema = snapshot.arrow_schema
+    return expressions.parse_condition(text, schema=schema if alias is None else {alias: schema})
 
 
 def candidate_files(

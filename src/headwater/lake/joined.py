@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headwater.sql import expressions
 from headwater.sql.expressions import Expression, quote_identifier
+from headwater.sql.functions.udfs import install
 from headwater.sql.nodes import Column
 
 __all__ = ["evaluate_beside", "join"]
@@ -30,6 +31,7 @@ def evaluate_beside(expression: Expression, tables: Mapping[str, pa.Table]) -> p
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         con.execute("SET TimeZone = 'UTC'")
         con.register("both_sides", pa.table(sides))
+        install(con, expression.duckdb)
         try:
             column = con.sql(f"SELECT {expression.duckdb} AS value FROM both_sides").to_arrow_table().column(0)
         except duckdb.Error as e:
@@ -47,6 +49,7 @@ def join(on: Expression, tables: Mapping[str, pa.Table], output: Sequence[tuple[
         for alias, table in tables.items():
             con.register(names[alias], table)
         condition = on.duckdb_for(dict(names))
+        install(con, condition)
         try:
             return con.sql(f"SELECT {shown} FROM {first} JOIN {second} ON {condition}").to_arrow_table()
         except duckdb.Error as e:

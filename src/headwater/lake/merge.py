@@ -33,10 +33,13 @@ from headwater.lake.transaction import Committed
 from headwater.lake.write import SchemaMode, evolve, prepared
 from headwater.sql import expressions
 from headwater.sql.expressions import Expression
+from headwater.sql.fragment import Fragment, spelled
 
 __all__ = ["Clause", "Merge"]
 
 When = Literal["matched", "not matched", "not matched by source"]
+Condition = str | Fragment | None
+Assignments = Mapping[str, str | Fragment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ class Clause:
     """One WHEN … THEN …; ``assignments`` is None for a delete, and ``all_columns`` takes the source's row."""
 
     when: When
-    condition: str | None = None
-    assignments: Mapping[str, str] | None = None
+    condition: str | Fragment | None = None
+    assignments: Mapping[str, str | Fragment] | None = None
     all_columns: bool = False
 
     @property
@@ -69,7 +72,7 @@ class Merge:
 
     storage: Storage
     source: pa.Table
-    on: str
+    on: str | Fragment
     target_alias: str = "t"
     source_alias: str = "s"
     schema_mode: SchemaMode = "strict"
@@ -77,40 +80,38 @@ class Merge:
     clauses: list[Clause] = field(default_factory=list)
 
     @classmethod
-    def of(cls, storage: Storage, source: Any, on: str | Sequence[str], **options: Any) -> Merge:
+    def of(cls, storage: Storage, source: Any, on: str | Fragment | Sequence[str], **options: Any) -> Merge:
         rows = source if isinstance(source, Rows) else as_rows(source)
         merge = cls(storage, rows.to_table(), "", **options)
         if merge.target_alias.lower() == merge.source_alias.lower():
             raise InputError.bad_argument("source_alias", merge.source_alias, "another name than the target's")
-        if not isinstance(on, str):
+        if not isinstance(on, str | Fragment):
             t, s = merge.target_alias, merge.source_alias
             on = " AND ".join(f"{t}.`{c.replace('`', '``')}` = {s}.`{c.replace('`', '``')}`" for c in on)
-        if not on.strip():
+        if not str(on).strip():
             raise InputError.bad_argument("on", on, 'a condition such as "t.id = s.id", or a list of key columns')
         merge.on = on
         return merge
 
-    def when_matched_update(self, assignments: Mapping[str, str], *, condition: str | None = None) -> Merge:
+    def when_matched_update(self, assignments: Assignments, *, condition: Condition = None) -> Merge:
         return self._with(Clause("matched", condition, dict(assignments)))
 
-    def when_matched_update_all(self, *, condition: str | None = None) -> Merge:
+    def when_matched_update_all(self, *, condition: Condition = None) -> Merge:
         return self._with(Clause("matched", condition, all_columns=True))
 
-    def when_matched_delete(self, *, condition: str | None = None) -> Merge:
+    def when_matched_delete(self, *, condition: Condition = None) -> Merge:
         return self._with(Clause("matched", condition))
 
-    def when_not_matched_insert(self, assignments: Mapping[str, str], *, condition: str | None = None) -> Merge:
+    def when_not_matched_insert(self, assignments: Assignments, *, condition: Condition = None) -> Merge:
         return self._with(Clause("not matched", condition, dict(assignments)))
 
-    def when_not_matched_insert_all(self, *, condition: str | None = None) -> Merge:
+    def when_not_matched_insert_all(self, *, condition: Condition = None) -> Merge:
         return self._with(Clause("not matched", condition, all_columns=True))
 
-    def when_not_matched_by_source_update(
-        self, assignments: Mapping[str, str], *, condition: str | None = None
-    ) -> Merge:
+    def when_not_matched_by_source_update(self, assignments: Assignments, *, condition: Condition = None) -> Merge:
         return self._with(Clause("not matched by source", condition, dict(assignments)))
 
-    def when_not_matched_by_source_delete(self, *, condition: str | None = None) -> Merge:
+    def when_not_matched_by_source_delete(self, *, condition: Condition = None) -> Merge:
         return self._with(Clause("not matched by source", condition))
 
     def _with(self, clause: Clause) -> Merge:
@@ -158,10 +159,10 @@ class _Run:
             extra = [n for n in self.source.column_names if n not in self.base.schema]
             if extra:
                 raise SchemaError.extra_columns(extra, self.base.schema.names, self.base.where)
-            texts = {n: f"{alias}.`{lower[n.lower()].replace('`', '``')}`" for n in names}
+            texts: Assignments = {n: f"{alias}.`{lower[n.lower()].replace('`', '``')}`" for n in names}
         else:
             texts = dict(clause.assignments or {})
-        return parse_assignments(self.base, texts, **self._visible(clause))
+        return parse_assignments(self.base, texts, self._visible(clause))
 
     # -------------------------------------------------------------- columns
 
@@ -277,7 +278,7 @@ class _Run:
         }
         return Proposal(
             "MERGE",
-            {"predicate": self.merge.on},
+            {"predicate": spelled(self.merge.on)},
             adds=cut.adds + adds,
             removes=cut.removes,
             cdc=self._feed(parts) if (cut.removes or adds) else [],

@@ -21,6 +21,7 @@ from headwater.lake.conflicts import Proposal
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
+from headwater.sql.fragment import Fragment, spelled
 
 __all__ = ["optimize"]
 
@@ -33,7 +34,11 @@ _TRIES = 3
 
 
 def optimize(
-    storage: Storage, *, where: str | None = None, zorder_by: Sequence[str] = (), target_bytes: int | None = None
+    storage: Storage,
+    *,
+    where: str | Fragment | None = None,
+    zorder_by: Sequence[str] = (),
+    target_bytes: int | None = None,
 ) -> Committed:
     """Compact the table, or the partitions that meet ``where``."""
     zorder_by = [zorder_by] if isinstance(zorder_by, str) else list(zorder_by)
@@ -53,7 +58,7 @@ class _Work:
     corner of the table does not keep the rest from being packed.
     """
 
-    def __init__(self, where: str | None, zorder_by: Sequence[str], target_bytes: int | None) -> None:
+    def __init__(self, where: str | Fragment | None, zorder_by: Sequence[str], target_bytes: int | None) -> None:
         self.where, self.zorder_by, self.target_bytes = where, zorder_by, target_bytes
         self.done: list[tuple[list[AddFile], list[AddFile]]] = []
         self.offered: set[str] = set()
@@ -101,7 +106,7 @@ class _Work:
         now = now_ms()
         return Proposal(
             "OPTIMIZE",
-            {"predicate": self.where or "[]", "zOrderBy": list(curve)},
+            {"predicate": spelled(self.where, "[]"), "zOrderBy": list(curve)},
             adds=adds,
             removes=[f.removed(now, data_change=False) for f in old],
             keeps=frozenset(self.offered),
@@ -115,13 +120,15 @@ class _Work:
         )
 
 
-def _chosen(base: Snapshot, where: str | None) -> list[AddFile]:
+def _chosen(base: Snapshot, where: str | Fragment | None) -> list[AddFile]:
     wanted = find.condition(base, where)
     if wanted is None:
         return list(base.files.values())
     outside = sorted({name for _, name in wanted.columns} - set(base.partition_columns))
     if outside:
-        raise InputError.bad_argument("where", where, f"a condition on partition columns only, not on {outside[0]}")
+        raise InputError.bad_argument(
+            "where", str(where), f"a condition on partition columns only, not on {outside[0]}"
+        )
     return [base.files[path] for path in find.find_rows(base, wanted)]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from headwater.base.change import ChangeBatch
 
-__all__ = ["ReadableTable"]
+__all__ = ["ReadableTable", "timestamp_ms"]
 
 
 class ReadableTable:
@@ -98,8 +98,12 @@ class ReadableTable:
             pinned = snapshot.at_version(self.storage, version)
         else:
             assert timestamp is not None
-            pinned = snapshot.at_timestamp(self.storage, _timestamp_ms(timestamp))
+            pinned = snapshot.at_timestamp(self.storage, timestamp_ms(timestamp))
         return type(self)(self.storage, self.name, lake=self._lake, pinned=pinned)
+
+    def pinned_to(self, base: Snapshot) -> Self:
+        """The table as it is in a snapshot that is at hand."""
+        return type(self)(self.storage, self.name, lake=self._lake, pinned=base)
 
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
         """What was committed, newest first."""
@@ -241,7 +245,8 @@ class ReadableTable:
         return session
 
 
-def _timestamp_ms(timestamp: datetime | str) -> int:
+def timestamp_ms(timestamp: datetime | str) -> int:
+    """A point in time in ms; text is ISO 8601, and without a zone it is UTC."""
     if isinstance(timestamp, str):
         try:
             timestamp = datetime.fromisoformat(timestamp)

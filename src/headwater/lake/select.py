@@ -11,11 +11,14 @@ from headwater.lake import find
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql import expressions
+from headwater.sql.fragment import Fragment
 
 __all__ = ["select"]
 
 
-def select(base: Snapshot, columns: Sequence[str] | None = None, where: str | None = None) -> pa.RecordBatchReader:
+def select(
+    base: Snapshot, columns: Sequence[str] | None = None, where: str | Fragment | None = None
+) -> pa.RecordBatchReader:
     """The live rows; files and row groups that cannot match are not read."""
     names = [base.schema.field(c, base.where).name for c in columns] if columns is not None else base.schema.names
     schema = pa.schema([base.schema.field(c).arrow for c in names])

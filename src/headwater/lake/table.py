@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from headwater.base.errors import ConflictError, InputError
-from headwater.base.schema import Schema
+from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage
 from headwater.lake import alter, modify, write
 from headwater.lake.conform import as_rows, is_spark_frame
-from headwater.lake.definition import define
+from headwater.lake.definition import define, is_mapped
 from headwater.lake.readable import ReadableTable
+from headwater.lake.replace import replace_table
 from headwater.lake.transaction import Committed
 from headwater.lake.write import SchemaMode
+from headwater.sql.fragment import Fragment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,9 +54,11 @@ class Table(ReadableTable):
         constraints: Mapping[str, str] | None = None,
         generated: Mapping[str, str] | None = None,
         description: str | None = None,
-        mode: Literal["error", "ignore"] = "error",
+        mode: Literal["error", "ignore", "replace"] = "error",
+        data: Any = None,
+        if_version: int | None = None,
     ) -> Table:
-        """Make an empty table.
+        """Make a table, empty or with its first rows in the same commit.
 
         Parameters
         ----------
@@ -62,8 +66,20 @@ class Table(ReadableTable):
             CHECK conditions by name; a row must meet each.
         generated
             Expressions by column; the column is computed when it is left out, and checked when it is given.
+        mode
+            What happens where the table is there already: an error, nothing, or a new definition (and new rows) in its
+            place, as one commit to the same table.
+        data
+            The first rows, anything that `append` takes.
+        if_version
+            With ``mode="replace"``: the version that is replaced, else it is a conflict.
         """
         fields = pa.schema(list(schema.items())) if isinstance(schema, Mapping) else schema
+        there = mode == "replace" and self.exists()
+        if there and is_mapped(properties or {}):
+            # An id that a column once had is not given to another.
+            last = "delta.columnMapping.maxColumnId"
+            properties = {**(properties or {}), last: self.snapshot.configuration.get(last, "0")}
         metadata = define(
             fields,
             partition_by=partition_by,
@@ -73,7 +89,11 @@ class Table(ReadableTable):
             name=self.name,
             description=description,
         )
-        made = None if self.exists() else write.create(self._free_storage(), metadata)
+        rows = None if data is None else as_rows(data)
+        if there:
+            replace_table(self.storage, metadata, rows, if_version=if_version)
+            return self
+        made = None if self.exists() else write.create(self._free_storage(), metadata, rows)
         if made is None and mode != "ignore":
             raise InputError.already_exists(self.name, self.location)
         return self
@@ -94,17 +114,20 @@ class Table(ReadableTable):
         self,
         data: Any,
         *,
-        where: str | None = None,
+        where: str | Fragment | None = None,
         partitions: Literal["dynamic"] | None = None,
         schema_mode: SchemaMode = "strict",
         **options: Any,
     ) -> Committed:
         """Replace all rows, those that meet ``where``, or the partitions that ``data`` has rows in."""
         self._check_newest()
+        if is_spark_frame(data) and isinstance(where, Fragment) and where.parameters:
+            data = data.toArrow()  # Spark would have to be given the values as text
         if is_spark_frame(data):
             from headwater.lake.spark.write import overwrite
 
-            return overwrite(self, data, where=where, partitions=partitions, schema_mode=schema_mode, **options)
+            text = None if where is None else str(where)
+            return overwrite(self, data, where=text, partitions=partitions, schema_mode=schema_mode, **options)
         return write.overwrite(
             self.storage, data, where=where, partitions=partitions, schema_mode=schema_mode, **options
         )
@@ -167,13 +190,17 @@ class Table(ReadableTable):
 
     # ------------------------------------------------------------------ changing rows
 
-    def delete(self, where: str | None = None, *, if_version: int | None = None) -> Committed:
+    def delete(self, where: str | Fragment | None = None, *, if_version: int | None = None) -> Committed:
         """Delete the rows that meet ``where``, or all."""
         self._check_newest()
         return modify.delete(self.storage, where, if_version=if_version)
 
     def update(
-        self, assignments: Mapping[str, str], *, where: str | None = None, if_version: int | None = None
+        self,
+        assignments: Mapping[str, str | Fragment],
+        *,
+        where: str | Fragment | None = None,
+        if_version: int | None = None,
     ) -> Committed:
         """Set columns to SQL expressions in the rows that meet ``where``, or in all."""
         self._check_newest()
@@ -182,7 +209,7 @@ class Table(ReadableTable):
     def merge(
         self,
         source: Any,
-        on: str | Sequence[str],
+        on: str | Fragment | Sequence[str],
         *,
         target_alias: str = "t",
         source_alias: str = "s",
@@ -207,9 +234,10 @@ class Table(ReadableTable):
 
     # ------------------------------------------------------------------ schema and properties
 
-    def add_columns(self, fields: Mapping[str, pa.DataType] | Sequence[pa.Field]) -> Committed:
+    def add_columns(self, fields: Mapping[str, pa.DataType] | Sequence[pa.Field | Field]) -> Committed:
         """Add columns; rows that are there have null in them."""
         self._check_newest()
+        given: list[pa.Field | Field]
         given = [pa.field(n, t) for n, t in fields.items()] if isinstance(fields, Mapping) else list(fields)
         return alter.add_columns(self.storage, given)
 
@@ -256,7 +284,7 @@ class Table(ReadableTable):
     # ------------------------------------------------------------------ upkeep
 
     def optimize(
-        self, *, where: str | None = None, zorder_by: Sequence[str] = (), target_bytes: int | None = None
+        self, *, where: str | Fragment | None = None, zorder_by: Sequence[str] = (), target_bytes: int | None = None
     ) -> Committed:
         """Pack small files together and fold deletion vectors away; the rows stay the same."""
         from headwater.lake.optimize import optimize

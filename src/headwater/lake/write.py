@@ -27,8 +27,9 @@ from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 from headwater.sql import expressions
+from headwater.sql.fragment import Fragment, spelled
 
-__all__ = ["SchemaMode", "Source", "append", "create", "evolve", "overwrite", "prepared"]
+__all__ = ["SchemaMode", "Source", "append", "check_definition", "create", "evolve", "overwrite", "prepared"]
 
 SchemaMode = Literal["strict", "merge", "replace"]
 
@@ -50,11 +51,7 @@ def create(
 ) -> Committed | None:
     """Make a table (with its first rows, in the same commit); None if one is there already."""
     layout = data_files.Layout(metadata)
-    checks = {k[len("delta.constraints.") :]: v for k, v in metadata.configuration.items() if _is_check(k)}
-    for text in checks.values():
-        expressions.parse_condition(text, schema=metadata.schema.arrow)
-    for text in [f.generation for f in metadata.schema.fields if f.generation]:
-        expressions.parse(text, schema=metadata.schema.arrow)
+    checks = check_definition(metadata)
     adds: list[AddFile] = []
     if isinstance(rows, Source):
         adds = rows.write(storage, metadata, checks)
@@ -75,8 +72,15 @@ def create(
     )
 
 
-def _is_check(name: str) -> bool:
-    return name.startswith("delta.constraints.")
+def check_definition(metadata: Metadata) -> dict[str, str]:
+    """The CHECK constraints of a new table by name, once they and its generated columns are seen to make sense."""
+    prefix = "delta.constraints."
+    checks = {k[len(prefix) :]: v for k, v in metadata.configuration.items() if k.startswith(prefix)}
+    for text in checks.values():
+        expressions.parse_condition(text, schema=metadata.schema.arrow)
+    for text in [f.generation for f in metadata.schema.fields if f.generation]:
+        expressions.parse(text, schema=metadata.schema.arrow)
+    return checks
 
 
 def _fit(rows: Rows, schema: Schema, checks: dict[str, str], where: str) -> Rows:
@@ -159,14 +163,16 @@ class _Files:
         transaction.discard(storage, Proposal("", adds=self.adds))
 
 
-def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode, where: str | None = None) -> _Files:
+def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode, where: str | Fragment | None = None) -> _Files:
     base = snapshot.latest(storage)
     base.check_writable()
     rows = data if isinstance(data, Rows | Source) else as_rows(data)
     planned = evolve(base, rows.schema, schema_mode)
     if isinstance(rows, Source):
         find.condition(planned, where)  # so that a bad condition is found before anything is written
-        return _Files(base, planned, rows.write(storage, planned.state.metadata, planned.constraints, where))
+        assert not isinstance(where, Fragment) or not where.parameters, "values are not pasted into Spark's text"
+        text = None if where is None else str(where)
+        return _Files(base, planned, rows.write(storage, planned.state.metadata, planned.constraints, text))
     fitted = prepared(rows, planned)
     if where is not None:
         fitted = _all_meeting(fitted, planned, where)
@@ -213,7 +219,7 @@ def overwrite(
     storage: Storage,
     data: Any,
     *,
-    where: str | None = None,
+    where: str | Fragment | None = None,
     partitions: Literal["dynamic"] | None = None,
     schema_mode: SchemaMode = "strict",
     if_version: int | None = None,
@@ -222,7 +228,7 @@ def overwrite(
 ) -> Committed:
     """Replace all rows, those of the partitions that ``data`` has rows in, or those that meet ``where``."""
     if where is not None and partitions is not None:
-        raise InputError.bad_argument("where", where, "either `where` or `partitions`, not both")
+        raise InputError.bad_argument("where", str(where), "either `where` or `partitions`, not both")
     if partitions not in (None, "dynamic"):
         raise InputError.bad_argument("partitions", partitions, '"dynamic" or None')
     if schema_mode == "replace" and (where or partitions):
@@ -266,10 +272,10 @@ def overwrite(
     return transaction.run(storage, operation, if_version=if_version, undo=lambda: files.discard(storage))
 
 
-def _parameters(base: Snapshot, where: str | None, partitions: str | None) -> dict[str, Any]:
+def _parameters(base: Snapshot, where: str | Fragment | None, partitions: str | None) -> dict[str, Any]:
     parameters: dict[str, Any] = {"mode": "Overwrite", "partitionBy": list(base.partition_columns)}
     if where is not None:
-        parameters["predicate"] = where
+        parameters["predicate"] = spelled(where)
     if partitions is not None:
         parameters["partitionOverwriteMode"] = partitions
     return parameters
@@ -280,7 +286,7 @@ def _check_not_append_only(base: Snapshot) -> None:
         raise InputError.append_only(base.where)
 
 
-def _cut(base: Snapshot, where: str | None, only_partitions_of: Sequence[AddFile] | None) -> edit.Edit:
+def _cut(base: Snapshot, where: str | Fragment | None, only_partitions_of: Sequence[AddFile] | None) -> edit.Edit:
     """The actions that take the replaced rows out."""
     now = now_ms()
     if where is not None:
@@ -293,7 +299,7 @@ def _cut(base: Snapshot, where: str | None, only_partitions_of: Sequence[AddFile
     return edit.Edit(removes=removes, metrics={"numRemovedFiles": len(removes)})
 
 
-def _all_meeting(rows: Rows, base: Snapshot, where: str) -> Rows:
+def _all_meeting(rows: Rows, base: Snapshot, where: str | Fragment) -> Rows:
     """``rows``, with an error if one of them does not meet ``where``: it would not be replaced next time."""
     import pyarrow.compute as pc
 
@@ -305,7 +311,7 @@ def _all_meeting(rows: Rows, base: Snapshot, where: str) -> Rows:
             table = pa.Table.from_batches([batch])
             met = pc.sum(pc.fill_null(expressions.evaluate(wanted, table), False)).as_py() or 0
             if met != batch.num_rows:
-                raise ConstraintError.outside(where, batch.num_rows - met, base.where)
+                raise ConstraintError.outside(str(where), batch.num_rows - met, base.where)
             yield batch
 
     return Rows(rows.schema, checked())

@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
 from headwater.sql.literals import cast_literal
+from headwater.sql.nested_casts import nested_fallible, nested_form
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.quoting import literal_sql
+from headwater.sql.text_casts import PAIRS, text_cast_form
 from headwater.sql.types import digits_of, family, name_of
 
 __all__ = ["ERROR_MARK", "cast", "cast_form", "raise_form", "try_cast"]
@@ -64,6 +66,7 @@ _ALLOWED: dict[tuple[str, str], bool | None] = {
     ("timestamp_ntz", "date"): False,
     ("timestamp", "timestamp_ntz"): False,
     ("timestamp_ntz", "timestamp"): False,
+    **PAIRS,
 }
 
 
@@ -92,6 +95,8 @@ def try_cast(node: Node, dtype: pa.DataType) -> Node:
     >>> try_cast(Literal("x", pa.string()), pa.int32())
     Literal(value=None, dtype=DataType(int32))
     """
+    if family(node.dtype) == "nested" and node.dtype != dtype and _fallible(node.dtype, dtype):
+        raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "cast its elements in a lambda")
     if isinstance(node, Literal):
         try:
             return cast(node, dtype)
@@ -110,6 +115,8 @@ def try_cast(node: Node, dtype: pa.DataType) -> Node:
 
 def _fallible(source: pa.DataType, target: pa.DataType) -> bool:
     pair = (family(source), family(target))
+    if pair[0] == "nested" and source != target:
+        return nested_fallible(source, target, _fallible)
     refusal = Refused(
         f"a cast of {name_of(source)} to {name_of(target)}", "the engines give different answers; cast the data first"
     )
@@ -145,7 +152,11 @@ def raise_form(reason: str) -> str:
 
 def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "CAST") -> str:
     """The DuckDB SQL of a cast that `cast` allowed; ``word`` is TRY_CAST where a null stands for what cannot be cast."""
+    if family(source) == "nested":
+        return nested_form(x, source, target, cast_form)
     pair, name = (family(source), family(target)), duckdb_type(target)
+    if (found := text_cast_form(x, source, target, safe=word == "TRY_CAST")) is not None:
+        return found
     if pair[0] == "string":
         return _text_form(x, target, word)
     if pair in (("float", "integer"), ("decimal", "integer")):

@@ -10,7 +10,7 @@ What differs from the plain SQL:
 - a WHERE whose later parts may fail keeps the order of its parts (DuckDB tries them in any order);
 - ORDER BY says where nulls go.
 
-An executor registers each `Scan.relation` under its name and leaves DuckDB's defaults as they are
+An executor registers each `Scan.relation` under its name (or gives its SQL) and leaves DuckDB's defaults as they are
 (``scalar_subquery_error_on_multiple_rows`` on, time zone UTC); the answer's types are then cast to ``plan.schema``.
 """
 
@@ -25,6 +25,7 @@ import pyarrow as pa
 from headwater.sql.demands import keys_read
 from headwater.sql.duckdb_form import Renderer, float_guard
 from headwater.sql.functions.catalogue import AGGREGATE_FORMS
+from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import (
     AggregateCall,
     Call,
@@ -72,13 +73,13 @@ _IGNORING = {"first": "first_value", "last": "last_value"}
 
 
 def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str:
-    """DuckDB's SQL of a plan; ``relations`` names the relation of each scan, by default `Scan.relation`.
+    """DuckDB's SQL of a plan; ``relations`` gives the SQL of each scan's relation, by default its quoted `Scan.relation`.
 
     >>> scan = Scan("t", None, None, (Attribute("a", "a#1", pa.int32()),))
     >>> to_duckdb(Filter(scan, Column(None, ("a#1",), pa.bool_())))
     'SELECT "a#1" AS "a" FROM (SELECT "a" AS "a#1" FROM "t") AS r1 WHERE "a#1"'
     """
-    writer = _Writer(plan, relations or (lambda scan: scan.relation))
+    writer = _Writer(plan, relations or (lambda scan: quote_identifier(scan.relation)))
     block = writer.write(plan)
     names = _unique([a.name for a in plan.output])
     return block.renamed(plan.output, names).sql(plan)
@@ -200,7 +201,8 @@ class _Expressions(Renderer):
 
     def ordering(self, order: Ordering) -> str:
         direction = "DESC" if order.descending else "ASC"
-        return f"{self.render(order.node)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+        key = null_or_key(self.render(order.node), order.node.dtype)
+        return f"{key} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
 
 def _frame(frame: Frame) -> str:
@@ -252,7 +254,7 @@ class _Writer:
         for a in columns:
             stored = quote_identifier(a.name)
             listed.append(_as(float_guard(stored, a.dtype) if family(a.dtype) == "float" else stored, a.key))
-        relation = quote_identifier(self.relations(plan))
+        relation = self.relations(plan)
         return Block(f"(SELECT {', '.join(listed)} FROM {relation}) AS r{next(self.numbers)}")
 
     def values(self, plan: Values) -> Block:

@@ -32,6 +32,8 @@ from headwater.base.errors import ExpressionError
 from headwater.sql.casts import ERROR_MARK, cast
 from headwater.sql.conjuncts import Conjunct, conjuncts_of, equalities_of
 from headwater.sql.duckdb_form import render
+from headwater.sql.fragment import Fragment
+from headwater.sql.functions.udfs import install
 from headwater.sql.names import Scope
 from headwater.sql.nodes import Column, Node, Refused, walk
 from headwater.sql.quoting import literal_sql, quote_identifier
@@ -115,8 +117,10 @@ class Expression:
         return equalities_of(self.node, left_alias, right_alias)
 
 
-def parse(text: str, *, schema: Schemas) -> Expression:
+def parse(text: str | Fragment, *, schema: Schemas) -> Expression:
     """Read one Spark SQL expression over a schema, or over several by alias.
+
+    A `Fragment` brings the values of its parameters, and errors then point into the statement it stands in.
 
     >>> parse("cast(price as int)", schema=pa.schema([("price", pa.float64())])).dtype
     DataType(int32)
@@ -126,12 +130,14 @@ def parse(text: str, *, schema: Schemas) -> Expression:
         schemas[None] = schema
     else:
         schemas.update(schema)
-    expression = Expression(text, resolve(text, Scope(text, schemas)))
-    assert expression.duckdb, "what cannot be written for DuckDB is refused here, not at the first use"
+    piece = Fragment.of(text)
+    with piece.placed():
+        expression = Expression(piece.text, resolve(piece.text, Scope(piece.text, schemas), piece.parameters))
+        assert expression.duckdb, "what cannot be written for DuckDB is refused here, not at the first use"
     return expression
 
 
-def parse_condition(text: str, *, schema: Schemas) -> Expression:
+def parse_condition(text: str | Fragment, *, schema: Schemas) -> Expression:
     """Read an expression that has to be a boolean: WHERE, ON, CHECK.
 
     >>> parse_condition("price > 1", schema=pa.schema([("price", pa.float64())])).dtype
@@ -139,9 +145,10 @@ def parse_condition(text: str, *, schema: Schemas) -> Expression:
     """
     expression = parse(text, schema=schema)
     if expression.dtype == NULL:
-        return Expression(text, cast(expression.node, BOOLEAN))
+        return Expression(expression.text, cast(expression.node, BOOLEAN))
     if expression.dtype != BOOLEAN:
-        raise ExpressionError.not_boolean(text, name_of(expression.dtype))
+        with Fragment.of(text).placed():
+            raise ExpressionError.not_boolean(expression.text, name_of(expression.dtype))
     return expression
 
 
@@ -175,10 +182,12 @@ def evaluate(
     names = sorted(name for _, name in expression.columns)
     # A table without columns has no rows for DuckDB, so there is always one.
     read = whole.select(names) if names else pa.table({"row": pa.nulls(whole.num_rows, pa.int8())})
-    with _lock:
-        cursor = (con if con is not None else _database()).cursor()
     relation = f"headwater_rows_{next(_numbers)}"
     sql = expression.duckdb_for(dict.fromkeys(aliases, relation))
+    with _lock:
+        database = con if con is not None else _database()
+        install(database, sql)
+        cursor = database.cursor()
     try:
         cursor.register(relation, read)
         column = cursor.sql(f"SELECT {sql} AS value FROM {quote_identifier(relation)}").to_arrow_table().column(0)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from headwater.base.errors import ExpressionError
 
-__all__ = ["Scanned", "scan"]
+__all__ = ["Scanned", "closing_quote", "gap_length", "scan", "text_prefix", "text_value"]
 
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
@@ -56,7 +56,7 @@ def _decoded(match: re.Match[str]) -> str:
     return _CONTROL.get(other, other)
 
 
-def _closing(text: str, opening: int, *, raw: bool) -> int:
+def closing_quote(text: str, opening: int, *, raw: bool) -> int:
     """The index of the quote that closes the one at ``opening``."""
     quote, at = text[opening], opening + 1
     while at < len(text):
@@ -71,7 +71,8 @@ def _closing(text: str, opening: int, *, raw: bool) -> int:
     raise ExpressionError.syntax(text, f"the {quote} that opens here is never closed", opening)
 
 
-def _value(text: str, opening: int, closing: int, *, prefix: str) -> str | bytes:
+def text_value(text: str, opening: int, closing: int, *, prefix: str) -> str | bytes:
+    """What a quoted text means: its escapes decoded, or its bytes."""
     inner = text[opening + 1 : closing]
     if prefix == "x":
         if not re.fullmatch("[0-9a-fA-F]*", inner):
@@ -108,20 +109,20 @@ def scan(text: str, *, query: bool = False) -> Scanned:
         if char in "'\"":
             if after_text:
                 raise ExpressionError.syntax(text, "two texts stand side by side: join them with ||", at)
-            prefix = _prefix(text, at)
+            prefix = text_prefix(text, at)
             if prefix:
                 out[-1] = out[-1][:-1]
                 length -= 1
-            closing = _closing(text, at, raw=bool(prefix))
+            closing = closing_quote(text, at, raw=bool(prefix))
             key = f"q{len(texts)}"
-            texts[key] = _value(text, at, closing, prefix=prefix)
+            texts[key] = text_value(text, at, closing, prefix=prefix)
             shifts.append((length, at))
             piece, at, after_text = f" '{key}' ", closing + 1, True
         elif char == "`":
-            closing = _closing(text, at, raw=False)
+            closing = closing_quote(text, at, raw=False)
             piece, at, after_text = text[at : closing + 1], closing + 1, False
         else:
-            gap = _gap(text, at) if query else 0
+            gap = gap_length(text, at) if query else 0
             for mark, why in _FORBIDDEN.items():
                 if text.startswith(mark, at) and not gap:
                     raise ExpressionError.syntax(
@@ -137,7 +138,7 @@ def scan(text: str, *, query: bool = False) -> Scanned:
     return Scanned("".join(out), texts, tuple(shifts))
 
 
-def _gap(text: str, at: int) -> int:
+def gap_length(text: str, at: int) -> int:
     """How long the comment is that begins here, or the ``;`` that ends the query; 0 where there is neither."""
     if text.startswith("--", at):
         return (text.find("\n", at) if "\n" in text[at:] else len(text)) - at
@@ -151,7 +152,7 @@ def _gap(text: str, at: int) -> int:
     return len(text) - at if text[at] == ";" and not text[at:].strip("; \t\r\n") else 0
 
 
-def _prefix(text: str, quote_at: int) -> str:
+def text_prefix(text: str, quote_at: int) -> str:
     """``r`` or ``x`` directly before a quote, when it is a word of its own."""
     before = text[max(0, quote_at - 2) : quote_at]
     if not before or before[-1].lower() not in "rx":

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 import re
 import struct
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
 import pyarrow as pa
 
+from headwater.sql.datetime_text import Unreadable, days_of, micros_of
 from headwater.sql.nodes import Literal, Refused
 from headwater.sql.types import INT, LONG, STRING, family, literal_decimal, name_of
 
@@ -27,11 +28,6 @@ _INTEGER_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _INTEGER = re.compile(r"[ \t\r\n]*([+-]?[0-9]+)[ \t\r\n]*", re.ASCII)
 _NUMBER = re.compile(r"[ \t\r\n]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\r\n]*", re.ASCII)
-_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})", re.ASCII)
-_TIMESTAMP = re.compile(
-    r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?",
-    re.ASCII,
-)
 
 
 def text_literal(value: str) -> Literal:
@@ -131,10 +127,11 @@ def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
     elif kind == "boolean":
         word = value.strip(" \t\r\n").lower()
         found = True if word in _TRUE else False if word in _FALSE else None
-    elif kind == "date":
-        found = _date(value)
-    elif kind in ("timestamp", "timestamp_ntz"):
-        found = _timestamp(value, zoned=kind == "timestamp")
+    elif kind in ("date", "timestamp", "timestamp_ntz"):
+        try:
+            found = _date(value) if kind == "date" else _timestamp(value, zoned=kind == "timestamp")
+        except (Unreadable, OverflowError):
+            return None
     elif kind == "decimal" and (match := _NUMBER.fullmatch(value)) and "e" not in value.lower():
         return None
     elif dtype == pa.binary():
@@ -153,27 +150,12 @@ _HINTS = {
 
 
 def _date(value: str) -> date | None:
-    match = _DATE.fullmatch(value)
-    try:
-        return date(*map(int, match.groups())) if match else None
-    except ValueError:
-        return None
+    days = days_of(value)
+    return None if days is None else date.fromordinal(days + date(1970, 1, 1).toordinal())
 
 
 def _timestamp(value: str, *, zoned: bool) -> datetime | None:
-    match = _TIMESTAMP.fullmatch(value)
-    day = _date(match[1]) if match else None
-    if match is None or day is None or (match[6] and not zoned):
+    micros = micros_of(value, zoned=zoned)
+    if micros is None:
         return None
-    hour, minute, second = (int(match[i] or 0) for i in (2, 3, 4))
-    try:
-        clock = time(hour, minute, second, int((match[5] or "").ljust(6, "0")))
-        moment = datetime.combine(day, clock, tzinfo=UTC if zoned else None)
-        if match[6] and match[6] != "Z":
-            hours, minutes = int(match[6][1:3]), int(match[6][4:6])
-            if hours > 18 or minutes > 59:
-                return None
-            moment = datetime.fromisoformat(moment.replace(tzinfo=None).isoformat() + match[6]).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-    return moment
+    return datetime(1970, 1, 1, tzinfo=UTC if zoned else None) + timedelta(microseconds=micros)

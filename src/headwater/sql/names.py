@@ -6,13 +6,15 @@ more than one column are refused, even when the case of one of them matches, bec
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from headwater.base.errors import ExpressionError, NotFoundError
-from headwater.sql.nodes import Column
+from headwater.sql.functions.struct import field_of
+from headwater.sql.nodes import Column, Node
 from headwater.sql.types import column_type
 
 __all__ = ["Scope"]
@@ -49,7 +51,7 @@ class Scope:
             for name in schema.names
         ]
 
-    def column(self, parts: tuple[str, ...]) -> Column:
+    def column(self, parts: tuple[str, ...]) -> Node:
         """The column, or the field of a struct column, that ``parts`` name."""
         name = ".".join(parts)
         found: list[tuple[str | None, pa.Field]] = []
@@ -64,13 +66,16 @@ class Scope:
             raise NotFoundError.column(name, known, where=self.text)
         if len(found) > 1:
             choices = [f"{a}.{f.name}" if a else f.name for a, f in found]
-            raise NotFoundError.column(name, choices, where=f"{self.text} (ambiguous: {len(found)} columns match)")
+            raise NotFoundError.ambiguous(name, choices, where=self.text)
         alias, field = found[0]
         return self._descend(alias, field, fields, name)
 
-    def _descend(self, alias: str | None, field: pa.Field, fields: tuple[str, ...], name: str) -> Column:
+    def _descend(self, alias: str | None, field: pa.Field, fields: tuple[str, ...], name: str) -> Node:
         path, stored = [field.name], field.type
-        for step in fields:
+        for at, step in enumerate(fields):
+            if pa.types.is_list(stored) or pa.types.is_map(stored):
+                whole = self._descend(alias, field, fields[:at], name)
+                return functools.reduce(field_of, fields[at:], whole)
             inner = [f for f in stored if f.name.lower() == step.lower()] if pa.types.is_struct(stored) else []
             if len(inner) != 1:
                 known = [".".join([*path, f.name]) for f in stored] if pa.types.is_struct(stored) else self.known()

@@ -11,7 +11,7 @@ the order of evaluation has to be kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -30,10 +30,13 @@ __all__ = [
     "Ordering",
     "Refused",
     "SubqueryCall",
+    "Unbound",
     "WindowCall",
     "call",
+    "function_of",
     "parts_of",
     "rewrite",
+    "variable",
     "walk",
 ]
 
@@ -145,6 +148,41 @@ def call(op: str, args: tuple[Node, ...], dtype: pa.DataType, *, fallible: bool 
     False
     """
     return Call(op, args, dtype, fallible or any(a.fallible for a in args))
+
+
+def variable(name: str, dtype: pa.DataType) -> Call:
+    """A parameter of a lambda, where it is used.
+
+    >>> variable("x", pa.int32()).op
+    'variable'
+    """
+    return Call("variable", (Literal(name, pa.string()),), dtype, False)
+
+
+def function_of(parameters: tuple[Call, ...], body: Node) -> Call:
+    """A lambda: its parameters and, last, its body. It stands only where an operator takes it, and has no type of its own.
+
+    >>> x = variable("x", pa.int32())
+    >>> function_of((x,), call("minus", (x,), pa.int32(), fallible=True)).fallible
+    True
+    """
+    return call("lambda", (*parameters, body), pa.struct([pa.field("value", body.dtype)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A lambda as written, before its parameters have types: ``names`` are its parameters', ``read`` gives its body.
+
+    The names are those of the text with the depth of the lambda behind them, so an inner one hides nothing.
+    """
+
+    names: tuple[str, ...]
+    read: Callable[[Sequence[Node]], Node]
+
+    def bound(self, *dtypes: pa.DataType) -> Call:
+        """The lambda over variables of these types, one a parameter."""
+        variables = tuple(variable(n, t) for n, t in zip(self.names, dtypes, strict=True))
+        return function_of(variables, self.read(variables))
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:

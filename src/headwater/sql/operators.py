@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 
 import pyarrow as pa
 
@@ -23,8 +23,10 @@ from headwater.sql.types import (
     decimal_result,
     digits_of,
     family,
+    is_comparable,
     literal_decimal,
     name_of,
+    rounded_product,
     wider,
 )
 
@@ -70,9 +72,9 @@ def _same_type(args: Sequence[Node], what: str, *, promote_text: bool = True) ->
     return tuple(cast(a, common) for a in args)
 
 
-def _comparable(args: Sequence[Node], what: str) -> None:
+def _comparable(args: Sequence[Node], what: str, *, nested: bool = False) -> None:
     for arg in args:
-        if family(arg.dtype) not in _COMPARABLE:
+        if family(arg.dtype) not in _COMPARABLE and not (nested and is_comparable(arg.dtype)):
             raise Refused(f"{what} of {name_of(arg.dtype)}", "compare its fields one by one")
 
 
@@ -83,8 +85,11 @@ def united(args: Sequence[Node], what: str, *, promote_text: bool = True) -> tup
 
 def compare(op: str, left: Node, right: Node) -> Call:
     """``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``."""
-    _comparable((left, right), "a comparison")
-    return call(op, _same_type((left, right), "a comparison"), BOOLEAN)
+    _comparable((left, right), "a comparison", nested=True)
+    same = _same_type((left, right), "a comparison")
+    # Arrays and structs have an equality and an order of their own: inside them null equals null, and is the smallest.
+    nested = family(same[0].dtype) == "nested"
+    return call(f"nested {op}" if nested else op, same, BOOLEAN)
 
 
 def logic(op: str, parts: Sequence[Node]) -> Node:
@@ -120,9 +125,9 @@ def between(value: Node, low: Node, high: Node) -> Node:
 
 def contains(value: Node, items: Sequence[Node]) -> Node:
     """IN (list)."""
-    _comparable((value, *items), "IN")
+    _comparable((value, *items), "IN", nested=True)
     same = _same_type((value, *items), "IN")
-    if any(i.fallible for i in same[1:]):
+    if any(i.fallible for i in same[1:]) or family(same[0].dtype) == "nested":
         # Spark stops at the first match, so items that may fail have to be tried in order.
         return logic("or", [compare("=", same[0], i) for i in same[1:]]) if len(same) > 2 else compare("=", *same)
     return call("in", same, BOOLEAN)
@@ -178,6 +183,8 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
         left, right = cast(left, DOUBLE), cast(right, DOUBLE)
     else:
         left, right = _same_type((left, right), f"`{op}`")
+    if (known := _constant(op, left, right, left.dtype)) is not None:
+        return known
     overflows = family(left.dtype) == "integer"
     divides = op in "/%" and not (isinstance(right, Literal) and right.value)
     return call(op, (left, right), left.dtype, fallible=(overflows and op != "%") or divides)
@@ -196,11 +203,34 @@ def _decimal_arithmetic(op: str, left: Node, right: Node) -> Node:
     a, b = digits_of(left.dtype), digits_of(right.dtype)
     assert a is not None and b is not None
     result = decimal_result(op, a, b)
+    if result is None and op == "*" and a[1] + b[1] <= 38:
+        # Spark rounds the exact product to fit 38 digits. An exact product that itself has more is an error here.
+        exact = call(op, (left, right), pa.decimal128(38, a[1] + b[1]), fallible=True)
+        return cast(exact, rounded_product(a, b))
     if result is None:
         what = f"`{op}` of {name_of(left.dtype)} and {name_of(right.dtype)}"
         raise Refused(f"{what}, which needs more than 38 digits,", "cast one side to fewer digits, or to double")
+    if (known := _constant(op, left, right, result)) is not None:
+        return known
     divides = op in "/%" and not (isinstance(right, Literal) and right.value)
     return call(op, (left, right), result, fallible=divides or result.precision == 38)
+
+
+def _constant(op: str, left: Node, right: Node, dtype: pa.DataType) -> Literal | None:
+    """The value of a sum or product of constants, if it fits: what cannot fail need not be guarded."""
+    if op not in "+-*" or not (isinstance(left, Literal) and isinstance(right, Literal)):
+        return None
+    a, b = left.value, right.value
+    if type(a) is not type(b) or not isinstance(a, int | Decimal) or isinstance(a, bool):
+        return None
+    with localcontext(Context(prec=80)):
+        value = a + b if op == "+" else a - b if op == "-" else a * b  # type: ignore[operator]
+        if isinstance(value, int):
+            fits = -(1 << (dtype.bit_width - 1)) <= value < 1 << (dtype.bit_width - 1)
+        else:
+            fits = abs(value.scaleb(dtype.scale)) < 10**dtype.precision
+            value = value.quantize(Decimal(1).scaleb(-dtype.scale))
+    return Literal(value, dtype) if fits else None
 
 
 def _as_decimal(node: Node, other: Node) -> Node:

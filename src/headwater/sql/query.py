@@ -21,14 +21,16 @@ from headwater.base.errors import ExpressionError, InputError
 from headwater.sql.lexis import scan
 from headwater.sql.nodes import Refused
 from headwater.sql.plan import Plan
-from headwater.sql.reader.context import Catalog, Context, Parameters
+from headwater.sql.reader.context import Arguments, Catalog, Context, Parameters, TableFunctions
 from headwater.sql.reader.queries import read_query
 from headwater.sql.resolve import parse_text
 
-__all__ = ["Catalog", "Parameters", "parse_query"]
+__all__ = ["Arguments", "Catalog", "Parameters", "TableFunctions", "parse_query"]
 
 
-def parse_query(text: str, catalog: Catalog, parameters: Parameters | None = None) -> Plan:
+def parse_query(
+    text: str, catalog: Catalog, parameters: Parameters | None = None, functions: TableFunctions | None = None
+) -> Plan:
     """Read one query.
 
     Parameters
@@ -40,6 +42,8 @@ def parse_query(text: str, catalog: Catalog, parameters: Parameters | None = Non
         `NotFoundError` for a table that is not there.
     parameters
         A mapping for ``:name``, or a sequence for ``?``.
+    functions
+        Gives the schema of a table function by name and constant arguments; it raises `Refused` for one it does not know.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("a", pa.int32())])
@@ -51,7 +55,7 @@ def parse_query(text: str, catalog: Catalog, parameters: Parameters | None = Non
     if not scanned.sql.strip():
         raise ExpressionError.syntax(text, "the query is empty")
     given: Parameters = {} if parameters is None else parameters
-    context = Context(text, scanned, catalog, given, read_query)
+    context = Context(text, scanned, catalog, given, read_query, functions)
     try:
         plan = read_query(context, parse_text(text, scanned), None)
     except Refused as refused:

@@ -27,12 +27,19 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
+    "array_of",
     "column_type",
     "decimal_result",
     "digits_of",
     "family",
+    "has_float",
+    "has_void",
+    "is_comparable",
+    "is_key",
     "literal_decimal",
+    "map_of",
     "name_of",
+    "rounded_product",
     "wider",
 ]
 
@@ -69,6 +76,64 @@ def family(dtype: pa.DataType) -> str:
     return _FAMILY.get(dtype, "nested")
 
 
+def array_of(element: pa.DataType) -> pa.DataType:
+    """The array of a type.
+
+    >>> array_of(pa.int8())
+    ListType(list<element: int8>)
+    """
+    return pa.list_(pa.field("element", element))
+
+
+def map_of(key: pa.DataType, value: pa.DataType) -> pa.DataType:
+    """The map of two types.
+
+    >>> map_of(pa.int8(), pa.bool_())
+    MapType(map<int8, bool>)
+    """
+    return pa.map_(pa.field("key", key, False), pa.field("value", value))
+
+
+def has_void(dtype: pa.DataType) -> bool:
+    """Is the type, or a part of it, that of ``NULL`` and ``array()``?
+
+    >>> has_void(array_of(NULL)), has_void(array_of(INT))
+    (True, False)
+    """
+    if pa.types.is_nested(dtype):
+        return any(has_void(dtype.field(i).type) for i in range(dtype.num_fields))
+    return bool(dtype == NULL)
+
+
+def is_comparable(dtype: pa.DataType) -> bool:
+    """Can two values of the type be compared? Only maps cannot, and what holds one.
+
+    >>> is_comparable(array_of(INT)), is_comparable(array_of(map_of(INT, INT)))
+    (True, False)
+    """
+    if pa.types.is_map(dtype):
+        return False
+    if pa.types.is_nested(dtype):
+        return all(is_comparable(dtype.field(i).type) for i in range(dtype.num_fields))
+    return True
+
+
+def has_float(dtype: pa.DataType) -> bool:
+    """Is the type, or a part of it, a float?
+
+    >>> has_float(array_of(DOUBLE)), has_float(map_of(STRING, INT))
+    (True, False)
+    """
+    if pa.types.is_nested(dtype):
+        return any(has_float(dtype.field(i).type) for i in range(dtype.num_fields))
+    return family(dtype) == "float"
+
+
+def is_key(dtype: pa.DataType) -> bool:
+    """Can rows be grouped by it? Not by maps, and here not by floats inside of arrays and structs, whose zeros have signs."""
+    return family(dtype) != "nested" or (is_comparable(dtype) and not has_float(dtype))
+
+
 def name_of(dtype: pa.DataType) -> str:
     """Spark's name of a type, for messages.
 
@@ -77,6 +142,8 @@ def name_of(dtype: pa.DataType) -> str:
     """
     if dtype == NULL:
         return "void"
+    if pa.types.is_list(dtype):
+        return f"array<{name_of(dtype.value_type)}>"
     try:
         return spark_type(dtype)
     except SchemaError:
@@ -166,10 +233,31 @@ def wider(a: pa.DataType, b: pa.DataType, *, promote_text: bool = True) -> pa.Da
         return DOUBLE
     if families <= {"date", "timestamp", "timestamp_ntz"}:
         return TIMESTAMP if "timestamp" in families else TIMESTAMP_NTZ
+    if families == {"nested"}:
+        return _wider_nested(a, b, promote_text=promote_text)
     if "string" in families and promote_text:
         other = b if family(a) == "string" else a
         return _text_meets(other)
     return None
+
+
+def _wider_nested(a: pa.DataType, b: pa.DataType, *, promote_text: bool) -> pa.DataType | None:
+    """Arrays, maps and structs of the same shape meet part by part; fields keep the names of the left side."""
+
+    def meet(x: pa.DataType, y: pa.DataType) -> pa.DataType | None:
+        return wider(x, y, promote_text=promote_text)
+
+    t = pa.types
+    if t.is_list(a) and t.is_list(b):
+        element = meet(a.value_type, b.value_type)
+        return None if element is None else array_of(element)
+    if t.is_map(a) and t.is_map(b):
+        key, value = meet(a.key_type, b.key_type), meet(a.item_type, b.item_type)
+        return None if key is None or value is None else map_of(key, value)
+    if not (t.is_struct(a) and t.is_struct(b)) or [f.name.lower() for f in a] != [f.name.lower() for f in b]:
+        return None
+    parts = [meet(x.type, y.type) for x, y in zip(a, b, strict=True)]
+    return None if None in parts else pa.struct([pa.field(f.name, p) for f, p in zip(a, parts, strict=True)])
 
 
 def _text_meets(other: pa.DataType) -> pa.DataType | None:
@@ -209,3 +297,13 @@ def decimal_result(op: str, a: tuple[int, int], b: tuple[int, int]) -> pa.DataTy
         return pa.decimal128(precision, scale)
     kept = max(_MOST_DIGITS - (precision - scale), min(scale, 6))
     return pa.decimal128(_MOST_DIGITS, kept) if kept == scale or op == "/" else None
+
+
+def rounded_product(a: tuple[int, int], b: tuple[int, int]) -> pa.DataType:
+    """Spark's type of a product that needs more than 38 digits: it loses digits behind the point, down to six.
+
+    >>> rounded_product((36, 2), (10, 10))
+    Decimal128Type(decimal128(38, 6))
+    """
+    precision, scale = a[0] + b[0] + 1, a[1] + b[1]
+    return pa.decimal128(_MOST_DIGITS, max(_MOST_DIGITS - (precision - scale), min(scale, 6)))

@@ -3,7 +3,8 @@
 - `assert_same_rows` compares tables as multisets of rows and shows the difference;
 - `strategies` generates Arrow tables and change histories for hypothesis;
 - `FaultPlan` makes named points of the write paths fail, wait or kill the process;
-- `DerivedContract` checks the seven laws on any derived artefact.
+- `DerivedContract` checks the seven laws on any derived artefact;
+- `HOSTILE_TEXTS` are strings that have become code somewhere.
 
 Importing this package loads none of them: each name is loaded when it is first used.
 """
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from headwater.testing import strategies
     from headwater.testing.derived_contract import DerivedContract, Subject
     from headwater.testing.faults import FaultPlan, InjectedError, SimulatedCrash
+    from headwater.testing.hostile import HOSTILE_TEXTS
     from headwater.testing.oracles import assert_same_rows, row_counts
 
 __all__ = [
+    "HOSTILE_TEXTS",
     "DerivedContract",
     "FaultPlan",
     "InjectedError",
@@ -31,6 +34,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "HOSTILE_TEXTS": "hostile",
     "DerivedContract": "derived_contract",
     "FaultPlan": "faults",
     "InjectedError": "faults",

@@ -6,26 +6,62 @@ What is not here is refused by name with the nearest known name: no call is ever
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from headwater.base.errors import did_you_mean
 from headwater.sql.functions import (
     aggregate,
     array,
+    array_set,
     bitwise,
+    calendar,
     conditional,
     datetime,
+    datetime_format,
     digest,
+    encoding,
+    higher_order,
+    json,
+    letters,
+    map,
+    math,
+    number_text,
     numeric,
+    pieces,
     regexp,
     string,
+    struct,
     window,
 )
-from headwater.sql.functions.function import AggregateForm, Form, Function
+from headwater.sql.functions.function import AggregateForm, Form, Function, overloaded
 from headwater.sql.nodes import AggregateCall, Node, Refused
 
-__all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNSTABLE", "apply_aggregate", "apply_function"]
+__all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNIT_FIRST", "UNSTABLE", "apply_aggregate", "apply_function"]
 
-_FAMILIES = (aggregate, array, bitwise, conditional, datetime, digest, numeric, regexp, string, window)
+_FAMILIES = (
+    aggregate,
+    array,
+    array_set,
+    bitwise,
+    calendar,
+    conditional,
+    datetime,
+    datetime_format,
+    digest,
+    encoding,
+    higher_order,
+    json,
+    letters,
+    map,
+    math,
+    number_text,
+    numeric,
+    pieces,
+    regexp,
+    string,
+    struct,
+    window,
+)
 _UNSTABLE_NAMES = """
     current_timestamp current_date current_time current_user current_timezone localtimestamp now curdate
     rand random randn uuid shuffle user session_user monotonically_increasing_id
@@ -38,6 +74,8 @@ _MANY_ROW_NAMES = """
     percent_rank cume_dist nth_value
 """
 UNSTABLE = frozenset(_UNSTABLE_NAMES.split())
+# Their first argument is a bare word: timestampadd(MONTH, 1, ts).
+UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "dateadd", "date_diff", "datediff"})
 _MANY_ROWS = frozenset(_MANY_ROW_NAMES.split())
 
 FUNCTIONS: dict[str, Function] = {}
@@ -48,6 +86,9 @@ for _family in _FAMILIES:
     for _function in _family.FUNCTIONS:
         (FUNCTIONS if _function.kind == "scalar" else AGGREGATES)[_function.name] = _function
         FORMS.update(_function.forms)
+# Strings and arrays have some names in common: the arguments decide.
+for _name, _build in array.OVERLOADS.items():
+    FUNCTIONS[_name] = replace(FUNCTIONS[_name], build=overloaded(FUNCTIONS[_name].build, _build))
 # Several names may share an operator (mean and avg): the form belongs to the operator.
 for _function in AGGREGATES.values():
     assert _function.aggregate_form is not None

@@ -2,8 +2,9 @@
 
 ``build`` takes typed arguments and gives a node (or raises `Refused`), so the typing of a function is one Python function. ``forms``
 holds DuckDB's SQL of the operators that ``build`` may put into the tree: a template (``{0}`` is the first
-operand, ``{type}`` the result's type) or a function of the node and its operands' SQL. ``vectorised`` is the
-place for the implementation on Arrow columns that circuits will use.
+operand, ``{type}`` the result's type) or a function of the node and its operands' SQL. A function that takes ``lambdas`` is given
+them as `Unbound`, and binds them to the types of their parameters. ``vectorised`` is the place for the
+implementation on Arrow columns that circuits will use.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from headwater.sql.nodes import AggregateCall, Call, Node, WindowCall
 
-__all__ = ["MANY", "AggregateForm", "Apply", "Builder", "Form", "Function"]
+__all__ = ["MANY", "AggregateForm", "Apply", "Builder", "Form", "Function", "overloaded"]
 
 MANY = 10_000
 Builder = Callable[[Sequence[Node]], Node]
@@ -37,4 +40,14 @@ class Function:
     kind: str = "scalar"
     aggregate_form: AggregateForm | None = None
     note: str = ""
+    lambdas: bool = False
     vectorised: Callable[..., Any] | None = None
+
+
+def overloaded(plain: Builder, nested: Builder) -> Builder:
+    """One name for two functions: ``nested`` is for arrays, ``plain`` for all else."""
+
+    def build(args: Sequence[Node]) -> Node:
+        return (nested if any(pa.types.is_nested(a.dtype) for a in args) else plain)(args)
+
+    return build

@@ -1,8 +1,11 @@
-"""Numbers: rounding, roots, logarithms and signs."""
+"""Numbers: rounding, remainders, and arithmetic that gives a null instead of an error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,31 +13,38 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
+from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
-from headwater.sql.operators import arithmetic
-from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, family, name_of
+from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
+from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, family, name_of
 
 __all__ = ["FUNCTIONS"]
 
+_WIDE = Context(prec=400)
+_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+
+
+def _number(node: Node, name: str) -> Node:
+    """A number; a text or a null becomes a double."""
+    return argument("d", node, name) if node.dtype in (STRING, NULL) else argument("n", node, name)
+
 
 def _abs(args: Sequence[Node]) -> Node:
-    kind = family(args[0].dtype)
-    if kind not in ("integer", "float", "decimal"):
-        raise Refused(f"abs() of {name_of(args[0].dtype)}", "pass a number")
-    return call("abs", (args[0],), args[0].dtype, fallible=kind == "integer")
+    value = _number(args[0], "abs")
+    return call("abs", (value,), value.dtype, fallible=family(value.dtype) == "integer")
 
 
 def _isnan(args: Sequence[Node]) -> Node:
-    if family(args[0].dtype) != "float":
-        raise Refused(f"isnan() of {name_of(args[0].dtype)}", "pass a float or a double")
-    return call("isnan", (args[0],), BOOLEAN)
+    value = args[0] if family(args[0].dtype) == "float" else argument("d", args[0], "isnan")
+    return call("isnan", (value,), BOOLEAN)
 
 
 def _whole(op: str) -> Builder:
     """ceil and floor: of a double a bigint, of a decimal a decimal without a fraction."""
 
     def build(args: Sequence[Node]) -> Node:
-        value = argument("n", args[0], op)
+        value = _number(args[0], op)
         if family(value.dtype) == "integer":
             return cast(value, LONG)
         if family(value.dtype) == "float":
@@ -57,76 +67,191 @@ def _whole_form(function: str) -> Form:
     return form
 
 
-def _round(args: Sequence[Node]) -> Node:
-    value = argument("n", args[0], "round")
-    places = args[1].value if len(args) > 1 and isinstance(args[1], Literal) else 0 if len(args) == 1 else None
-    if not isinstance(places, int) or isinstance(places, bool) or not 0 <= places <= 12:
-        raise Refused("round() to a number of places that is not a constant from 0 to 12", "write round(x, 2)")
-    kind = family(value.dtype)
-    if kind == "integer":
-        return value
-    if kind == "float":
-        if value.dtype != DOUBLE:
-            raise Refused("round() of float", "cast it to double first")
-        return call("round", (value, Literal(places, INT)), DOUBLE, fallible=True)
-    precision, scale = value.dtype.precision, value.dtype.scale
-    kept = min(scale, places)
-    return cast(value, pa.decimal128(min(38, precision - scale + 1 + kept), kept))
+def _rounded(value: Decimal, places: int, mode: str) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-places), mode, _WIDE)
 
 
-def _round_form(node: Call, a: list[str]) -> str:
-    # Spark rounds the decimal digits that a double prints, half up. Beyond 15 digits that is not promised here.
-    x, places = a[0], node.args[1]
-    assert isinstance(places, Literal) and isinstance(places.value, int)
-    limit = f"1e{15 - places.value}"
-    digits = f"CAST(CAST(CAST({x} AS VARCHAR) AS DECIMAL(38,22)) AS DECIMAL(38,{places.value}))"
-    why = raise_form("round() of a double with more than 15 digits")
-    return (
-        f"(CASE WHEN {x} IS NULL THEN NULL WHEN isnan({x}) OR abs({x}) >= 4503599627370496 THEN {x} "
-        f"WHEN abs({x}) < {limit} THEN CAST({digits} AS DOUBLE) ELSE {why} END)"
-    )
+def _rounder(mode: str, *, single: bool) -> Callable[[float, int], float]:
+    def call_(value: float, places: int) -> float:
+        if not math.isfinite(value) or value == 0:
+            return value + 0.0
+        text = java_text(value)
+        if text is None:
+            raise Failed(f"the digits of {value!r} depend on the version of Java")
+        return float(_rounded(Decimal(text), places, mode)) + 0.0
+
+    return call_
 
 
-def _positive(body: str) -> Form:
-    """Logarithms: null where there is none."""
-    return lambda _, a: f"(CASE WHEN {a[0]} <= 0 THEN NULL ELSE {body.format(*a)} END)"
+def _whole_rounder(mode: str, bits: int) -> Callable[[int, int], int]:
+    def call_(value: int, places: int) -> int:
+        found = int(_rounded(Decimal(value), places, mode))
+        if not -(1 << (bits - 1)) <= found < 1 << (bits - 1):
+            raise Failed("a number does not fit its type (overflow)")
+        return found
+
+    return call_
 
 
-def _log(args: Sequence[Node]) -> Node:
-    if len(args) == 1:
-        return call("ln", (argument("d", args[0], "log"),), DOUBLE)
-    return call("log base", tuple(argument("d", a, "log") for a in args), DOUBLE)
+def _decimal_rounder(mode: str, precision: int) -> Callable[[Decimal, int], Decimal]:
+    def call_(value: Decimal, places: int) -> Decimal:
+        found = _rounded(value, places, mode)
+        found = _rounded(found, max(places, 0), mode)
+        if len(found.as_tuple().digits) > precision:
+            raise Failed("a number does not fit its type (overflow)")
+        return found
+
+    return call_
+
+
+def _round(op: str) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        value = _number(args[0], op)
+        places = args[1].value if len(args) > 1 and isinstance(args[1], Literal) else 0 if len(args) == 1 else None
+        if not isinstance(places, int) or isinstance(places, bool) or not -30 <= places <= 30:
+            raise Refused(f"{op}() to a number of places that is not a constant from -30 to 30", f"write {op}(x, 2)")
+        kind, given = family(value.dtype), (value, Literal(places, INT))
+        if kind == "integer":
+            return value if places >= 0 else call(op, given, value.dtype, fallible=True)
+        if kind == "float":
+            return call(op, given, value.dtype, fallible=True)
+        precision, scale = value.dtype.precision, value.dtype.scale
+        if places < 0:
+            dtype = pa.decimal128(min(38, max(precision - scale + 1, 1 - places)), 0)
+            return call(op, given, dtype, fallible=True)
+        kept = min(scale, places)
+        dtype = pa.decimal128(min(38, precision - scale + 1 + kept), kept)
+        return cast(value, dtype) if op == "round" else call(op, (value, Literal(kept, INT)), dtype, fallible=True)
+
+    return build
+
+
+def _round_form(op: str, mode: str) -> Form:
+    def form(node: Call, a: list[str]) -> str:
+        given, places = node.args[0].dtype, node.args[1]
+        assert isinstance(places, Literal) and isinstance(places.value, int)
+        kind, name = family(given), duckdb_type(given)
+        signature = name.lower().replace("(", "_").replace(")", "").replace(",", "_")
+        body: Callable[..., Any]
+        if kind == "float":
+            body = _rounder(mode, single=given == pa.float32())
+        elif kind == "integer":
+            body = _whole_rounder(mode, _BITS[given])
+        else:
+            body = _decimal_rounder(mode, node.dtype.precision)
+            signature += f"_to_{node.dtype.precision}_{node.dtype.scale}"
+        general = f"{define(f'{op}_{signature}', f'{name} INTEGER', node.dtype, body)}({a[0]}, {a[1]})"
+        if given != DOUBLE or op != "round" or not 0 <= places.value <= 12:
+            return general
+        # Spark rounds the decimal digits that a double prints; up to 15 of them are the same everywhere.
+        x = a[0]
+        digits = f"CAST(CAST(CAST({x} AS VARCHAR) AS DECIMAL(38,22)) AS DECIMAL(38,{places.value}))"
+        return (
+            f"(CASE WHEN {x} IS NULL THEN NULL WHEN isnan({x}) OR abs({x}) >= 4503599627370496 THEN {x} "
+            f"WHEN abs({x}) < 1e{15 - places.value} THEN CAST({digits} AS DOUBLE) ELSE {general} END)"
+        )
+
+    return form
 
 
 def _pmod(args: Sequence[Node]) -> Node:
-    if any(family(a.dtype) != "integer" for a in args):
-        raise Refused("pmod() of other numbers than whole ones", "use % and add the divisor")
     first = arithmetic("%", args[0], args[1])
     assert isinstance(first, Call)
+    if first.dtype != first.args[1].dtype:
+        raise Refused(f"pmod() of {name_of(args[0].dtype)} and {name_of(args[1].dtype)}", "cast both to one type")
     return call("pmod", (first, first.args[1]), first.dtype, fallible=True)
 
 
-_LAST_DIGIT = "the last digit of a double may differ, as between versions of Java"
+def _tried(op: str) -> Builder:
+    """try_add and its kin: a null where the plain operator would stop."""
+
+    def build(args: Sequence[Node]) -> Node:
+        found = arithmetic(op, args[0], args[1])
+        assert isinstance(found, Call)
+        if op in "/%":
+            zero = compare("=", found.args[1], Literal(0, INT))
+            unless = Call(op, found.args, found.dtype, True)
+            return cases([(zero, Literal(None, NULL))], unless)
+        if family(found.dtype) == "integer":
+            return call(f"try {op}", found.args, found.dtype)
+        if found.fallible and family(found.dtype) == "decimal":
+            raise Refused(f"try_ arithmetic of {name_of(found.dtype)}", "cast to fewer digits")
+        return found
+
+    return build
+
+
+def _tried_form(op: str) -> Form:
+    def form(node: Call, a: list[str]) -> str:
+        half = 1 << (_BITS[node.dtype] - 1)
+        wide = f"(CAST({a[0]} AS HUGEINT) {op} CAST({a[1]} AS HUGEINT))"
+        inside = f"{wide} BETWEEN {-half}::HUGEINT AND {half - 1}::HUGEINT"
+        return f"(CASE WHEN {inside} THEN CAST({wide} AS {duckdb_type(node.dtype)}) END)"
+
+    return form
+
+
+def _bucket(value: float, low: float, high: float, count: int) -> int | None:
+    if count <= 0 or count == 2**63 - 1 or math.isnan(value) or low == high:
+        return None
+    if not math.isfinite(low) or not math.isfinite(high):
+        return None
+    lower, upper = min(low, high), max(low, high)
+    before, after = (value < lower, value >= upper) if low < high else (value > upper, value <= lower)
+    if before or after:
+        return 0 if before else count + 1
+    gone = value - lower if low < high else upper - value
+    return int(float(count) * gone / (upper - lower)) + 1
+
+
+_BUCKET = define("width_bucket", "DOUBLE DOUBLE DOUBLE BIGINT", LONG, _bucket)
+
+
+def _zero_if_null(args: Sequence[Node]) -> Node:
+    return cases([(is_null(args[0]), Literal(0, INT))], args[0])
+
+
+def _null_if_zero(args: Sequence[Node]) -> Node:
+    return cases([(compare("=", args[0], Literal(0, INT)), Literal(None, NULL))], args[0])
+
+
+def _nanvl(args: Sequence[Node]) -> Node:
+    same = tuple(argument("d", a, "nanvl") for a in args)
+    if all(a.dtype == pa.float32() for a in args):
+        raise Refused("nanvl() of floats", "cast them to double first")
+    return cases([(call("isnan", same[:1], BOOLEAN), same[1])], same[0])
+
+
+def _positive(args: Sequence[Node]) -> Node:
+    return _number(args[0], "positive")
+
+
 _PMOD = "(CASE WHEN {0} < 0 THEN CAST(({0} + {1}) % {1} AS {type}) ELSE {0} END)"
-_SIGN = "(CASE WHEN isnan({0}) THEN {0} WHEN {0} > 0 THEN 1e0 WHEN {0} < 0 THEN -1e0 ELSE {0} END)"
-_LOG_BASE = "(CASE WHEN {0} <= 0 OR {1} <= 0 THEN NULL ELSE ln({1}) / ln({0}) END)"
+_FACTORIAL = "(CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial(CAST({0} AS INTEGER)) AS BIGINT) END)"
+_ROUNDINGS: tuple[Function, ...] = tuple(
+    Function(op, "numeric", _round(op), 1, 2, {op: _round_form(op, mode)}, note="digits as Java prints them")
+    for op, mode in (("round", ROUND_HALF_UP), ("bround", ROUND_HALF_EVEN))
+)
 FUNCTIONS: tuple[Function, ...] = (
     Function("abs", "numeric", _abs, 1, 1, {"abs": "abs({})"}),
     Function("isnan", "numeric", _isnan, 1, 1, {"isnan": "coalesce(isnan({}), FALSE)"}),
     Function("mod", "numeric", lambda args: arithmetic("%", args[0], args[1]), 2, 2),
     Function("pmod", "numeric", _pmod, 2, 2, {"pmod": _PMOD}),
+    Function("div", "numeric", lambda args: whole_quotient(args[0], args[1]), 2, 2),
     Function("ceil", "numeric", _whole("ceil"), 1, 1, {"ceil": _whole_form("ceil")}),
     Function("ceiling", "numeric", _whole("ceil"), 1, 1),
     Function("floor", "numeric", _whole("floor"), 1, 1, {"floor": _whole_form("floor")}),
-    Function("round", "numeric", _round, 1, 2, {"round": _round_form}, note="doubles of more than 15 digits raise"),
-    simple("sqrt", "numeric", "d", DOUBLE, "(CASE WHEN {0} < 0 THEN CAST('nan' AS DOUBLE) ELSE sqrt({0}) END)"),
-    simple("sign", "numeric", "d", DOUBLE, _SIGN),
-    simple("signum", "numeric", "d", DOUBLE, None, op="sign"),
-    simple("exp", "numeric", "d", DOUBLE, "exp({0})", note=_LAST_DIGIT),
-    simple("ln", "numeric", "d", DOUBLE, _positive("ln({0})"), note=_LAST_DIGIT),
-    Function("log", "numeric", _log, 1, 2, {"log base": _LOG_BASE}, note=_LAST_DIGIT),
-    simple("log10", "numeric", "d", DOUBLE, _positive("log10({0})"), note=_LAST_DIGIT),
-    simple("log2", "numeric", "d", DOUBLE, _positive("ln({0}) / ln(2e0)"), note=_LAST_DIGIT),
-    simple("degrees", "numeric", "d", DOUBLE, "degrees({0})", note=_LAST_DIGIT),
-    simple("radians", "numeric", "d", DOUBLE, "radians({0})", note=_LAST_DIGIT),
+    *_ROUNDINGS,
+    simple("rint", "numeric", "d", DOUBLE, "round_even({0}, 0)"),
+    *(
+        Function(f"try_{word}", "numeric", _tried(op), 2, 2, {f"try {op}": _tried_form(op)} if op in "+-*" else {})
+        for word, op in (("add", "+"), ("subtract", "-"), ("multiply", "*"), ("divide", "/"), ("mod", "%"))
+    ),
+    simple("factorial", "numeric", "i", LONG, _FACTORIAL),
+    simple("width_bucket", "numeric", "dddl", LONG, f"{_BUCKET}({{0}}, {{1}}, {{2}}, {{3}})"),
+    Function("zeroifnull", "numeric", _zero_if_null, 1, 1),
+    Function("nullifzero", "numeric", _null_if_zero, 1, 1),
+    Function("nanvl", "numeric", _nanvl, 2, 2),
+    Function("positive", "numeric", _positive, 1, 1),
+    Function("negative", "numeric", lambda args: minus(_number(args[0], "negative")), 1, 1),
 )

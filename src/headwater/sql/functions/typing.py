@@ -1,7 +1,8 @@
-"""What an argument has to be: Spark's implicit casts for functions, as far as they lose nothing.
+"""What an argument has to be: Spark's implicit casts for functions in ANSI mode.
 
-A letter stands for a kind of argument: ``s`` text, ``i`` int, ``l`` bigint, ``n`` any number, ``d`` double, ``t`` date, ``m`` date or timestamp, ``b``
-boolean, ``x`` binary, ``a`` anything.
+A letter stands for a kind of argument. Small letters take what Spark casts by itself, texts included; capitals only what it takes as it is:
+``s`` text, ``i``/``I`` int, ``l``/``L`` bigint, ``n`` any number, ``d`` double, ``t``/``T`` date, ``z``/``Z`` timestamp, ``b`` boolean, ``x``
+binary, ``a`` anything.
 """
 
 from __future__ import annotations
@@ -15,16 +16,26 @@ from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.nodes import Literal, Node, Refused, call
 from headwater.sql.types import BOOLEAN, DATE, DOUBLE, INT, LONG, NULL, STRING, TIMESTAMP, family, name_of
 
-__all__ = ["argument", "simple"]
+__all__ = ["argument", "constant", "simple"]
 
+_NUMBERS = {"integer", "float", "decimal"}
+_TIMES = {"date", "timestamp", "timestamp_ntz"}
+_ANY = {*_NUMBERS, *_TIMES, "string", "binary", "boolean", "null"}
 _ACCEPTED: dict[str, tuple[set[str], pa.DataType | None, str]] = {
-    "s": ({"string", "integer", "boolean", "decimal", "date", "null"}, STRING, "cast it to a string first"),
-    "l": ({"integer", "null"}, LONG, "cast it to bigint first"),
-    "n": ({"integer", "float", "decimal"}, None, "cast it to a number first"),
-    "d": ({"integer", "float", "decimal", "null"}, DOUBLE, "cast it to double first"),
+    "s": (_ANY, STRING, "cast it to a string first"),
+    "i": ({*_NUMBERS, "string", "null"}, INT, "cast it to int first"),
+    "I": ({"integer", "string", "null"}, INT, "cast it to int first"),
+    "l": ({*_NUMBERS, "string", "null"}, LONG, "cast it to bigint first"),
+    "L": ({"integer", "null"}, LONG, "cast it to bigint first"),
+    "n": (_NUMBERS, None, "cast it to a number first"),
+    "d": ({*_NUMBERS, "string", "null"}, DOUBLE, "cast it to double first"),
     "b": ({"boolean", "null"}, BOOLEAN, "compare it with something"),
-    "x": ({"binary", "null"}, pa.binary(), "cast it to binary first"),
-    "z": ({"timestamp", "null"}, TIMESTAMP, "cast it to a timestamp first"),
+    "x": ({"binary", "string", "null"}, pa.binary(), "cast it to binary first"),
+    "t": ({*_TIMES, "string", "null"}, DATE, "cast it to a date first: CAST(x AS DATE)"),
+    "T": ({"date", "null"}, DATE, "cast it to a date first: CAST(x AS DATE)"),
+    "z": ({*_TIMES, "string", "null"}, TIMESTAMP, "cast it to a timestamp first"),
+    "Z": ({"timestamp", "timestamp_ntz", "null"}, TIMESTAMP, "cast it to a timestamp first"),
+    "a": ({*_ANY, "nested"}, None, ""),
 }
 
 
@@ -34,22 +45,17 @@ def argument(kind: str, node: Node, name: str) -> Node:
     >>> argument("l", Literal(3, INT), "f").dtype
     DataType(int64)
     """
-    if kind == "a":
-        return node
-    if kind == "i":
-        if node.dtype not in (pa.int8(), pa.int16(), INT, NULL):
-            raise Refused(f"{name}() with a count of type {name_of(node.dtype)}", "cast the count to int")
-        return cast(node, INT)
-    if kind in ("t", "m"):
-        if family(node.dtype) in ("timestamp", "timestamp_ntz") and kind == "m":
-            return node
-        if family(node.dtype) in ("date", "null") or isinstance(node, Literal):
-            return cast(node, DATE)
-        raise Refused(f"{name}() of {name_of(node.dtype)}", "cast it to a date first: CAST(x AS DATE)")
     families, dtype, hint = _ACCEPTED[kind]
-    if family(node.dtype) not in families:
+    if family(node.dtype) not in families or (kind == "I" and node.dtype == LONG):
         raise Refused(f"{name}() of {name_of(node.dtype)}", hint)
     return node if dtype is None else cast(node, dtype)
+
+
+def constant(node: Node, name: str, hint: str) -> object:
+    """The value of an argument that has to be a constant and no null."""
+    if not isinstance(node, Literal) or node.value is None or node.dtype == NULL:
+        raise Refused(f"{name}() with an argument that is not a constant", hint)
+    return node.value
 
 
 def simple(

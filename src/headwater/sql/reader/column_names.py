@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
 from sqlglot import exp
 
+from headwater.sql.grammar import data_type
 from headwater.sql.nodes import Column, Literal, Node
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.nested_names import NESTED_NAMES
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.types import name_of
 
@@ -99,7 +102,10 @@ def column_name(context: Context, scope: RowScope, node: exp.Expr, windows: Mapp
     """The name of an item of a select list."""
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.Column | exp.Dot):
+    base = node
+    while isinstance(base, exp.Dot):
+        base = base.this
+    if isinstance(base, exp.Column):
         return str(node.name if isinstance(node, exp.Column) else node.expression.name)
     if isinstance(node, exp.TryCast) and isinstance(node.this, exp.Column):
         return str(node.this.name)
@@ -110,6 +116,7 @@ class _Namer:
     def __init__(self, context: Context, scope: RowScope, windows: Mapping[str, exp.Expr]) -> None:
         self.context, self.scope, self.windows = context, scope, windows
         self.reader = QueryReader(context, scope)
+        self.variables: list[set[str]] = []
 
     def name(self, node: exp.Expr) -> str:
         if type(node) in _INFIX:
@@ -130,6 +137,10 @@ class _Namer:
         parts = [p.name for p in node.parts] if isinstance(node, exp.Column) else []
         if isinstance(node, exp.Dot):
             return f"{self.name(node.this)}.{node.expression.name}"
+        if isinstance(node, exp.Identifier):
+            parts = [node.name]
+        if self._is_variable(parts[0]):
+            return ".".join(["namedlambdavariable()", *parts[1:]])
         if len(parts) == 1 and self.scope.is_alias(parts[0]):
             return f"lateralAliasReference({parts[0]})"
         found = self.scope.column(tuple(parts))
@@ -142,8 +153,10 @@ class _Namer:
     def cast(self, node: exp.Expr) -> str:
         if type(node) is exp.Cast or (self.reader._is_suffixed(node) and not self._written_as_cast(node)):
             return constant_name(self.reader.read(node))
-        word = "TRY_CAST" if node.args.get("safe") else "CAST"
-        return f"{word}({self.name(node.this)} AS {name_of(self.reader.read(node).dtype).upper()})"
+        word, dtype = "TRY_CAST" if node.args.get("safe") else "CAST", data_type(node.args["to"])
+        if pa.types.is_nested(dtype):
+            return self.name(node.this)
+        return f"{word}({self.name(node.this)} AS {name_of(dtype).upper()})"
 
     def _written_as_cast(self, node: exp.Expr) -> bool:
         """``CAST(1 AS TINYINT)`` and ``1Y`` look the same once they are parsed."""
@@ -211,8 +224,23 @@ class _Namer:
     def if_(self, node: exp.Expr) -> str:
         return f"(IF({self.names([node.args[k] for k in ('this', 'true', 'false')])}))"
 
+    def lambda_(self, node: exp.Expr) -> str:
+        self.variables.append({p.name.lower() for p in node.expressions})
+        try:
+            return f"lambdafunction({', '.join([self.name(node.this), *map(self.name, node.expressions)])})"
+        finally:
+            self.variables.pop()
+
+    def _is_variable(self, name: str) -> bool:
+        return any(name.lower() in names for names in self.variables)
+
+    def alias(self, node: exp.Expr) -> str:
+        return f"{self.name(node.this)} AS {node.args['alias'].name}"
+
     def call(self, node: exp.Expr) -> str:
         name, parts = node.name.lower(), list(node.expressions)
+        if name in NESTED_NAMES:
+            return NESTED_NAMES[name](name, [self.name(p) for p in parts])
         distinct = ""
         if len(parts) == 1 and isinstance(parts[0], exp.Distinct):
             distinct, parts = "DISTINCT ", list(parts[0].expressions)
@@ -258,11 +286,20 @@ class _Namer:
 
     def interval(self, node: exp.Expr) -> str:
         amount = node.this.this if isinstance(node.this, exp.Literal) else node.this.sql()
-        text = self.reader.texts.get(amount, amount)
-        return f"INTERVAL '{text}' {node.args['unit'].name.upper().removesuffix('S')}"
+        text, unit = str(self.reader.texts.get(amount, amount)), node.args["unit"].name.upper().removesuffix("S")
+        if unit == "WEEK":
+            text, unit = str(7 * int(text)), "DAY"
+        elif unit in ("HOUR", "MINUTE", "SECOND"):
+            text = f"{'-' if int(text) < 0 else ''}{abs(int(text)):02d}"
+        return f"INTERVAL '{text}' {unit}"
 
     def bracket(self, node: exp.Expr) -> str:
-        return f"{self.name(node.this)}[{self.names(node.expressions)}]"
+        (index,) = node.expressions
+        if isinstance(index, exp.Literal) and index.is_string and not self.variables:
+            base = self.reader.read(node.this).dtype
+            if pa.types.is_struct(base) or pa.types.is_list(base):
+                return f"{self.name(node.this)}.{self.name(index)}"
+        return f"{self.name(node.this)}[{self.name(index)}]"
 
     def placeholder(self, node: exp.Expr) -> str:
         return constant_name(self.reader.read(node)) if node.args.get("this") else "?"
@@ -373,6 +410,9 @@ _MAKERS: dict[type[exp.Expr], Callable[[_Namer, exp.Expr], str]] = {
     exp.Filter: _Namer.filtered,
     exp.Interval: _Namer.interval,
     exp.Bracket: _Namer.bracket,
+    exp.Lambda: _Namer.lambda_,
+    exp.Identifier: _Namer.column,
+    exp.Alias: _Namer.alias,
     exp.Placeholder: _Namer.placeholder,
     exp.Window: _Namer.window,
 }

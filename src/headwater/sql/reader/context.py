@@ -18,14 +18,16 @@ from headwater.sql.literals import text_literal
 from headwater.sql.nodes import Literal, Node, Refused
 from headwater.sql.nullability import nullable
 from headwater.sql.plan import Attribute, Named, Plan, Reference
-from headwater.sql.types import BOOLEAN, DATE, DOUBLE, INT, LONG, NULL, TIMESTAMP, TIMESTAMP_NTZ, literal_decimal
+from headwater.sql.types import BOOLEAN, DATE, DOUBLE, INT, LONG, NULL, TIMESTAMP, TIMESTAMP_NTZ, has_void, literal_decimal, name_of
 
 if TYPE_CHECKING:
     from headwater.sql.reader.scopes import RowScope
 
-__all__ = ["Catalog", "Context", "Parameters"]
+__all__ = ["Arguments", "Catalog", "Context", "Parameters", "TableFunctions"]
 
 Catalog = Callable[[str, int | None, datetime | None], pa.Schema]
+Arguments = tuple[tuple[str | None, object], ...]
+TableFunctions = Callable[[str, Arguments], pa.Schema]
 Parameters = Mapping[str, object] | Sequence[object]
 _LONGEST_KEY = 40
 
@@ -39,10 +41,10 @@ class Context:
     catalog: Catalog
     parameters: Parameters
     read_query: Callable[[Context, exp.Expr, RowScope | None], Plan]
+    functions: TableFunctions | None = None
     tables: dict[str, Reference] = field(default_factory=dict)
     used: set[object] = field(default_factory=set)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    _positional: itertools.count[int] = field(default_factory=itertools.count)
 
     def attribute(self, name: str, dtype: pa.DataType, *, nullable: bool = True) -> Attribute:
         """A new column, with a key of its own."""
@@ -50,6 +52,8 @@ class Context:
 
     def named(self, name: str, node: Node) -> Named:
         """A new column for an expression."""
+        if node.dtype != NULL and has_void(node.dtype):
+            raise Refused(f"a column of type {name_of(node.dtype)}", "cast the array to its type")
         return Named(self.attribute(name, node.dtype, nullable=nullable(node)), node)
 
     def table_name(self, name: str) -> str:
@@ -83,7 +87,7 @@ class Context:
                 raise InputError.bad_argument("parameters", f":{name}", f"a value for it (given: {known or 'none'})")
             self.used.add(name)
             return constant(self.parameters[name])
-        place = next(self._positional)
+        place = int(node.meta["number"])
         if isinstance(self.parameters, Mapping) or place >= len(self.parameters):
             given = 0 if isinstance(self.parameters, Mapping) else len(self.parameters)
             raise InputError.bad_argument("parameters", given, f"a value for the `?` of number {place + 1}")

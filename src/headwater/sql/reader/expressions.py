@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.base.errors import NotFoundError, underline
+from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
 from headwater.sql.intervals import Interval, add_interval
@@ -24,7 +24,7 @@ from headwater.sql.plan import Project
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.resolve import Reader, kind_name
-from headwater.sql.types import BOOLEAN, NULL, family, name_of, wider
+from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
 
 __all__ = ["QueryReader", "check_membership"]
 
@@ -79,11 +79,7 @@ class QueryReader(Reader):
         try:
             return super().column(node)
         except NotFoundError as error:
-            error.where = underline(self.context.text, self.context.position(node))
-            raise
-
-    def identifier(self, node: exp.Expr) -> Node:
-        return self.scope.column((node.name,))
+            raise error.placed_at(self.context.text, self.context.position(node)) from None
 
     def placeholder(self, node: exp.Expr) -> Node:
         return self.context.parameter(node)
@@ -154,6 +150,8 @@ class QueryReader(Reader):
                 raise Refused(f"IGNORE NULLS in {found.op}()", "leave it out")
             else:
                 found = replace(found, op=f"{found.op} ignore nulls")
+        if distinct and not all(is_key(a.dtype) for a in args):
+            raise Refused(f"{found.op}(DISTINCT …) of {name_of(args[0].dtype)}", "count its fields")
         if distinct and found.op in ("min", "max"):
             distinct = False  # it changes nothing
         return replace(found, distinct=distinct, where=where)
@@ -183,7 +181,7 @@ class QueryReader(Reader):
         if found.op.split(" ")[0] in _RANKS and frame is not None:
             raise Refused(f"{found.op}() with a frame", "leave the frame out")
         for key in partition:
-            if family(key.dtype) == "nested":
+            if not is_key(key.dtype):
                 raise Refused(f"PARTITION BY {name_of(key.dtype)}", "partition by plain columns")
         skip = found.op.endswith(" ignore nulls")
         op = found.op.removesuffix(" ignore nulls")
@@ -206,7 +204,7 @@ class QueryReader(Reader):
     def ordering(self, node: exp.Expr, key: Node) -> Ordering:
         """One key with its direction; nulls come first going up and last going down, unless it says otherwise."""
         self._args(node, "this", "desc", "nulls_first")
-        if family(key.dtype) == "nested":
+        if not is_comparable(key.dtype):
             raise Refused(f"ORDER BY {name_of(key.dtype)}", "order by plain columns")
         return Ordering(key, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
@@ -241,9 +239,21 @@ class QueryReader(Reader):
             raise Refused("a frame that ends before it begins", "put the earlier bound first")
         return frame
 
+    def _lambda_body(self, node: exp.Expr) -> Node:
+        place, self.place = self.place, "a lambda"
+        try:
+            return super()._lambda_body(node)
+        finally:
+            self.place = place
+
     # --- subqueries
 
+    def _outside_lambdas(self) -> None:
+        if self.variables:
+            raise Refused("a subquery in a lambda", "compute it outside, in a column of a subquery or WITH")
+
     def subquery(self, node: exp.Expr) -> Node:
+        self._outside_lambdas()
         inner = node.this if isinstance(node, exp.Subquery) else node
         if isinstance(node, exp.Subquery):
             self._args(node, "this")
@@ -253,6 +263,7 @@ class QueryReader(Reader):
         return SubqueryCall("scalar", plan, (), plan.output[0].dtype)
 
     def exists(self, node: exp.Expr) -> Node:
+        self._outside_lambdas()
         self._args(node, "this")
         inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
         if not isinstance(inner, exp.Query):
@@ -263,6 +274,7 @@ class QueryReader(Reader):
         query = node.args.get("query")
         if query is None:
             return super().contains(node)
+        self._outside_lambdas()
         self._args(node, "this", "query")
         if isinstance(node.this, exp.Tuple):
             raise Refused("IN with several columns", "join instead, or use EXISTS")
@@ -329,7 +341,7 @@ QueryReader.READERS.update(
         exp.Anonymous: QueryReader.call,
         exp.Column: QueryReader.column,
         exp.Dot: QueryReader.column,
-        exp.Identifier: QueryReader.identifier,
+        exp.Identifier: QueryReader.column,
         exp.Placeholder: QueryReader.placeholder,
         exp.Filter: QueryReader.filtered,
         exp.IgnoreNulls: QueryReader.filtered,

@@ -19,7 +19,7 @@ from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.relations import check_args
 from headwater.sql.reader.scopes import RowScope
-from headwater.sql.types import family, name_of
+from headwater.sql.types import is_key, name_of
 
 __all__ = ["Groups", "read_groups"]
 
@@ -98,9 +98,8 @@ def read_groups(
 
 
 def _groupable(dtype: pa.DataType) -> None:
-    if pa.types.is_map(dtype) or pa.types.is_list(dtype) or pa.types.is_struct(dtype):
+    if not is_key(dtype):
         raise Refused(f"GROUP BY {name_of(dtype)}", "group by its fields")
-    assert family(dtype) != "nested"
 
 
 def _aggregates(

@@ -14,7 +14,7 @@ from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.relations import check_args, read_values
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.reader.select import limited, read_select
-from headwater.sql.types import family, name_of, wider
+from headwater.sql.types import is_key, name_of, wider
 
 __all__ = ["read_query"]
 
@@ -86,10 +86,10 @@ def _set_operation(context: Context, node: exp.Expr, kind: str, around: RowScope
     types = []
     for a, b in zip(left.output, right.output, strict=True):
         meet = wider(a.dtype, b.dtype, promote_text=False)
-        if meet is None or (family(meet) == "nested" and a.dtype != b.dtype):
+        if meet is None:
             what = f"{kind.upper()} of {name_of(a.dtype)} and {name_of(b.dtype)} in column `{a.name}`"
             raise Refused(what, "cast one side so that both have one type")
-        if kind != "union" and family(meet) == "nested":
+        if not is_key(meet) and not (kind == "union" and node.args.get("distinct") is False):
             raise Refused(f"{kind.upper()} of {name_of(meet)}", "compare its fields")
         types.append(meet)
     left, right = (_cast_to(context, plan, types) for plan in (left, right))

@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import compare, logic, united
-from headwater.sql.plan import Attribute, Generate, Join, Plan, Project, Scan, Values
+from headwater.sql.plan import Attribute, Join, Plan, Project, Scan, Values
 from headwater.sql.plan.attribute import Named
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader, check_membership
+from headwater.sql.reader.generators import generated
 from headwater.sql.reader.scopes import Entry, RowScope
-from headwater.sql.types import BOOLEAN, INT, TIMESTAMP, column_type, family, name_of
+from headwater.sql.types import BOOLEAN, TIMESTAMP, column_type
 
 __all__ = ["Source", "check_args", "read_from", "read_values"]
 
@@ -115,7 +117,7 @@ def _aliased(context: Context, plan: Plan, alias: exp.Expr | None, name: tuple[s
 def _table(context: Context, node: exp.Expr) -> Source:
     check_args(node, "this", "db", "catalog", "alias", "version", "joins")
     if not isinstance(node.this, exp.Identifier):
-        raise Refused("a table function", "name a table, or write LATERAL VIEW explode(…)")
+        return _table_function(context, node)
     parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
     known = context.tables.get(parts[0].lower()) if len(parts) == 1 else None
     version = node.args.get("version")
@@ -123,9 +125,29 @@ def _table(context: Context, node: exp.Expr) -> Source:
         return _aliased(context, context.copied(known), node.args.get("alias"), parts)
     number, moment = _travel(context, version)
     name = ".".join(parts)
-    schema = context.catalog(name, number, moment)
+    try:
+        schema = context.catalog(name, number, moment)
+    except NotFoundError as error:
+        raise error.placed_at(context.text, context.position(node)) from None
     columns = tuple(_column(context, f) for f in schema)
     return _aliased(context, Scan(name, number, moment, columns), node.args.get("alias"), parts)
+
+
+def _table_function(context: Context, node: exp.Expr) -> Source:
+    if not isinstance(node.this, exp.Anonymous) or context.functions is None:
+        raise Refused("a table function", "name a table, or write LATERAL VIEW explode(…)")
+    reader = QueryReader(context, RowScope(()), place="the arguments of a table function")
+    arguments = []
+    for given in node.this.expressions:
+        named = isinstance(given, exp.Kwarg)
+        value = reader.read(given.expression if named else given)
+        if not isinstance(value, Literal):
+            raise Refused("an argument of a table function that is no constant", "write a number or a text")
+        arguments.append((str(given.this.name).lower() if named else None, value.value))
+    name = str(node.this.name).lower()
+    schema = context.functions(name, tuple(arguments))
+    columns = tuple(_column(context, f) for f in schema)
+    return _aliased(context, Scan(name, None, None, columns, tuple(arguments)), node.args.get("alias"), (name,))
 
 
 def _column(context: Context, field: pa.Field) -> Attribute:
@@ -253,29 +275,8 @@ def _lateral_view(context: Context, source: Source, node: exp.Expr, around: RowS
     if not node.args.get("view") or alias is None or not isinstance(node.this, exp.Anonymous):
         raise Refused("this LATERAL", "write LATERAL VIEW explode(xs) t AS x")
     names = [context.name_of(c) for c in alias.args.get("columns") or ()]
-    plan = explode(context, source, node.this, names, outer=bool(node.args.get("outer")), around=around)
+    outer = bool(node.args.get("outer"))
+    plan = generated(context, source.plan, source.entries, node.this, names, outer=outer, around=around)
     qualifier = (context.name_of(alias.this),) if alias.this is not None else ()
     added = plan.output[len(source.plan.output) :]
     return Source(plan, (*source.entries, *(Entry(qualifier, a) for a in added)))
-
-
-def explode(
-    context: Context, source: Source, node: exp.Expr, names: list[str], *, outer: bool, around: RowScope | None
-) -> Generate:
-    """The rows of ``explode(xs)``, ``explode_outer``, ``posexplode`` or ``posexplode_outer``."""
-    function = node.name.lower()
-    if function.removesuffix("_outer") not in ("explode", "posexplode") or len(node.expressions) != 1:
-        raise Refused(f"the generator {function}()", "use explode(xs) or posexplode(xs)")
-    value = QueryReader(context, RowScope(source.entries, around=around), place="explode()").read(node.expressions[0])
-    if not pa.types.is_list(value.dtype):
-        raise Refused(f"explode() of {name_of(value.dtype)}", "explode an array")
-    counted = function.startswith("pos")
-    default = ["pos", "col"] if counted else ["col"]
-    if names and len(names) != len(default):
-        raise Refused(f"{len(names)} names for the columns of {function}()", f"give {len(default)}")
-    names = names or default
-    outer = outer or function.endswith("_outer")
-    assert family(value.dtype) == "nested"
-    position = context.attribute(names[0], INT, nullable=outer) if counted else None
-    element = context.attribute(names[-1], value.dtype.value_type)
-    return Generate(source.plan, value, outer, position, (element,))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headwater.base.errors import NotFoundError
+from headwater.sql.functions.struct import field_of as inner_field
 from headwater.sql.nodes import Column, Literal, Node, Refused, call
 from headwater.sql.plan import Attribute
 from headwater.sql.types import STRING, column_type
@@ -112,10 +113,12 @@ def _descend(node: Node, fields: tuple[str, ...], parts: tuple[str, ...]) -> Nod
 
 
 def field_of(node: Node, name: str, written: str) -> Node:
-    """A field of a struct, or a value of a map."""
+    """A field of a struct, or of each struct of an array, or a value of a map."""
     stored = node.dtype
+    if pa.types.is_list(stored) or pa.types.is_map(stored):
+        return inner_field(node, name)
     if not pa.types.is_struct(stored):
-        raise NotFoundError.column(written, [f.name for f in stored] if pa.types.is_struct(stored) else [])
+        raise NotFoundError.column(written, [])
     inner = [f for f in stored if f.name.lower() == name.lower()]
     if len(inner) != 1:
         raise NotFoundError.column(written, [f.name for f in stored])

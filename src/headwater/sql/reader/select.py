@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from sqlglot import exp
 
+from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Ordering, Refused, WindowCall, rewrite, walk
 from headwater.sql.plan import Attribute, Distinct, Filter, Limit, Named, Plan, Project, Sort, Window
 from headwater.sql.reader.column_names import column_name
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader, check_membership
+from headwater.sql.reader.generators import generated, is_generator
 from headwater.sql.reader.grouping import Groups, read_groups
-from headwater.sql.reader.relations import Source, check_args, explode, read_from
+from headwater.sql.reader.relations import Source, check_args, read_from
 from headwater.sql.reader.scopes import Entry, RowScope
-from headwater.sql.types import name_of
+from headwater.sql.types import is_key, name_of
 
 __all__ = ["limited", "read_select"]
 
@@ -132,6 +135,9 @@ def _finish(
         keys.append(replace(key, node=attribute.column))
     plan = Project(plan, (*outputs, *hidden))
     if distinct:
+        for output in outputs:
+            if not is_key(output.attribute.dtype):
+                raise Refused(f"SELECT DISTINCT of {name_of(output.attribute.dtype)}", "select its fields")
         plan = Distinct(plan)
     if keys:
         plan = Sort(plan, tuple(keys))
@@ -177,15 +183,19 @@ def _outputs(context: Context, items: Sequence[Item]) -> tuple[Named, ...]:
 
 
 def _exploded(context: Context, select: exp.Expr, source: Source, around: RowScope | None) -> Source:
-    """explode() in the select list is a lateral view whose columns are selected in its place."""
+    """A generator in the select list is a lateral view whose columns are selected in its place."""
+    first = True
     for at, item in enumerate(select.expressions):
         inner = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
-        if not isinstance(inner, exp.Anonymous) or not inner.name.lower().removeprefix("pos").startswith("explode"):
+        if not isinstance(inner, exp.Anonymous) or not is_generator(inner.name):
             continue
+        if not first or any(e.find(exp.Window) for e in select.expressions):
+            raise Refused("a generator beside another one or a window function", "write LATERAL VIEW explode(…)")
+        first = False
         names = [context.name_of(item.args["alias"])] if isinstance(item, exp.Alias) else []
         if isinstance(item, exp.Aliases):
             names = [context.name_of(n) for n in item.expressions]
-        plan = explode(context, source, inner, names, outer=False, around=around)
+        plan = generated(context, source.plan, source.entries, inner, names, outer=False, around=around)
         added = plan.output[len(source.plan.output) :]
         key = f"explode {at}"
         item.set("generated", key)
@@ -199,6 +209,10 @@ def _items(context: Context, select: exp.Expr, scope: RowScope, windows: Mapping
         if node.args.get("generated"):
             found = scope.qualified((node.args["generated"],))
             items += [Item(a.name, a.column, a) for a in found]
+            continue
+        fields = _struct_star(context, node, scope)
+        if fields is not None:
+            items += fields
             continue
         star = _star(context, node, scope)
         if star is not None:
@@ -248,6 +262,19 @@ def _star(context: Context, node: exp.Expr, scope: RowScope) -> list[Attribute] 
             raise Refused(f"EXCEPT ({column.sql()})", "name columns of the star")
         left_out.add(matching[0].key)
     return [a for a in found if a.key not in left_out]
+
+
+def _struct_star(context: Context, node: exp.Expr, scope: RowScope) -> list[Item] | None:
+    """``s.*``: the fields of a struct, where no table is called that."""
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Star) or any(node.this.args.values()):
+        return None
+    parts = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
+    if scope.qualified(parts) or not scope.has(parts[0]):
+        return None
+    whole = scope.column(parts)
+    if not pa.types.is_struct(whole.dtype):
+        return None
+    return [Item(f.name, field_of(whole, f.name)) for f in whole.dtype]
 
 
 class _Clauses:

@@ -1,0 +1,1 @@
+"""query: what does the lake answer? SQL text in, rows out, on the engine of choice."""

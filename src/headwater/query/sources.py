@@ -1,0 +1,232 @@
+"""Sources: what each scan of a query reads.
+
+A query pins every table it names once, so that all its scans of one table see one version. For each scan there is a `Source`: the
+pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out. An engine reads the
+files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow (`__arrow_c_stream__`), which
+works for every table the lake can read, on every storage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.lake import partitions
+from headwater.lake.actions import AddFile
+from headwater.lake.find import candidate_files
+from headwater.lake.relation import Relation
+from headwater.lake.scan import scan
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.conjuncts import Conjunct
+from headwater.sql.demands import Demand
+
+__all__ = ["RelationSource", "Source", "TableSource"]
+
+_GLOB = frozenset("*?[{")
+
+
+_inside: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+_MOST_FILES = 200_000
+
+
+def columns_inside(snapshot: Snapshot, add: AddFile, wanted: Collection[str]) -> frozenset[str]:
+    """Columns that a file holds, in lower case: those of its statistics, or all where these leave one open.
+
+    Files never change, so what was found out is kept.
+    """
+    key = (snapshot.where, add.path)
+    held = _inside.get(key)
+    if held is None:
+        try:
+            held = frozenset(n.lower() for n in json.loads(add.stats or "{}").get("nullCount", ()))
+        except ValueError:
+            held = frozenset()
+        held = _remembered(key, held)
+    if not wanted <= held:
+        with snapshot.storage.open_input(partitions.decode_path(add.path)) as file:
+            held = _remembered(key, frozenset(n.lower() for n in pq.read_schema(file).names) | held)
+    return held
+
+
+_shapes: dict[frozenset[str], frozenset[str]] = {}
+
+
+def _remembered(key: tuple[str, str], names: frozenset[str]) -> frozenset[str]:
+    names = _shapes.setdefault(names, names)  # thousands of files share a few sets
+    _inside[key] = names
+    while len(_inside) > _MOST_FILES:
+        _inside.popitem(last=False)
+    return names
+
+
+class Source(Protocol):
+    """The rows of one scan; each ``__arrow_c_stream__`` reads them anew."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]: ...
+
+    def describe(self) -> str:
+        """One line for EXPLAIN."""
+        ...
+
+
+class _Streamed:
+    """Arrow's stream interface over ``batches``."""
+
+    schema: pa.Schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+    def reader(self) -> pa.RecordBatchReader:
+        """A fresh pass over the rows."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True)
+class RelationSource(_Streamed):
+    """Rows that come from Python: the answer of a table function, or a table with the addresses of its rows."""
+
+    relation: Relation
+    columns: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...] = ()
+
+    @classmethod
+    def of(cls, relation: Relation, demand: Demand) -> RelationSource:
+        return cls(relation, demand.columns or tuple(relation.schema.names[:1]), demand.conjuncts)
+
+    @cached_property
+    def schema(self) -> pa.Schema:  # type: ignore[override]
+        return pa.schema([self.relation.schema.field(c).with_nullable(True) for c in self.columns])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in self.relation.read(self.columns, self.conjuncts):
+            yield pa.RecordBatch.from_arrays([batch.column(c) for c in self.columns], schema=self.schema)
+
+    def describe(self) -> str:
+        return f"rows of a function, {len(self.columns)} columns"
+
+
+@dataclass(frozen=True)
+class TableSource(_Streamed):
+    """A pinned table, the columns that a scan reads of it, and conditions that its rows have to meet."""
+
+    snapshot: Snapshot
+    columns: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...] = ()
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, demand: Demand) -> TableSource:
+        # A scan without columns still has rows to count.
+        columns = demand.columns or tuple(snapshot.schema.names[:1])
+        return cls(snapshot, columns, demand.conjuncts)
+
+    @cached_property
+    def schema(self) -> pa.Schema:  # type: ignore[override]
+        return pa.schema([self.snapshot.schema.field(c).arrow.with_nullable(True) for c in self.columns])
+
+    @cached_property
+    def files(self) -> list[AddFile]:
+        """The files that may hold rows that count."""
+        return candidate_files(self.snapshot, self.conjuncts)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in scan(self.snapshot, self.columns, self.files, conjuncts=self.conjuncts):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+    # ------------------------------------------------------------------ for engines that open files themselves
+
+    @cached_property
+    def paths(self) -> list[str] | None:
+        """Where the files lie on the local disk, or None if an engine had better take `batches`."""
+        storage, found = self.snapshot.storage, []
+        if storage.local_path("") is None or self._renamed_inside:
+            return None
+        for add in self.files:
+            path = storage.local_path(partitions.decode_path(add.path))
+            if path is None or not _GLOB.isdisjoint(path):
+                return None
+            found.append(path)
+        return found
+
+    @property
+    def _renamed_inside(self) -> bool:
+        """Whether files know the columns by ids, or a nested field by another name."""
+        mode = self.snapshot.mapping_mode
+        nested = any(pa.types.is_nested(f.type) for f in self.schema)
+        return mode == "id" or (mode != "none" and nested)
+
+    @cached_property
+    def stored(self) -> dict[str, str]:
+        """The name inside the files of each column that they hold."""
+        mapped = self.snapshot.mapping_mode != "none"
+        split_by = set(self.snapshot.partition_columns)
+        fields = [self.snapshot.schema.field(c) for c in self.columns if c not in split_by]
+        return {f.name: f.physical_name if mapped else f.name for f in fields}
+
+    def by_lacking(self) -> dict[frozenset[str], list[AddFile]]:
+        """The files, by the columns that they should hold and do not, since they are older than those columns."""
+        wanted = {inside.lower(): name for name, inside in self.stored.items()}
+        found: dict[frozenset[str], list[AddFile]] = {}
+        for add in self.files:
+            lacking = wanted.keys() - columns_inside(self.snapshot, add, wanted.keys())
+            found.setdefault(frozenset(wanted[c] for c in lacking), []).append(add)
+        return found
+
+    def some_column(self, add: AddFile) -> dict[str, str]:
+        """Any column that ``add`` holds, for a scan that asks for none: a relation needs one."""
+        mapped, split_by = self.snapshot.mapping_mode != "none", self.snapshot.partition_columns
+        held = [f for f in self.snapshot.schema.fields if f.name not in split_by]
+        names = {f.name: f.physical_name if mapped else f.name for f in held}
+        inside = columns_inside(self.snapshot, add, {n.lower() for n in names.values()})
+        first = next(n for n in names if names[n].lower() in inside)
+        return {first: names[first]}
+
+    def constants(self, files: Sequence[AddFile]) -> Mapping[str, list[object]]:
+        """The value of each partition column that is asked for, file by file."""
+        mapped = self.snapshot.mapping_mode != "none"
+        found: dict[str, list[object]] = {}
+        for name in self.columns:
+            if name not in self.stored:
+                f = self.snapshot.schema.field(name)
+                key = f.physical_name if mapped else f.name
+                texts = [a.partition_values.get(key, a.partition_values.get(name)) for a in files]
+                found[name] = [partitions.parse(text, f.arrow.type).as_py() for text in texts]
+        return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the files, as they lie there, are the rows: nothing deleted, renamed or kept in the log."""
+        return (
+            self.paths is not None
+            and len(self.stored) == len(self.columns)
+            and all(a.deletion_vector is None for a in self.files)
+            and self.snapshot.mapping_mode == "none"
+        )
+
+    def describe(self) -> str:
+        now = self.snapshot
+        skipped = len(now.files) - len(self.files)
+        rows = [a.num_records for a in self.files]
+        counted = "" if None in rows else f", at most {sum(r for r in rows if r is not None):,} rows"
+        vectors = sum(1 for a in self.files if a.deletion_vector is not None)
+        return (
+            f"version {now.version}: {len(self.files)} of {len(now.files)} files ({skipped} skipped){counted}, "
+            f"{sum(a.size for a in self.files):,} bytes, {len(self.columns)} of {len(now.schema.fields)} columns"
+            + (f", {vectors} with deletion vectors" if vectors else "")
+        )

@@ -1,0 +1,1 @@
+"""spark: queries that Spark answers, over the lake's tables."""

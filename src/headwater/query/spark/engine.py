@@ -1,0 +1,300 @@
+"""Spark: the text goes to Spark as it stands, with the lake's tables under names of their own.
+
+Spark SQL is the dialect of the lake, so this engine needs no plan of ours, and understands all that Spark does. Each table that the text
+names becomes a temporary view for the query (of the version that is asked for), and its name in the text is replaced; a name that the
+lake does not know is left to Spark's own catalogue. The session has to mean what the other engines mean: ANSI mode, UTC.
+
+The rows of a query are collected by the driver when they are first read. Larger ones had better be written:
+``CREATE TABLE … AS SELECT …`` is computed and written by Spark's tasks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headwater.base.errors import CancelledError, ExpressionError, HeadwaterError, InputError, NotFoundError, SetupError
+from headwater.base.schema import normalize_type
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.spark.types import arrow_schema
+from headwater.query.engines.engine import Running, conformed
+from headwater.query.session import Pinned, Relations
+from headwater.query.sources import Source
+from headwater.query.spark.references import Reference, references, replaced
+from headwater.sql.fragment import Fragment
+from headwater.sql.nodes import Refused
+from headwater.sql.plan import Plan, Scan
+from headwater.sql.tokens import Token, tokenize
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.lakehouse import Lake
+
+__all__ = ["SparkEngine"]
+
+_numbers = itertools.count(1)
+_WANTED = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
+# What the other engines say of the same thing.
+_IN_SHORT = {
+    "DIVIDE_BY_ZERO": "division by zero",
+    "REMAINDER_BY_ZERO": "division by zero",
+    "ARITHMETIC_OVERFLOW": "a number does not fit its type (overflow)",
+    "CAST_OVERFLOW": "a number does not fit its type (overflow)",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "a number does not fit its type (overflow)",
+    "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION": "a number does not fit its type (overflow)",
+    "CAST_INVALID_INPUT": "a value cannot be cast to the type asked for",
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": "a subquery that stands for one value gave more than one row",
+}
+_ALIKE = {"Etc/UTC": "UTC", "GMT": "UTC", "Z": "UTC"}
+
+
+class SparkEngine:
+    """Queries, computed by Spark."""
+
+    name = "spark"
+
+    def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
+        raise AssertionError("Spark is given the text")
+
+    def explain(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
+        raise AssertionError("Spark is given the text")
+
+    def run_text(self, lake: Lake, fragment: Fragment, relations: Relations) -> Running:
+        """Begin a query; Spark's jobs run when the first batch is asked for."""
+        query = _Query(lake, fragment, relations)
+        tag = f"headwater-{next(_numbers)}"
+        session = lake.spark
+        schema = query.schema
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            session.addTag(tag)
+            try:
+                yield from query.frame.toArrow().to_batches()
+            finally:
+                session.removeTag(tag)
+                query.close()
+
+        def cancel() -> None:
+            session.interruptTag(tag)
+
+        return Running(conformed(batches(), schema, query.failure), cancel, query.close)
+
+    def frame(self, lake: Lake, fragment: Fragment, relations: Relations) -> DataFrame:
+        """The query as a DataFrame, for Spark's writers."""
+        return _Query(lake, fragment, relations).frame
+
+    def schema(self, lake: Lake, fragment: Fragment, relations: Relations) -> pa.Schema:
+        query = _Query(lake, fragment, relations)
+        try:
+            return query.schema
+        finally:
+            query.close()
+
+    def explain_text(self, lake: Lake, fragment: Fragment, mode: str) -> str:
+        word = mode.upper() if mode.upper() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST") else ""
+        query = _Query(lake, Fragment(f"EXPLAIN {word} {fragment.text}", fragment.parameters), {})
+        try:
+            return str(query.frame.collect()[0][0]).strip() + "\n"
+        except Exception as error:
+            raise query.failure(error) from None
+        finally:
+            query.close()
+
+    def named_tables(self, sql: str) -> set[str]:
+        """Spark's own dialect is ours."""
+        return set()
+
+
+class _Query:
+    """One text on its way to Spark: its views, its DataFrame, and the meaning of its errors."""
+
+    def __init__(self, lake: Lake, fragment: Fragment, relations: Relations) -> None:
+        self.lake, self.fragment = lake, fragment
+        self.session: SparkSession = lake.spark
+        self.pinned = Pinned(lake, relations)
+        self.known = {name.lower(): name for name in lake.tables()}
+        self.views: list[str] = []
+        self.shifts: list[tuple[int, int]] = [(0, 0)]
+        _check_session(self.session)
+        try:
+            with fragment.placed():
+                text, self.shifts = replaced(fragment.text, references(fragment.text), self._view)
+                text, args = _bound(text, fragment.parameters)
+                self.frame = self.session.sql(text, args=args) if args else self.session.sql(text)
+        except Exception as error:
+            self.close()
+            raise self.failure(error) from None
+
+    @property
+    def schema(self) -> pa.Schema:
+        found = arrow_schema(self.frame.schema)
+        return pa.schema([f if pa.types.is_null(f.type) else f.with_type(normalize_type(f.type)) for f in found])
+
+    def close(self) -> None:
+        """Drop the views."""
+        while self.views:
+            with suppress(Exception):
+                self.session.catalog.dropTempView(self.views.pop())
+
+    def _view(self, reference: Reference) -> str | None:
+        """The view that stands for a table, or None for one that is not the lake's."""
+        if reference.arguments is not None:
+            return self._function_view(reference)
+        written = reference.name
+        name = written if written in self.pinned.given else self.known.get(written.lower())
+        if name is None:
+            return None
+        version, timestamp = self._moment(reference)
+        return self._add(self._frame_of(name, version, timestamp))
+
+    def _frame_of(self, name: str, version: int | None, timestamp: datetime | None) -> DataFrame:
+        found = self.pinned.table(name, version, timestamp)
+        if isinstance(found, Snapshot):
+            return self.lake.table(name).pinned_to(found).spark(self.session)
+        return self.session.createDataFrame(found.read(found.schema.names, ()).read_all())
+
+    def _function_view(self, reference: Reference) -> str | None:
+        if reference.name.lower() != "table_changes":
+            return None
+        assert reference.arguments is not None
+        values = [_constant(t, self.fragment) for t in reference.arguments if t.text != ","]
+        found = self.pinned.function("table_changes", tuple((None, v) for v in values))
+        return self._add(self.session.createDataFrame(found.read(found.schema.names, ()).read_all()))
+
+    def _moment(self, reference: Reference) -> tuple[int | None, datetime | None]:
+        if reference.travel is None:
+            return None, None
+        values = [t for t in reference.value if t.kind != "word"]
+        value = _constant(values[0], self.fragment) if values else None
+        if reference.travel == "version" and str(value).isdecimal():
+            return int(str(value)), None
+        if reference.travel == "timestamp" and isinstance(value, str | datetime):
+            return None, value if isinstance(value, datetime) else _instant(self.fragment.text, value, reference.start)
+        raise ExpressionError.syntax(
+            self.fragment.text, "write VERSION AS OF 3 or TIMESTAMP AS OF '2024-01-31'", reference.start
+        )
+
+    def _add(self, frame: DataFrame) -> str:
+        name = f"headwater_{next(_numbers)}"
+        frame.createOrReplaceTempView(name)
+        self.views.append(name)
+        return name
+
+    def failure(self, error: Exception) -> Exception:
+        """An error of Spark's, in its own first sentence and at the place in the user's text."""
+        if isinstance(error, HeadwaterError):
+            return error
+        text = self.fragment.text
+        if isinstance(error, Refused):
+            return ExpressionError.refused(text, error.what, error.hint, error.position)
+        condition = _asked(error, "getCondition") or ""
+        if "OPERATION_CANCELED" in condition or "cancelled" in str(error).lower():
+            return CancelledError.query("query")
+        message = _sentence(str(error))
+        start = self._place(error)
+        if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+            name = (_asked(error, "getMessageParameters") or {}).get("relationName", "").replace("`", "")
+            made: HeadwaterError = NotFoundError.table(name, sorted(self.known.values()), self.lake.location)
+            made.placed_at(text, start)
+        elif condition.startswith("UNRESOLVED_COLUMN"):
+            given = _asked(error, "getMessageParameters") or {}
+            near = [n.replace("`", "").rpartition(".")[2] for n in given.get("proposal", "").split(", ") if n]
+            made = NotFoundError.column(given.get("objectName", "").replace("`", ""), near, where=text)
+            made.placed_at(text, start)
+        elif type(error).__name__ in ("AnalysisException", "ParseException"):
+            made = ExpressionError.spark(text, message, start)
+        else:
+            return ExpressionError.query_failed(self.fragment.whole or text, _IN_SHORT.get(condition, message))
+        if self.fragment.whole is not None and made.position is not None:
+            made.placed_at(self.fragment.whole, self.fragment.place(made.position))
+        return made
+
+    def _place(self, error: Exception) -> int | None:
+        """Where in the user's text Spark's error lies."""
+        at: int | None = None
+        for context in _asked(error, "getQueryContext") or ():
+            with suppress(Exception):
+                at = int(context.startIndex())
+                break
+        if at is None and (found := re.search(r"\(line (\d+), pos (\d+)\)", str(error))):
+            return None if int(found[1]) > 1 else self._original(int(found[2]))
+        return None if at is None else self._original(at)
+
+    def _original(self, at: int) -> int:
+        there, here = max(s for s in self.shifts if s[0] <= at)
+        return min(here + at - there, len(self.fragment.text))
+
+
+def _asked(error: Exception, method: str) -> Any:
+    found = getattr(error, method, None)
+    with suppress(Exception):
+        return found() if found is not None else None
+    return None
+
+
+def _sentence(message: str) -> str:
+    """Spark's message without its code, state, plan and trace."""
+    first = message.strip().split("\n")[0]
+    first = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", first)
+    first = re.sub(r"\s*SQLSTATE: \w+.*$", "", first)
+    return re.sub(r"`headwater_\d+`", "the table", first).rstrip(". ")
+
+
+def _check_session(session: SparkSession) -> None:
+    for name, wanted in _WANTED.items():
+        found = session.conf.get(name, "")
+        if _ALIKE.get(str(found), str(found)).lower() != wanted.lower():
+            raise SetupError.session_conf(name, str(found), wanted)
+
+
+def _constant(token: Token, fragment: Fragment) -> object:
+    if token.kind == "number":
+        return int(token.text) if token.text.isdecimal() else token.text
+    if token.kind == "text":
+        return token.value
+    if token.kind == "parameter" and isinstance(fragment.parameters, Mapping):
+        return fragment.parameters.get(token.text[1:])
+    raise ExpressionError.syntax(fragment.text, "a constant is expected here", token.start)
+
+
+def _instant(text: str, value: str, position: int) -> datetime:
+    from datetime import UTC
+
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        raise ExpressionError.syntax(text, f"`{value}` is no timestamp", position) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _bound(text: str, parameters: Mapping[str, object] | Sequence[object]) -> tuple[str, Any]:
+    """The parameters as Spark takes them, those only that are still in the text."""
+    if not parameters:
+        return text, None
+    tokens = [t for t in tokenize(text) if t.kind in ("parameter", "question")]
+    if not isinstance(parameters, Mapping) and len(tokens) != len(parameters):
+        raise InputError.bad_argument("parameters", len(parameters), f"{len(tokens)} values, one for each `?`")
+    named: dict[str, object] = {}
+    numbered: list[object] = []
+    out, at = [], 0
+    for number, token in enumerate(tokens):
+        if isinstance(parameters, Mapping):
+            value = parameters[token.text[1:]]
+        else:
+            value = parameters[number]
+        if isinstance(value, datetime) and value.tzinfo is None:
+            # Spark would take it for an instant. Its ISO form holds nothing but digits and marks.
+            out += [text[at : token.start], f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"]
+            at = token.end
+        elif isinstance(parameters, Mapping):
+            named[token.text[1:]] = value
+        else:
+            numbered.append(value)
+    return "".join([*out, text[at:]]), numbered or named

@@ -1,0 +1,65 @@
+"""ALTER TABLE: each change is a method of the table."""
+
+from __future__ import annotations
+
+from headwater.base.schema import arrow_type
+from headwater.lake.table import Table
+from headwater.query.result import Result
+from headwater.query.run import run
+from headwater.query.session import Session
+from headwater.query.statements.answers import version_only
+from headwater.query.statements.placing import placing
+from headwater.sql.statements import AlterTable
+from headwater.sql.statements.alter_table import (
+    AddColumns,
+    AddConstraint,
+    Change,
+    DropColumns,
+    DropConstraint,
+    DropNotNull,
+    RenameColumn,
+    SetProperties,
+    UnsetProperties,
+    WidenColumn,
+)
+
+__all__ = ["alter"]
+
+
+@run.register
+@placing
+def alter(statement: AlterTable, session: Session) -> Result:
+    table = session.lake.table(statement.table)
+    _apply(table, statement.change)
+    return version_only(statement.verb, table.version)
+
+
+def _apply(table: Table, change: Change) -> None:
+    columns = table.snapshot.schema
+    if isinstance(change, AddColumns):
+        new = [f for f in change.fields if not (change.if_not_exists and f.name in columns)]
+        if new:
+            table.add_columns(new)
+    elif isinstance(change, WidenColumn):
+        table.widen_column(change.column, arrow_type(change.type))
+    elif isinstance(change, DropNotNull):
+        table.drop_not_null(change.column)
+    elif isinstance(change, RenameColumn):
+        table.rename_column(change.column, change.new_name)
+    elif isinstance(change, DropColumns):
+        there = [c for c in change.columns if not change.if_exists or c in columns]
+        for column in there:
+            columns.field(column, table.location)  # all are there before the first one goes
+        for column in there:
+            table.drop_column(column)
+    elif isinstance(change, SetProperties):
+        table.set_properties(change.properties)
+    elif isinstance(change, UnsetProperties):
+        table.unset_properties(change.names)
+    elif isinstance(change, AddConstraint):
+        table.add_constraint(change.name, change.condition)
+    else:
+        assert isinstance(change, DropConstraint)
+        known = {name.lower() for name in table.snapshot.constraints}
+        if not change.if_exists or change.name.lower() in known:
+            table.drop_constraint(change.name)

@@ -1,0 +1,93 @@
+"""DELETE, TRUNCATE and UPDATE.
+
+A condition on one row is answered by the lake itself, which reads just the columns it names. A condition that asks for other rows
+(a subquery) is answered by the session's engine: a query over the table, with the address of each row beside its columns, says
+which rows are meant and what they become. Each try reads one snapshot of the table, inside subqueries too, and if another
+writer commits first, the query is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.lake import modify
+from headwater.lake.addressed import FILE, POSITION, Addressed, Located
+from headwater.lake.modify import FoundRows
+from headwater.lake.snapshot import Snapshot
+from headwater.query.result import Result
+from headwater.query.run import run
+from headwater.query.session import Session
+from headwater.query.statements.answers import counts
+from headwater.query.statements.placing import placing
+from headwater.sql.fragment import Fragment, joined
+from headwater.sql.statements import Delete, TruncateTable, Update
+from headwater.sql.tokens import tokenize
+
+__all__ = ["delete", "has_subquery", "truncate", "update"]
+
+_TARGET = "__headwater_target"
+
+
+@run.register
+@placing
+def delete(statement: Delete, session: Session) -> Result:
+    table = session.lake.table(statement.table)
+    found = _found(session, statement, []) if _needs_engine(session, [statement.where]) else None
+    assert table.snapshot is not None, "a table that is not there is refused here"
+    done = modify.delete(table.storage, statement.where, alias=statement.alias, found=found)
+    return counts(statement.verb, {"num_affected_rows": done.metrics.get("numDeletedRows", 0)}, done.version)
+
+
+@run.register
+@placing
+def truncate(statement: TruncateTable, session: Session) -> Result:
+    done = session.lake.table(statement.table).delete()
+    return counts(statement.verb, {"num_affected_rows": done.metrics.get("numDeletedRows", 0)}, done.version)
+
+
+@run.register
+@placing
+def update(statement: Update, session: Session) -> Result:
+    table = session.lake.table(statement.table)
+    assert table.snapshot is not None, "a table that is not there is refused here"
+    values = list(statement.assignments.values())
+    found = _found(session, statement, values) if _needs_engine(session, [*values, statement.where]) else None
+    done = modify.update(table.storage, statement.assignments, statement.where, alias=statement.alias, found=found)
+    return counts(statement.verb, {"num_affected_rows": done.metrics.get("numUpdatedRows", 0)}, done.version)
+
+
+def _needs_engine(session: Session, pieces: Sequence[Fragment | None]) -> bool:
+    if session.engine.name == "spark" and any(p is not None for p in pieces):
+        return True  # it knows every function
+    return any(has_subquery(p) for p in pieces if p is not None)
+
+
+def has_subquery(piece: Fragment) -> bool:
+    """Whether a query stands between parentheses.
+
+    >>> has_subquery(Fragment("id IN (SELECT id FROM t)")), has_subquery(Fragment("name = '(SELECT'"))
+    (True, False)
+    """
+    before = ""
+    for token in tokenize(piece.text):
+        if before == "(" and token.kind == "word" and token.word in ("SELECT", "WITH"):
+            return True
+        before = token.text
+    return False
+
+
+def _found(session: Session, statement: Delete | Update, values: Sequence[Fragment]) -> FoundRows:
+    """Finds the rows that a statement is about, with their new values."""
+    pieces: list[str | Fragment] = [f"SELECT `{FILE}`, `{POSITION}`"]
+    for number, value in enumerate(values):
+        pieces += [", (", value, f") AS `__set_{number}`"]
+    pieces.append(f" FROM `{_TARGET}` AS `{statement.alias.replace('`', '``')}`")
+    if statement.where is not None:
+        pieces += [" WHERE (", statement.where, ")"]
+    query = joined(*pieces)
+
+    def find(base: Snapshot) -> Located:
+        rows = session.rows(query, {_TARGET: Addressed(base), statement.table: base})
+        return Located(rows.read_all())
+
+    return find

@@ -1,0 +1,173 @@
+"""The calendar where DuckDB does not know it as Spark does: months between, time zones, timestamps from their parts."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+
+from headwater.sql.casts import cast
+from headwater.sql.datetime_text import zone_of
+from headwater.sql.functions.function import Builder, Form, Function
+from headwater.sql.functions.typing import argument
+from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.nodes import Literal, Node, Refused, call
+from headwater.sql.types import BOOLEAN, DOUBLE, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
+
+__all__ = ["FUNCTIONS"]
+
+_EPOCH = datetime(1970, 1, 1)
+_MICRO = timedelta(microseconds=1)
+_MONTH_SECONDS = 31 * 86_400
+_RANGE = "a timestamp outside the years 1 to 9999 is not known here"
+
+
+def _wall(micros: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        raise Failed(_RANGE) from None
+
+
+def _months_between(first: int, second: int, rounds: bool) -> float:
+    a, b = _wall(first), _wall(second)
+    months = float((a.year - b.year) * 12 + a.month - b.month)
+    last = [t.day == calendar.monthrange(t.year, t.month)[1] for t in (a, b)]
+    if a.day == b.day or all(last):
+        return months
+    seconds = [(t.hour * 60 + t.minute) * 60 + t.second for t in (a, b)]
+    difference = (a.day - b.day) * 86_400 + seconds[0] - seconds[1]
+    exact = months + difference / float(_MONTH_SECONDS)
+    if not rounds:
+        return exact
+    scaled = Decimal(exact * 1e8)
+    return int((scaled + Decimal("0.5")).to_integral_value("ROUND_FLOOR")) / 1e8
+
+
+def _whole_months(start: int, end: int, size: int) -> int:
+    a, b = _wall(start), _wall(end)
+    clocks = [t - t.replace(hour=0, minute=0, second=0, microsecond=0) for t in (a, b)]
+    day = b.toordinal()
+    # A last day that is not complete does not count.
+    if a.toordinal() < day and clocks[1] < clocks[0]:
+        day -= 1
+    elif a.toordinal() > day and clocks[1] > clocks[0]:
+        day += 1
+    last = datetime.fromordinal(day)
+    days = (last.year * 12 + last.month - a.year * 12 - a.month) * 32 + last.day - a.day
+    months = abs(days) // 32 // size
+    return months if days >= 0 else -months
+
+
+def _shifted(micros: int, source: str, target: str) -> int:
+    """A wall clock of one zone as the wall clock of another at the same moment."""
+    zones = [zone_of(name) for name in (source, target)]
+    if zones[0] is None or zones[1] is None:
+        raise Failed(f"the time zone {source if zones[0] is None else target!r} is not known here")
+    try:
+        moment = _wall(micros).replace(tzinfo=zones[0]).astimezone(UTC).astimezone(zones[1])
+    except OverflowError:
+        raise Failed(_RANGE) from None
+    return (moment.replace(tzinfo=None) - _EPOCH) // _MICRO
+
+
+def _made(year: int, month: int, day: int, hour: int, minute: int, second: Decimal, zone: str) -> int:
+    whole = int(second)
+    micros = int((second - whole) * 1_000_000)
+    # 60 seconds are the next minute, but nothing after them.
+    carried = 60 if whole == 60 and micros == 0 else 0
+    if not 1 <= year <= 9999:
+        raise Failed(_RANGE)
+    try:
+        wall = datetime(year, month, day, hour, minute, 0 if carried else whole, micros) + timedelta(seconds=carried)
+    except (ValueError, OverflowError):
+        raise Failed("these parts are no timestamp") from None
+    return _shifted((wall - _EPOCH) // _MICRO, zone, "UTC")
+
+
+_MONTHS = define("months_between", "BIGINT BIGINT BOOLEAN", DOUBLE, _months_between)
+_WHOLE_MONTHS = define("whole_months", "BIGINT BIGINT BIGINT", pa.int64(), _whole_months)
+_SHIFT = define("shift_zone", "BIGINT VARCHAR VARCHAR", pa.int64(), _shifted)
+_MAKE = define(
+    "make_timestamp", "INTEGER INTEGER INTEGER INTEGER INTEGER DECIMAL(16,6) VARCHAR", pa.int64(), _made
+)
+_UTC = Literal("UTC", STRING)
+
+
+def _zone(node: Node, name: str) -> Node:
+    if node.dtype not in (STRING, NULL):
+        raise Refused(f"{name}() with a zone of type {name_of(node.dtype)}", "name the zone as 'Europe/Berlin'")
+    if isinstance(node, Literal) and isinstance(node.value, str) and zone_of(node.value) is None:
+        raise Refused(f"the time zone {node.value!r}", "write it as 'Europe/Berlin' or '+02:00'")
+    return cast(node, STRING)
+
+
+def _months(args: Sequence[Node]) -> Node:
+    moments = [cast(argument("z", a, "months_between"), TIMESTAMP_NTZ) for a in args[:2]]
+    rounds = cast(argument("b", args[2], "months_between"), BOOLEAN) if len(args) == 3 else Literal(True, BOOLEAN)
+    return call("months_between", (*moments, rounds), DOUBLE, fallible=True)
+
+
+def _utc(name: str, *, back: bool) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        moment = cast(argument("z", args[0], name), TIMESTAMP_NTZ)
+        zone = _zone(args[1], name)
+        zones = (zone, _UTC) if back else (_UTC, zone)
+        return cast(call("shift zone", (moment, *zones), TIMESTAMP_NTZ, fallible=True), TIMESTAMP)
+
+    return build
+
+
+def _convert(args: Sequence[Node]) -> Node:
+    source, target, moment = (_UTC, *args) if len(args) == 2 else args
+    if family(moment.dtype) not in ("timestamp_ntz", "timestamp", "date"):
+        raise Refused(f"convert_timezone() of {name_of(moment.dtype)}", "cast it to timestamp_ntz first")
+    zones = (_zone(source, "convert_timezone"), _zone(target, "convert_timezone"))
+    return call("shift zone", (cast(moment, TIMESTAMP_NTZ), *zones), TIMESTAMP_NTZ, fallible=True)
+
+
+def _make(name: str, dtype: pa.DataType) -> Builder:
+    def build(args: Sequence[Node]) -> Node:
+        parts = tuple(argument("i", a, name) for a in args[:5])
+        if family(args[5].dtype) not in ("integer", "decimal", "null"):
+            raise Refused(f"{name}() with seconds of type {name_of(args[5].dtype)}", "cast them to decimal(16,6)")
+        zone = _zone(args[6], name) if len(args) == 7 else _UTC
+        seconds = cast(args[5], pa.decimal128(16, 6))
+        return cast(call("make_timestamp", (*parts, seconds, zone), TIMESTAMP_NTZ, fallible=True), dtype)
+
+    return build
+
+
+_ZONES: dict[str, Form] = {"shift zone": f"make_timestamp({_SHIFT}(epoch_us({{0}}), {{1}}, {{2}}))"}
+_PARTS = ", ".join(f"{{{i}}}" for i in range(7))
+_NOTE = "years 1 to 9999; zones by region or offset"
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "months_between",
+        "datetime",
+        _months,
+        2,
+        3,
+        {
+            "months_between": f"{_MONTHS}(epoch_us({{0}}), epoch_us({{1}}), {{2}})",
+            "whole months": f"{_WHOLE_MONTHS}(epoch_us({{0}}), epoch_us({{1}}), {{2}})",
+        },
+    ),
+    Function("from_utc_timestamp", "datetime", _utc("from_utc_timestamp", back=False), 2, 2, _ZONES, note=_NOTE),
+    Function("to_utc_timestamp", "datetime", _utc("to_utc_timestamp", back=True), 2, 2, note=_NOTE),
+    Function("convert_timezone", "datetime", _convert, 2, 3, note=_NOTE),
+    Function(
+        "make_timestamp",
+        "datetime",
+        _make("make_timestamp", TIMESTAMP),
+        6,
+        7,
+        {"make_timestamp": f"make_timestamp({_MAKE}({_PARTS}))"},
+        note=_NOTE,
+    ),
+    Function("make_timestamp_ltz", "datetime", _make("make_timestamp_ltz", TIMESTAMP), 6, 7, note=_NOTE),
+    Function("make_timestamp_ntz", "datetime", _make("make_timestamp_ntz", TIMESTAMP_NTZ), 6, 6, note=_NOTE),
+)

@@ -1,0 +1,151 @@
+"""The grammar: sqlglot's parser with as little of its own mind as possible, and the names of types.
+
+sqlglot is given no functions: each call stays a name with arguments, so its rewrites cannot change a meaning. What it would read
+in a way that loses something (``array(1, 2)[0]``, TRANSFORM with a script, varchar with a length) is switched off or refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+
+from headwater.base.errors import ExpressionError
+from headwater.sql.lexis import Scanned
+from headwater.sql.nodes import Refused
+from headwater.sql.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, array_of, map_of
+
+__all__ = ["data_type", "kind_name", "parse_text"]
+
+_TYPES = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "TEXT": pa.string(),
+    "VARCHAR": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": DATE,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP_NTZ,
+}
+# Calls with words between their arguments: CAST(x AS t), EXTRACT(year FROM x).
+_OWN_GRAMMAR = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
+_SIZED_TEXT = re.compile(r"\bAS\s+((?:VAR)?CHAR(?:ACTER)?\b)", re.IGNORECASE)
+_UNARY_PLUS = re.compile(
+    r"(?:^|[(,=<>+\-*/%|!]|\b(?:AND|OR|NOT|IN|LIKE|BETWEEN|WHEN|THEN|ELSE|CASE|IS|DIV))\s*\+", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=1)
+def _dialect() -> Spark:
+    class Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
+        FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
+        FUNCTION_PARSERS = {name: Spark.Parser.FUNCTION_PARSERS[name] for name in _OWN_GRAMMAR}  # noqa: RUF012
+        NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
+        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
+            name: parser for name, parser in Spark.Parser.NO_PAREN_FUNCTION_PARSERS.items() if name != "TRANSFORM"
+        }
+        ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012
+
+        def _parse_placeholder(self) -> exp.Expr | None:
+            start = self._curr.start if self._curr else 0
+            found: exp.Expr | None = super()._parse_placeholder()
+            if found is not None:
+                found.meta["start"] = start
+            return found
+
+    class Expressions(Spark):
+        pass
+
+    Expressions.Parser = Parser  # type: ignore[attr-defined, unused-ignore]
+    Expressions.parser_class = Parser
+    return Expressions()
+
+
+def parse_text(text: str, scanned: Scanned) -> exp.Expr:
+    if unary := _UNARY_PLUS.search(scanned.sql):
+        raise ExpressionError.syntax(text, "a `+` needs a value on its left", scanned.original(unary.end() - 1))
+    if sized := _SIZED_TEXT.search(scanned.sql):
+        # sqlglot reads varchar(n) as plain text and so loses the limit.
+        raise ExpressionError.syntax(text, "cast to string, without a length", scanned.original(sized.start(1)))
+    try:
+        parsed = _dialect().parse(scanned.sql)
+    except ParseError as error:
+        detail = error.errors[0]
+        lines = scanned.sql.split("\n")
+        line, column = int(detail["line"] or 1), int(detail["col"] or 1)
+        at = sum(len(part) + 1 for part in lines[: line - 1]) + column - len(str(detail["highlight"] or ""))
+        raise ExpressionError.syntax(text, _why(detail), scanned.original(at)) from None
+    except TokenError:
+        raise ExpressionError.syntax(text, "a character here has no meaning") from None
+    except SqlglotError as error:
+        raise ExpressionError.syntax(text, type(error).__name__) from None
+    if len(parsed) != 1 or parsed[0] is None:
+        raise ExpressionError.syntax(text, "one expression is expected")
+    # A query is not read in the order in which it is written, so each `?` is told its number here.
+    asked = [n for n in parsed[0].find_all(exp.Placeholder) if not n.args.get("this")]
+    for number, node in enumerate(sorted(asked, key=lambda n: int(n.meta["start"]))):
+        node.meta["number"] = number
+    return parsed[0]
+
+
+def _why(detail: Mapping[str, Any]) -> str:
+    if "Required keyword" in str(detail["description"]):
+        return "something is missing after this"
+    if str(detail["description"]).startswith("Expecting"):
+        return str(detail["description"]).replace("Expecting", "expected") + " after this"
+    return "this is not expected here"
+
+
+def data_type(node: exp.Expr) -> pa.DataType:
+    """The type that a parsed type name means."""
+    kind = node.this if isinstance(node, exp.DataType) else node
+    name = str(getattr(kind, "value", kind))
+    if name in ("ARRAY", "MAP", "STRUCT") and node.expressions:
+        return _nested_type(name, list(node.expressions))
+    params = [p.this.this for p in node.expressions if isinstance(p, exp.DataTypeParam)]
+    if name == "DECIMAL" and all(str(p).isdecimal() for p in params) and len(params) <= 2:
+        precision, scale = (*map(int, params), *(10, 0)[len(params) :])
+        if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+            raise Refused(f"the type decimal({precision},{scale})", "a decimal has 1 to 38 digits")
+        return pa.decimal128(precision, scale)
+    if node.expressions or name not in _TYPES:
+        raise Refused(f"a cast to {name.lower()}", "cast to a type such as int, bigint, double, string or array<int>")
+    return _TYPES[name]
+
+
+def _nested_type(name: str, parts: list[exp.Expr]) -> pa.DataType:
+    if name == "STRUCT":
+        fields = []
+        for part in parts:
+            strange = [k for k, v in part.args.items() if v and k not in ("this", "kind")]
+            if not isinstance(part, exp.ColumnDef) or not isinstance(part.args.get("kind"), exp.DataType) or strange:
+                raise Refused("this field of a struct type", "write struct<a: int, b: string>")
+            fields.append(pa.field(part.name, data_type(part.args["kind"])))
+        if len({f.name.lower() for f in fields}) != len(fields):
+            raise Refused("a struct type with two fields of one name", "give each field a name of its own")
+        return pa.struct(fields)
+    if len(parts) != (1 if name == "ARRAY" else 2) or not all(isinstance(p, exp.DataType) for p in parts):
+        raise Refused(f"this {name.lower()} type", "write array<int> or map<string, int>")
+    return array_of(data_type(parts[0])) if name == "ARRAY" else map_of(*map(data_type, parts))
+
+
+def kind_name(node: exp.Expr) -> str:
+    if isinstance(node, exp.Select | exp.Subquery | exp.Union | exp.Exists):
+        return "subquery"
+    if isinstance(node, exp.Window):
+        return "window function"
+    if isinstance(node, exp.RegexpLike):
+        return "RLIKE"
+    return type(node).__name__.upper()

@@ -1,0 +1,164 @@
+"""Readers of operators: comparisons, logic, arithmetic on bits, IN, LIKE, CASE.
+
+sqlglot's precedence is not quite Spark's (``||`` binds weaker than ``+``, chains of comparisons nest in another way), so wherever the
+two could group a text differently, parentheses are demanded instead of guessed.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from headwater.sql import operators
+from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.grammar import kind_name
+from headwater.sql.literals import number_literal
+from headwater.sql.nodes import Literal, Node, Refused
+
+__all__ = ["ARITHMETIC", "BITS", "COMPARISONS", "LOGIC", "PREDICATES", "OperatorReaders"]
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}
+ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+PREDICATES = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.Escape)
+LOGIC = (exp.And, exp.Or, exp.Not)
+BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_TERMS = (exp.Add, exp.Sub)
+
+
+class OperatorReaders:
+    """The part of a reader that knows operators; `read` and the texts come from the reader itself."""
+
+    def read(self, node: exp.Expr) -> Node:
+        raise NotImplementedError
+
+    def boolean(self, node: exp.Expr) -> Node:
+        raise NotImplementedError
+
+    def _is_suffixed(self, node: exp.Expr) -> bool:
+        raise NotImplementedError
+
+    def _suffixed(self, node: exp.Expr, *, negative: bool) -> Node:
+        raise NotImplementedError
+
+    def _args(self, node: exp.Expr, *known: str) -> None:
+        strange = [k for k, v in node.args.items() if v and k not in known]
+        if strange:
+            raise Refused(f"`{kind_name(node)}` with {', '.join(strange)}", "write the plain form")
+
+    def _operand(self, node: exp.Expr | None, barred: tuple[type[exp.Expr], ...]) -> Node:
+        if node is None:
+            raise Refused("a missing operand", "complete the expression")
+        if isinstance(node, barred):
+            raise Refused(f"`{kind_name(node)}` inside another operator without parentheses", "add parentheses")
+        return self.read(node)
+
+    def _sides(self, node: exp.Expr, barred: tuple[type[exp.Expr], ...]) -> tuple[Node, Node]:
+        self._args(node, "this", "expression", "typed", "safe")
+        return self._operand(node.args.get("this"), barred), self._operand(node.args.get("expression"), barred)
+
+    def minus(self, node: exp.Expr) -> Node:
+        self._args(node, "this")
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            return number_literal(inner.this, negative=True)
+        if self._is_suffixed(inner):
+            return self._suffixed(inner, negative=True)
+        return operators.minus(self._operand(inner, (exp.Binary, *PREDICATES, *LOGIC)))
+
+    def logic(self, node: exp.Expr) -> Node:
+        kind, op = type(node), "and" if isinstance(node, exp.And) else "or"
+        parts: list[exp.Expr] = []
+        current = node
+        while type(current) is kind:  # left-deep, so that a thousand parts are a loop and not a recursion
+            self._args(current, "this", "expression")
+            parts.append(current.expression)
+            current = current.this
+        parts.append(current)
+        return operators.logic(op, [self.read(p) for p in reversed(parts)])
+
+    def negation(self, node: exp.Expr) -> Node:
+        self._args(node, "this")
+        return operators.negate(self._operand(node.this, (exp.And, exp.Or)))
+
+    def is_(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expression")
+        value = self._operand(node.this, PREDICATES + LOGIC)
+        if isinstance(node.expression, exp.Null):
+            return operators.is_null(value)
+        if isinstance(node.expression, exp.Boolean):
+            return operators.compare("<=>", value, self.boolean(node.expression))
+        raise Refused(f"`IS {node.expression.sql()}`", "use IS NULL, IS TRUE or IS FALSE")
+
+    def distinct_from(self, node: exp.Expr) -> Node:
+        return operators.negate(operators.compare("<=>", *self._sides(node, PREDICATES + LOGIC)))
+
+    def contains(self, node: exp.Expr) -> Node:
+        if node.args.get("query"):
+            raise Refused("`subquery`", "an expression sees one row at a time: join first, or use lake.sql")
+        self._args(node, "this", "expressions")
+        items = [self._operand(i, (exp.Tuple,)) for i in node.expressions]
+        if not items:
+            raise Refused("IN without values", "list at least one value")
+        return operators.contains(self._operand(node.this, PREDICATES + LOGIC), items)
+
+    def between(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "low", "high")
+        bounds = (node.this, node.args["low"], node.args["high"])
+        return operators.between(*(self._operand(n, PREDICATES + LOGIC) for n in bounds))
+
+    def like(self, node: exp.Expr) -> Node:
+        escape = "\\"
+        if isinstance(node, exp.Escape):
+            self._args(node, "this", "expression")
+            mark = self.read(node.expression)
+            if not isinstance(node.this, exp.Like) or not isinstance(mark, Literal) or not isinstance(mark.value, str):
+                raise Refused("this ESCAPE", "write LIKE 'pattern' ESCAPE '/'")
+            node, escape = node.this, mark.value
+        self._args(node, "this", "expression", "negate")
+        sides = [self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression)]
+        found = operators.like(sides[0], sides[1], escape)
+        return operators.negate(found) if node.args.get("negate") else found
+
+    def joined(self, node: exp.Expr) -> Node:
+        parts = self._sides(node, (*PREDICATES, *LOGIC, *_TERMS))
+        return apply_function("concat", parts)
+
+    def case(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "ifs", "default")
+        subject = self.read(node.this) if node.this else None
+        branches = []
+        for branch in node.args["ifs"]:
+            condition = self.read(branch.this)
+            if subject is not None:
+                condition = operators.compare("=", subject, condition)
+            branches.append((condition, self.read(branch.args["true"])))
+        default = node.args.get("default")
+        return operators.cases(branches, self.read(default) if default is not None else None)
+
+    def if_(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "true", "false")
+        parts = [node.args.get(k) for k in ("this", "true", "false")]
+        return apply_function("if", [self.read(p) for p in parts if p is not None])
+
+    def matches(self, node: exp.Expr) -> Node:
+        self._args(node, "this", "expression")
+        return apply_function("rlike", [self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression)])
+
+    def whole_quotient(self, node: exp.Expr) -> Node:
+        return operators.whole_quotient(*self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS)))
+
+    def bits(self, node: exp.Expr) -> Node:
+        # Spark's precedence of & ^ | is not sqlglot's, so each operand stands alone.
+        sides = self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, exp.Binary))
+        return apply_function(BITS[type(node)], sides)
+
+    def inverted(self, node: exp.Expr) -> Node:
+        self._args(node, "this")
+        return apply_function("~", [self._operand(node.this, (exp.Binary, *PREDICATES, *LOGIC))])

@@ -1,0 +1,110 @@
+"""Casts between texts and what engines print and read in their own ways: doubles, timestamps, binaries.
+
+Forms where DuckDB has one that is known to be Spark's, Python functions (`functions.udfs`) for the rest:
+- doubles and floats print as Java prints them; the few whose digits depend on the version of Java raise (`java_numbers`);
+- timestamps print natively between the years 1 and 9999, outside which they raise;
+- binaries become texts if they are UTF-8, and raise if they are not, since Spark would carry broken texts along;
+- dates and timestamps in their full form are read natively, all other forms that Spark knows by `datetime_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from headwater.sql.datetime_text import Unreadable, days_of, micros_of
+from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.java_numbers import java_text
+from headwater.sql.types import family
+
+__all__ = ["PAIRS", "text_cast_form"]
+
+# (from, to) -> may a row fail?
+PAIRS: dict[tuple[str, str], bool] = {
+    ("float", "string"): True,
+    ("timestamp", "string"): True,
+    ("timestamp_ntz", "string"): True,
+    ("binary", "string"): True,
+    ("string", "date"): True,
+    ("string", "timestamp"): True,
+    ("string", "timestamp_ntz"): True,
+}
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_MOMENT = f"{_DAY} ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?"
+
+
+def _number_text(single: bool) -> Callable[[float], str]:
+    def call(value: float) -> str:
+        text = java_text(value, single=single)
+        if text is None:
+            raise Failed(f"the digits of {value!r} as a text depend on the version of Java")
+        return text
+
+    return call
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise Failed("a binary that is not UTF-8 has no text") from None
+
+
+def _reader(read: Callable[[str], int | None], name: str, *, safe: bool) -> Callable[[str], int | None]:
+    def call(text: str) -> int | None:
+        try:
+            found = read(text)
+        except Unreadable as why:
+            raise Failed(f"{why} is not known here") from None
+        if found is None and not safe:
+            raise Failed(f"a text cannot be cast to {name}")
+        return found
+
+    return call
+
+
+_DOUBLE = define("text_of_double", "DOUBLE", pa.string(), _number_text(False))
+_FLOAT = define("text_of_float", "FLOAT", pa.string(), _number_text(True))
+_DECODED = define("text_of_binary", "BLOB", pa.string(), _decoded)
+_READERS: dict[tuple[str, bool], str] = {}
+for _safe in (False, True):
+    _try = "try_" if _safe else ""
+    _READERS["date", _safe] = define(
+        f"{_try}date_of_text", "VARCHAR", pa.int32(), _reader(days_of, "date", safe=_safe)
+    )
+    _READERS["timestamp", _safe] = define(
+        f"{_try}timestamp_of_text", "VARCHAR", pa.int64(), _reader(micros_of, "timestamp", safe=_safe)
+    )
+    _READERS["timestamp_ntz", _safe] = define(
+        f"{_try}timestamp_ntz_of_text",
+        "VARCHAR",
+        pa.int64(),
+        _reader(lambda t: micros_of(t, zoned=False), "timestamp_ntz", safe=_safe),
+    )
+
+
+def text_cast_form(x: str, source: pa.DataType, target: pa.DataType, *, safe: bool = False) -> str | None:
+    """DuckDB's SQL of a cast in `PAIRS`, or None for other pairs; ``safe`` gives a null for what cannot be read."""
+    kind, wanted = family(source), family(target)
+    if (kind, wanted) not in PAIRS:
+        return None
+    if kind == "float":
+        return f"{_FLOAT if source == pa.float32() else _DOUBLE}({x})"
+    if kind == "binary":
+        return f"{_DECODED}({x})"
+    if kind in ("timestamp", "timestamp_ntz"):
+        wall = x if kind == "timestamp_ntz" else f"make_timestamp(epoch_us({x}))"
+        why = "error('headwater!a timestamp outside the years 1 to 9999 has no common text')"
+        return f"(CASE WHEN year({wall}) NOT BETWEEN 1 AND 9999 THEN {why} ELSE CAST({wall} AS VARCHAR) END)"
+    word = "TRY_CAST" if safe else "CAST"
+    read = f"{_READERS[wanted, safe]}({x})"
+    plain = f"'{_DAY if wanted == 'date' else _MOMENT}'"
+    # A year 0 is a date for DuckDB and for Spark, but not here.
+    native = f"regexp_full_match({x}, {plain}) AND {x} > '0001'"
+    if wanted == "date":
+        return f"(CASE WHEN {native} THEN {word}({x} AS DATE) ELSE DATE '1970-01-01' + {read} END)"
+    make = "make_timestamp" if wanted == "timestamp_ntz" else "make_timestamptz"
+    return (
+        f"(CASE WHEN {native} THEN {make}(epoch_us({word}({x} AS TIMESTAMP))) ELSE {make}({read}) END)"
+    )
