@@ -1,14 +1,16 @@
-"""Every act of the demo holds, and its numbers are the planted ones."""
+"""Every act of the demo holds, its numbers are the planted ones, and a wrong truth is noticed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import headwater as hw
 from headwater.demo import payments
-from headwater.demo.story import tell
+from headwater.demo.story import _Story, tell
 
 
 def test_payments_are_the_same_every_time() -> None:
@@ -19,9 +21,52 @@ def test_payments_are_the_same_every_time() -> None:
 
 
 @pytest.mark.spark
-def test_every_act_holds(spark: object, tmp_path: Path) -> None:
-    acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))  # type: ignore[arg-type, return-value]
+def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
+    acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))
     assert [a.title for a in acts if not a.holds] == []
-    assert acts[1].facts["late payments"] == 1_000
-    assert acts[1].facts["corrected payments"] == 300
-    assert acts[5].facts["rows changed"] == 0
+    build, late, travel, change, _forget, optimize, skip, mistake, agree, log = acts
+    assert build.facts["payments"] == 50_000
+    assert (late.facts["late payments"], late.facts["corrected payments"]) == (1_000, 300)
+    assert travel.grid is not None
+    assert sum(row[1] for row in travel.grid.rows) == 300
+    assert (change.facts["rows out (weight -1)"], change.facts["rows in (weight +1)"]) == (300, 1_300)
+    assert optimize.facts["rows changed"] == 0
+    assert "(29 skipped)" in skip.facts["it reads"]
+    assert mistake.facts["rows that differ"] == 0
+    assert agree.grid is not None
+    assert [row[0] for row in agree.grid.rows] == sorted(payments.MERCHANTS)
+    assert log.grid is not None
+    assert log.grid.rows[0][1] == "RESTORE"
+    assert all(a.sql for a in acts[1:])
+    assert log.as_dict()["sql"] == "DESCRIBE HISTORY transactions"
+
+
+def test_a_wrong_truth_does_not_hold(tmp_path: Path) -> None:
+    lake = hw.connect(tmp_path)
+    story = _Story(lake, lambda: pytest.fail("these acts need no Spark"))
+    feed = {"delta.enableChangeDataFeed": "true"}
+    lake.write("transactions", story.rows.transactions, partition_by=["day"], properties=feed)
+    right = story.truth
+    story.truth = replace(right, corrections=299)
+    assert not story.late().holds
+    assert not story.travel().holds
+    story.truth = replace(right, correction_cents=right.correction_cents + 1)
+    assert not story.travel().holds
+    assert not story.change().holds
+    story.truth = right
+    assert story.travel().holds
+    assert story.change().holds
+    assert story.forget().holds
+    assert story.optimize().holds
+    assert story.skip().holds
+    spoiled = {"id": _on_the_15th(story)}
+    lake.sql("UPDATE transactions SET cents = cents + 1 WHERE transaction_id = :id", parameters=spoiled)
+    lake.sql("OPTIMIZE transactions")
+    assert not story.skip().holds
+
+
+def _on_the_15th(story: _Story) -> int:
+    day = payments.FIRST_DAY.date().replace(day=15)
+    forgotten = set(story.rows.forgotten)
+    rows = story.rows.transactions.select(["transaction_id", "customer_id", "day"]).to_pylist()
+    return next(int(r["transaction_id"]) for r in rows if r["day"] == day and r["customer_id"] not in forgotten)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,6 +62,14 @@ def test_every_kind_of_change(lake: Lake, t: hw.Table) -> None:
     assert _changes(lake, "'t', 0") == _EXPECTED
     assert _changes(lake, "'t', 2, 3") == [r for r in _EXPECTED if r[3] in (2, 3)]
     assert _changes(lake, "'t', 5, 5") == []
+
+
+@pytest.mark.interop
+def test_another_implementation_of_delta_reads_the_same(lake: Lake, t: hw.Table) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    theirs = pa.table(deltalake.DeltaTable(t.location).load_cdf(0).read_all()).to_pylist()
+    names = ("id", "n", "_change_type", "_commit_version")
+    assert sorted(tuple(r[n] for n in names) for r in theirs) == sorted(_EXPECTED)
 
 
 def test_columns(lake: Lake, t: hw.Table) -> None:

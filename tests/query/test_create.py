@@ -84,6 +84,19 @@ def test_replacing_a_table_is_one_commit_to_it(lake: Lake) -> None:
     assert lake.sql("SELECT * FROM t").to_pylist() == [{"id": "a", "new": 1}]
 
 
+@pytest.mark.interop
+def test_another_implementation_of_delta_reads_a_replaced_table(lake: Lake) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    plain = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
+    lake.sql(f"CREATE TABLE t (a INT, p STRING) PARTITIONED BY (p) {plain}; INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+    lake.sql(f"CREATE OR REPLACE TABLE t {plain} AS SELECT p AS b, a * 2 AS c FROM t")
+    table = deltalake.DeltaTable(lake.table("t").location)
+    assert sorted(r["c"] for r in pa.table(table.to_pyarrow_table()).to_pylist()) == [2, 4]
+    assert table.metadata().partition_columns == []
+    table.load_as_version(1)
+    assert sorted(r["a"] for r in pa.table(table.to_pyarrow_table()).to_pylist()) == [1, 2]
+
+
 def test_replacing_under_column_mapping_gives_new_ids(lake: Lake) -> None:
     mapped = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
     lake.sql(f"CREATE TABLE t (a INT, s STRUCT<b: INT>) {mapped}; INSERT INTO t VALUES (1, named_struct('b', 2))")

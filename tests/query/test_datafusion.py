@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -143,38 +142,22 @@ def test_a_damaged_file_is_named(lake: Lake) -> None:
 
 
 @pytest.fixture
-def large(lake: Lake) -> Iterator[Lake]:
+def large(lake: Lake) -> Lake:
     lake.write("t", pa.table({"id": pa.array(range(200_000), pa.int64())}))
-    yield lake
+    return lake
 
 
 _ENDLESS = "SELECT a.id % 7, b.id, count(*) FROM t a JOIN t b ON a.id % 10 = b.id % 10 GROUP BY a.id % 7, b.id"
 
 
 def test_a_query_is_cancelled_while_a_thread_waits_for_it(large: Lake) -> None:
+    # The timer runs only because the thread that waits has let go of the GIL.
     result = large.sql(_ENDLESS, engine="datafusion")
     threading.Timer(0.3, result.cancel).start()
     start = time.monotonic()
     with pytest.raises(CancelledError):
         result.to_arrow()
     assert time.monotonic() - start < 5
-
-
-def test_other_threads_go_on_while_it_computes(large: Lake) -> None:
-    counted = 0
-    done = threading.Event()
-
-    def compute() -> None:
-        large.sql("SELECT count(*) FROM t a JOIN t b ON a.id % 1000 = b.id % 1000", engine="datafusion").to_arrow()
-        done.set()
-
-    thread = threading.Thread(target=compute)
-    thread.start()
-    while not done.is_set() and counted < 100_000:
-        counted += 1
-        time.sleep(0)
-    thread.join()
-    assert counted > 1_000
 
 
 def test_many_threads_at_once(lake: Lake) -> None:
@@ -204,7 +187,9 @@ def test_rows_stream_in_batches_and_spill_within_the_memory_limit(large: Lake, t
 def test_native_sql_reads_tables_by_name(lake: Lake) -> None:
     lake.write("t", _table())
     lake.write("Sales.Orders", _table().slice(0, 10))
-    assert lake.sql("SELECT median(id) AS m FROM t", engine="datafusion", dialect="native").to_pylist() == [{"m": 499.5}]
+    assert lake.sql("SELECT median(id) AS m FROM t", engine="datafusion", dialect="native").to_pylist() == [
+        {"m": 499.5}
+    ]
     text = "SELECT max(id) FROM sales.orders"
     assert lake.sql(text, engine="datafusion", dialect="native").to_tuples() == [(9,)]
 

@@ -109,11 +109,12 @@ def test_a_lost_race_runs_the_query_again(lake: Lake, t: hw.Table) -> None:
     seen: list[int] = []
 
     def found(base: Snapshot) -> Located:
-        rows = session.rows(query, {"__target": Addressed(base), "t": base}).read_all()
+        target = Addressed(base)
+        rows = session.rows(query, {"__target": target, "t": base}).read_all()
         if not seen:
             lake.table("t").append([{"id": 500, "g": 0, "s": "late"}])
         seen.append(base.version)
-        return Located(rows)
+        return Located(rows, target.paths)
 
     done = modify.delete(t.storage, Fragment("id = (…)"), found=found)
     assert seen == [1, 2] and done.version == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -120,6 +121,20 @@ def test_the_change_feed_pairs_rows(lake: Lake) -> None:
         (3, 6, "update_postimage"),
         (3, 3, "update_preimage"),
     ]
+
+
+def test_updates_at_the_same_time_are_one_after_the_other(lake: Lake) -> None:
+    """Each reads what the one before it has written, in its subquery too."""
+    lake.sql("CREATE TABLE t (id INT, n INT); INSERT INTO t VALUES (1, 0), (2, 0)")
+
+    def work(_: int) -> None:
+        for _ in range(3):
+            lake.sql("UPDATE t SET n = n + 1 WHERE id = 1")
+            lake.sql("UPDATE t SET n = (SELECT max(n) + 1 FROM t WHERE id = 2) WHERE id = 2")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert _rows(lake) == [{"id": 1, "n": 12}, {"id": 2, "n": 12}]
 
 
 @given(

@@ -9,11 +9,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from headwater.base.errors import ExpressionError, InputError
+from headwater.base.errors import ExpressionError, HeadwaterError, InputError
 from headwater.base.schema import Field
 from headwater.sql.fragment import Fragment
 from headwater.sql.statements import (
@@ -32,6 +34,10 @@ from headwater.sql.statements import (
 )
 from headwater.sql.statements.cursor import Cursor
 from headwater.sql.statements.types import data_type
+from headwater.sql.tokens import tokenize
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FIXTURES = Path(__file__).parent / "fixtures"
 UPDATE = os.environ.get("HEADWATER_UPDATE_GOLDEN") == "1"
@@ -249,3 +255,60 @@ def test_rooms_add_statements_of_their_own() -> None:
         from headwater.sql.statements.registry import _READERS
 
         del _READERS["FROB", "THE"]
+
+
+_DELTA = ("OPTIMIZE", "VACUUM", "RESTORE", "DESC HISTORY", "DESCRIBE HISTORY", "DESCRIBE DETAIL")
+# Where we read more than Spark: a MERGE of an older version or of a change feed, and plans with what was counted.
+_MORE = ("VERSION AS OF 3 AS old ON", "USING table_changes(", "EXPLAIN ANALYZE")
+# What Spark's grammar takes, and we refuse by name: other kinds of tables and columns, and what Delta itself refuses later.
+_REFUSED = """
+SELECT :a|SELECT ?|CREATE VIEW v|CREATE TABLE t|DELETE FROM t WHERE|DESCRIBE HISTORY|EXPLAIN DELETE|VARCHAR|STRUCT<>|DEFAULT|PRIMARY KEY
+IDENTITY|USING PARQUET|days(id)|(id INT) PARTITIONED BY (id INT)|CLUSTER BY|LOCATION|LIKE u|delta.`|`a.b`|``|A = 2|s.a|(a, A)
+RENAME TO|NOT NULL|AFTER b
+"""
+
+
+def test_spark_reads_the_same_statements(spark: SparkSession) -> None:
+    """The grammar is Spark's: what we read it reads, and what we do not, it does not, but for the lists above."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+
+    def reads(text: str) -> bool:
+        try:
+            parser.parsePlan(text.rstrip("; "))
+        except Exception:  # noqa: BLE001  whatever Spark raises, it did not read it
+            return False
+        return True
+
+    ours = [t for t in _lines("statements.sql") if not t.startswith(_DELTA) and not any(m in t for m in _MORE)]
+    assert [t for t in ours if not reads(t)] == []
+    known = [part for line in _REFUSED.strip().split("\n") for part in line.split("|")]
+    strange = [t for t in _lines("bad_statements.sql") if reads(t)]
+    assert [
+        t
+        for t in strange
+        if not any(t == k or (k in t and k not in ("CREATE TABLE t", "DELETE FROM t WHERE")) for k in known)
+    ] == []
+
+
+@st.composite
+def _broken(draw: st.DrawFn) -> str:
+    """A statement with some of its words gone, doubled, or in the place of others."""
+    text = draw(st.sampled_from(_lines("statements.sql")))
+    words = [t.text for t in tokenize(text)]
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, max(len(words) - 1, 0)))
+        other = draw(
+            st.sampled_from([*words, "'", "`", "(", ")", ";", "--", "/*", ":x", "?", "SELECT", "AS", "1", "\0", "<"])
+        )
+        words[at : at + draw(st.integers(0, 1))] = draw(st.sampled_from([[], [other], [other, other]]))
+    return draw(st.sampled_from([" ", "\n", "  "])).join(words)
+
+
+@given(_broken())
+def test_whatever_is_written_is_read_or_explained(text: str) -> None:
+    try:
+        made = read(text)
+    except HeadwaterError as error:
+        assert error.hint and (error.position is None or 0 <= error.position <= len(text))
+    else:
+        assert isinstance(made, Statement) and made.text in text

@@ -118,6 +118,8 @@ def delta_type(arrow: pa.DataType) -> DeltaType:
     if pa.types.is_decimal(arrow):
         return f"decimal({arrow.precision},{arrow.scale})"
     if pa.types.is_struct(arrow):
+        if not arrow.num_fields:  # Parquet has no place for it
+            raise SchemaError.unknown_type(str(arrow), "Arrow")
         return {"type": "struct", "fields": [Field.from_arrow(f).to_json() for f in arrow]}
     if pa.types.is_list(arrow):
         item = arrow.value_field

@@ -32,11 +32,23 @@ if TYPE_CHECKING:
     from headwater.cli._screen import Screen
     from headwater.query.result import Result
 
-__all__ = ["BINARY", "FORMATS", "Printer"]
+__all__ = ["BINARY", "FORMATS", "Printer", "format_of"]
 
+_GIVES_ROWS = ("SELECT", "EXPLAIN", "SHOW", "DESCRIBE")
+_ONE_RESULT = ("csv", "parquet", "arrow")
+_ENDINGS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
 FORMATS = ("table", "json", "jsonl", "csv", "parquet", "arrow")
 BINARY = ("parquet", "arrow")
 _CHUNK_ROWS = 8192
+
+
+def format_of(path: str | None) -> str:
+    """The format that a file's name asks for.
+
+    >>> format_of("rows.parquet"), format_of("rows.txt"), format_of(None)
+    ('parquet', 'table', 'table')
+    """
+    return _ENDINGS.get(os.path.splitext(path or "")[1].lower(), "table")
 
 
 @dataclass(slots=True)
@@ -63,8 +75,14 @@ class Printer:
         if self.format == "json":
             self._documents.append(_document(result))
             return
-        if self.format in BINARY and self._written:
-            raise InputError.bad_argument("--format", self.format, "one statement: a file holds one result")
+        if self.format in _ONE_RESULT:
+            if not result.statement.startswith(_GIVES_ROWS):
+                # What a statement did is told beside the rows, or a script could not end in a query.
+                told = ", ".join(f"{k}: {v}" for row in result.to_pylist() for k, v in row.items())
+                self.screen.say(f"{result.statement}  {told}")
+                return
+            if self._written:
+                raise InputError.bad_argument("--format", self.format, "one query: such a file holds one result")
         self._written += 1
         _WRITERS[self.format](result, self)
 
@@ -150,8 +168,12 @@ class _Stdout:
 
 
 def _table(result: Result, printer: Printer) -> None:
-    from headwater.query.rendering.terminal import draw, terminal_style
+    from headwater.query.rendering.terminal import PROSE, draw, draw_lines, terminal_style
 
+    if result.statement in PROSE:
+        printer.stream.write(f"{draw_lines(result.to_arrow())}\n".encode())
+        printer.stream.flush()
+        return
     width: int | None = None
     colour = False
     if printer.output is None and printer.screen.out.isatty():

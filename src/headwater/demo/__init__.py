@@ -59,9 +59,12 @@ def _console() -> Console:
 
 
 def _show(console: Console, number: int, act: Act) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     console.print(f"\n[bold cyan]{number}. {act.title}[/] [dim]({act.seconds:.1f} s)[/]")
+    for line in act.sql.splitlines():
+        console.print(f"   [magenta]{escape(line)}[/]")
     for name, value in act.facts.items():
         text = f"{value:,}" if isinstance(value, int) else str(value)
         console.print(f"   {name:<26}{text}", markup=False)

@@ -1,16 +1,19 @@
-"""The acts of the demo. Each does something real to a lake, and says what must be true after it.
+"""The acts of the demo. Each does something real to a lake, most of them in SQL, and says what must be true after it.
 
-An act returns an `Act`: a title, a few facts, an optional table to look at, and a check that was made. Nothing is
-printed here, so the same acts serve the terminal, ``--json`` and the tests.
+An act returns an `Act`: a title, the statement that was run, a few facts, an optional table to look at, and a check that
+was made. What a check compares with was planted in `payments` or is recomputed without SQL. Nothing is printed here, so
+the same acts serve the terminal, ``--json`` and the tests.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.demo import payments
@@ -36,6 +39,7 @@ class Act:
     """One scene of the demo."""
 
     title: str
+    sql: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     grid: Grid | None = None
     check: str = ""
@@ -46,6 +50,7 @@ class Act:
         grid = None if self.grid is None else [dict(zip(self.grid.columns, r, strict=True)) for r in self.grid.rows]
         return {
             "title": self.title,
+            "sql": self.sql,
             "facts": self.facts,
             "rows": grid,
             "check": self.check,
@@ -60,10 +65,12 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
     for act in (
         story.build,
         story.late,
-        story.change,
         story.travel,
+        story.change,
         story.forget,
         story.optimize,
+        story.skip,
+        story.mistake,
         story.agree,
         story.log,
     ):
@@ -71,6 +78,32 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         scene = act()
         scene.seconds = time.perf_counter() - start
         yield scene
+
+
+MERGE = """\
+MERGE INTO transactions t USING arrivals a ON t.transaction_id = a.transaction_id
+WHEN MATCHED THEN UPDATE SET *
+WHEN NOT MATCHED THEN INSERT *"""
+
+TRAVEL = """\
+SELECT new.merchant, count(*) AS corrected, sum(old.cents) AS cents_before, sum(new.cents) AS cents_after
+FROM transactions VERSION AS OF 1 new
+JOIN transactions VERSION AS OF 0 old ON new.transaction_id = old.transaction_id
+WHERE new.status <> old.status
+GROUP BY new.merchant ORDER BY new.merchant"""
+
+CHANGES = """\
+SELECT _change_type AS change, count(*) AS payments, sum(cents) AS cents
+FROM table_changes('transactions', 1, 1)
+GROUP BY _change_type ORDER BY _change_type"""
+
+FORGET = "DELETE FROM transactions WHERE customer_id IN (:first, :second, :third)"
+
+DAY = "SELECT count(*) AS payments, sum(cents) AS cents FROM transactions WHERE day = DATE'2026-01-15'"
+
+MISTAKE = "UPDATE transactions SET cents = cents * 100 WHERE merchant = 'Café Zoé'"
+
+AGREE = "SELECT merchant, count(*) AS payments, sum(cents) AS cents FROM transactions GROUP BY merchant"
 
 
 class _Story:
@@ -83,15 +116,19 @@ class _Story:
     def transactions(self) -> Any:
         return self.lake.table("transactions")
 
+    def _cents(self) -> int:
+        return int(self.lake.sql("SELECT sum(cents) FROM transactions").scalar())
+
     def build(self) -> Act:
         spark = self._start_spark()
         frame = spark.createDataFrame(self.rows.transactions)
-        self.lake.write("transactions", frame, partition_by=["day"])
+        feed = {"delta.enableChangeDataFeed": "true"}
+        self.lake.write("transactions", frame, partition_by=["day"], properties=feed)
         self.lake.write("customers", self.rows.customers)
         detail = self.transactions.detail()
         return Act(
             "Spark writes a lake of card payments",
-            {
+            facts={
                 "tables": ", ".join(self.lake.tables()),
                 "payments": detail["num_rows"],
                 "files": detail["num_files"],
@@ -101,83 +138,84 @@ class _Story:
             holds=self.transactions.count() == self.truth.payments and self._cents() == self.truth.cents,
         )
 
-    def _cents(self, version: int | None = None) -> int:
-        table = self.transactions if version is None else self.transactions.at(version)
-        return int(pc.sum(table.to_arrow(["cents"])["cents"]).as_py())
-
     def late(self) -> Act:
+        self.lake.write("arrivals", self.rows.change)
         start = time.perf_counter()
-        done = (
-            self.transactions.merge(self.rows.change, on="t.transaction_id = s.transaction_id")
-            .when_matched_update_all()
-            .when_not_matched_insert_all()
-            .execute()
-        )
+        done = self.lake.sql(MERGE).to_dicts()[0]
         took = time.perf_counter() - start
+        metrics = self.transactions.history(limit=1)[0].metrics
         return Act(
-            "Late payments and corrections arrive, in one merge",
+            "Late payments and corrections arrive, in one MERGE",
+            MERGE,
             {
-                "late payments": done["numTargetRowsInserted"],
-                "corrected payments": done["numTargetRowsUpdated"],
-                "data files rewritten": done["numRewrittenFiles"],
-                "deletion vectors written": done["numDeletionVectorsUpdated"],
+                "late payments": done["num_inserted_rows"],
+                "corrected payments": done["num_updated_rows"],
+                "data files rewritten": metrics["numRewrittenFiles"],
+                "deletion vectors written": metrics["numDeletionVectorsUpdated"],
                 "took": f"{took:.2f} s",
             },
             check="old rows are marked in deletion vectors, so the merge cost the change and rewrote no file",
-            holds=done["numTargetRowsInserted"] == self.truth.late
-            and done["numTargetRowsUpdated"] == self.truth.corrections
-            and done["numRewrittenFiles"] == 0,
-        )
-
-    def change(self) -> Act:
-        change = self.transactions.changes(after=0, until=1)
-        rows = change.to_arrow()
-        moved = int(pc.sum(pc.multiply(rows["cents"], rows["_weight"])).as_py())
-        one = rows.filter(pc.equal(rows["status"], "corrected"))["transaction_id"][0].as_py()
-        shown = rows.filter(pc.equal(rows["transaction_id"], one)).sort_by("_weight").to_pylist()
-        wanted = self.truth.late_cents + self.truth.correction_cents
-        return Act(
-            "What changed? An exact Z-set: rows with weights",
-            {
-                "rows out (-1)": int(pc.sum(pc.equal(rows["_weight"], -1)).as_py()),
-                "rows in (+1)": int(pc.sum(pc.equal(rows["_weight"], 1)).as_py()),
-                "change in cents": moved,
-            },
-            Grid(
-                ("transaction_id", "merchant", "cents", "status", "weight"),
-                [(r["transaction_id"], r["merchant"], r["cents"], r["status"], f"{r['_weight']:+d}") for r in shown],
-            ),
-            check=f"the weights add up to the planted truth: {wanted:,} cents",
-            holds=moved == wanted,
+            holds=done["num_inserted_rows"] == self.truth.late
+            and done["num_updated_rows"] == self.truth.corrections
+            and metrics["numRewrittenFiles"] == 0,
         )
 
     def travel(self) -> Act:
-        then, now = self._cents(0), self._cents(1)
+        rows = self.lake.sql(TRAVEL).to_dicts()
+        moved = sum(r["cents_after"] - r["cents_before"] for r in rows)
         return Act(
-            "Time travel: the same question, before and after",
-            {"cents at version 0": then, "cents at version 1": now, "difference": now - then},
-            check="version 1 minus version 0 is the change, to the cent",
-            holds=now - then == self.truth.late_cents + self.truth.correction_cents,
+            "Time travel: two versions of the table in one query",
+            TRAVEL,
+            grid=_grid(rows),
+            check=f"{self.truth.corrections} corrections moved {moved:,} cents, as planted",
+            holds=moved == self.truth.correction_cents and sum(r["corrected"] for r in rows) == self.truth.corrections,
+        )
+
+    def change(self) -> Act:
+        rows = self.lake.sql(CHANGES).to_dicts()
+        cents = {r["change"]: r["cents"] for r in rows}
+        fed = cents["insert"] + cents["update_postimage"] - cents["update_preimage"]
+        weighted = self.transactions.changes(after=0, until=1).to_arrow()
+        moved = int(pc.sum(pc.multiply(weighted["cents"], weighted["_weight"])).as_py())
+        wanted = self.truth.late_cents + self.truth.correction_cents
+        return Act(
+            "What changed? The feed in SQL, and an exact Z-set from Python",
+            CHANGES,
+            {
+                "rows out (weight -1)": int(pc.sum(pc.equal(weighted["_weight"], -1)).as_py()),
+                "rows in (weight +1)": int(pc.sum(pc.equal(weighted["_weight"], 1)).as_py()),
+                "change in cents": moved,
+            },
+            _grid(rows),
+            check=f"the feed and the weights both add up to the planted truth: {wanted:,} cents",
+            holds=fed == wanted and moved == wanted,
         )
 
     def forget(self) -> Act:
-        gone = ", ".join(map(str, self.rows.forgotten))
-        left = self.transactions.delete(f"customer_id IN ({gone})")
-        found = self.transactions.to_arrow(where=f"customer_id IN ({gone})").num_rows
+        gone = dict(zip(("first", "second", "third"), self.rows.forgotten, strict=True))
+        deleted = self.lake.sql(FORGET, parameters=gone).to_dicts()[0]["num_affected_rows"]
+        left = int(pc.sum(self._theirs(self.transactions.to_arrow(["customer_id"]))).as_py())
         return Act(
             "Three customers ask to be forgotten",
-            {"payments deleted": left["numDeletedRows"], "payments of theirs left": found},
+            FORGET,
+            {"payments deleted": deleted, "payments of theirs left": left},
             check="a delete is a change like any other: it comes out of changes() with weight -1",
-            holds=found == 0 and len(self.transactions.changes(after=1, until=2)) == left["numDeletedRows"],
+            holds=left == 0 and len(self.transactions.changes(after=1, until=2)) == deleted > 0,
         )
 
+    def _theirs(self, table: pa.Table) -> pa.ChunkedArray:
+        """Which rows are of a customer who is to be forgotten."""
+        return pc.is_in(table["customer_id"], pa.array(self.rows.forgotten, pa.int64()))
+
     def optimize(self) -> Act:
+        statement = "OPTIMIZE transactions"
         before = self.transactions.detail()
-        self.transactions.optimize()
+        self.lake.sql(statement)
         after = self.transactions.detail()
         changed = len(self.transactions.changes(after=before["version"], until=after["version"]))
         return Act(
             "OPTIMIZE packs files and folds the deletion vectors away",
+            statement,
             {
                 "files": f"{before['num_files']} -> {after['num_files']}",
                 "rows marked deleted": f"{before['num_deleted_rows']} -> {after['num_deleted_rows']}",
@@ -187,47 +225,90 @@ class _Story:
             holds=changed == 0 and after["num_deleted_rows"] == 0,
         )
 
-    def agree(self) -> Act:
-        here = {r["merchant"]: r["cents_sum"] for r in self._by_merchant()}
-        frame = self.transactions.spark().groupBy("merchant").sum("cents").toArrow().to_pylist()
-        there = {r["merchant"]: r["sum(cents)"] for r in frame}
+    def skip(self) -> Act:
+        plan = self.lake.sql(f"EXPLAIN {DAY}").to_tuples()
+        read = next(line for (line,) in plan if line.startswith("transactions:"))
+        files = re.search(r"(\d+) of (\d+) files", read)
+        found = self.lake.sql(DAY).to_tuples()[0]
+        wanted = self._one_day()
         return Act(
-            "The laptop and Spark read the same table",
-            grid=Grid(
-                ("merchant", "cents here", "cents on Spark"),
-                [(m, f"{here[m]:,}", f"{there.get(m, 0):,}") for m in sorted(here)],
-            ),
-            check="equal for every merchant",
-            holds=here == there,
+            "EXPLAIN says which files a query leaves alone",
+            f"EXPLAIN {DAY}",
+            {"it reads": read.partition(": ")[2].partition(", at most")[0], "payments": found[0], "cents": found[1]},
+            check=f"one day is one file, and gives the planted {wanted[0]:,} payments and {wanted[1]:,} cents",
+            holds=found == wanted and files is not None and files.groups() == ("1", str(payments.DAYS)),
         )
 
-    def _by_merchant(self) -> list[dict[str, Any]]:
-        table = self.transactions.to_arrow(["merchant", "cents"])
-        rows: list[dict[str, Any]] = table.group_by("merchant").aggregate([("cents", "sum")]).to_pylist()
-        return rows
+    def _one_day(self) -> tuple[int, int]:
+        """Payments and cents of the fifteenth, from the rows that were made, without the lake."""
+        change = self.rows.change
+        kept = pc.invert(pc.is_in(self.rows.transactions["transaction_id"], change["transaction_id"]))
+        rows = pa.concat_tables([self.rows.transactions.filter(kept), change])
+        rows = rows.filter(pc.invert(self._theirs(rows)))
+        rows = rows.filter(pc.equal(rows["day"], pa.scalar(payments.FIRST_DAY.date().replace(day=15))))
+        return rows.num_rows, int(pc.sum(rows["cents"]).as_py())
+
+    def mistake(self) -> Act:
+        good, before = self.transactions.version, self._cents()
+        wrong = self.lake.sql(MISTAKE).to_dicts()[0]["num_affected_rows"]
+        spoiled = self._cents()
+        statement = f"RESTORE TABLE transactions TO VERSION AS OF {good}"
+        self.lake.sql(statement)
+        after = self._cents()
+        moved = len(self.transactions.changes(after=good))
+        return Act(
+            "A mistake is made, and undone",
+            f"{MISTAKE};\n{statement}",
+            {"payments spoiled": wrong, "cents then": spoiled, "cents now": after, "rows that differ": moved},
+            check=f"version {self.transactions.version} holds exactly the rows of version {good}",
+            holds=after == before != spoiled and moved == 0,
+        )
+
+    def agree(self) -> Act:
+        here, there = (sorted(self.lake.sql(AGREE, engine=name).to_tuples()) for name in ("duckdb", "spark"))
+        return Act(
+            "The same query on two engines: DuckDB here, and Spark",
+            AGREE,
+            grid=Grid(
+                ("merchant", "cents on DuckDB", "cents on Spark"),
+                [(h[0], f"{h[2]:,}", f"{t[2]:,}") for h, t in zip(here, there, strict=False)],
+            ),
+            check="equal rows: merchants, numbers of payments, and cents",
+            holds=here == there and len(here) == len(payments.MERCHANTS),
+        )
 
     def log(self) -> Act:
-        entries = self.transactions.history()
-        versions = [e.version for e in entries]
+        statement = "DESCRIBE HISTORY transactions"
+        entries = self.lake.sql(statement).to_dicts()
+        told = ["RESTORE", "UPDATE", "OPTIMIZE", "DELETE", "MERGE", "CREATE TABLE AS SELECT"]
         return Act(
             "The table's history says all of it",
+            statement,
             grid=Grid(
                 ("version", "operation", "what it did"),
-                [(e.version, e.operation, _summary(e.metrics)) for e in entries],
+                [(e["version"], e["operation"], _summary(dict(e["operationMetrics"]))) for e in entries],
             ),
-            check="every version is there",
-            holds=versions == list(range(len(versions) - 1, -1, -1)),
+            check="every act that changed the table is there",
+            holds=[e["operation"] for e in entries] == told and [e["version"] for e in entries] == [5, 4, 3, 2, 1, 0],
         )
 
 
-def _summary(metrics: dict[str, Any]) -> str:
+def _grid(rows: Sequence[dict[str, Any]]) -> Grid:
+    return Grid(list(rows[0]), [[f"{v:,}" if n.startswith("cents") else v for n, v in row.items()] for row in rows])
+
+
+def _summary(metrics: dict[str, str]) -> str:
+    if metrics.get("numUpdatedRows"):
+        metrics = {**metrics, "numDeletedRows": "0"}  # an updated row is deleted and added
     names = {
         "numOutputRows": "rows written",
         "numTargetRowsInserted": "inserted",
         "numTargetRowsUpdated": "updated",
+        "numUpdatedRows": "updated",
         "numDeletedRows": "deleted",
         "numRemovedFiles": "files removed",
         "numAddedFiles": "files added",
+        "numRestoredFiles": "files restored",
         "numDeletionVectorsUpdated": "vectors",
     }
-    return ", ".join(f"{metrics[k]:,} {text}" for k, text in names.items() if metrics.get(k))
+    return ", ".join(f"{int(metrics[k]):,} {text}" for k, text in names.items() if int(metrics.get(k) or 0))

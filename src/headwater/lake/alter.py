@@ -23,6 +23,7 @@ from headwater.sql import expressions
 __all__ = [
     "add_columns",
     "add_constraint",
+    "comment_column",
     "drop_column",
     "drop_constraint",
     "drop_not_null",
@@ -100,6 +101,17 @@ def drop_not_null(storage: Storage, column: str) -> Committed:
         return replace(base.state.metadata, schema=base.schema.with_field(replace(f, nullable=True)))
 
     return _run(storage, "CHANGE COLUMN", {"column": column, "nullable": True}, change)
+
+
+def comment_column(storage: Storage, column: str, comment: str) -> Committed:
+    """Say what a column holds."""
+
+    def change(base: Snapshot) -> Metadata:
+        f = base.schema.field(column, base.where)
+        said = replace(f, metadata={**f.metadata, "comment": comment})
+        return replace(base.state.metadata, schema=base.schema.with_field(said))
+
+    return _run(storage, "CHANGE COLUMN", {"column": column, "comment": comment}, change)
 
 
 def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:

@@ -100,7 +100,11 @@ class _OpenFile:
         self._stack = ExitStack()
         self._sink: IO[bytes] = self._stack.enter_context(storage.open_output(path))
         compression = settings.current().parquet_compression
-        self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, **_encodings(schema))
+        try:
+            self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, **_encodings(schema))
+        except BaseException as e:
+            self._stack.__exit__(type(e), e, e.__traceback__)
+            raise
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self.nan_free: frozenset[str] | None = None

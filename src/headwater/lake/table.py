@@ -261,6 +261,11 @@ class Table(ReadableTable):
         self._check_newest()
         return alter.drop_not_null(self.storage, column)
 
+    def comment_column(self, column: str, comment: str) -> Committed:
+        """Say what a column holds."""
+        self._check_newest()
+        return alter.comment_column(self.storage, column, comment)
+
     def set_properties(self, properties: Mapping[str, str]) -> Committed:
         """Set table properties."""
         self._check_newest()

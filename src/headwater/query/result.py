@@ -224,8 +224,10 @@ class Result:
         return draw_html(self._peek(20 + 1), limit=20, total=self._known_rows())
 
     def _drawn(self, n: int) -> str:
-        from headwater.query.rendering.terminal import draw, terminal_style
+        from headwater.query.rendering.terminal import PROSE, draw, draw_lines, terminal_style
 
+        if self._statement in PROSE:
+            return draw_lines(self.to_arrow())
         width, colour = terminal_style(sys.stdout)
         return draw(self._peek(n + 1), limit=n, total=self._known_rows(), width=width, colour=colour)
 

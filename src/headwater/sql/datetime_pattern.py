@@ -17,12 +17,13 @@ from datetime import date, datetime, timedelta
 
 __all__ = ["PatternError", "formatter", "parser"]
 
-_MONTHS = "January February March April May June July August September October November December".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS = ["January", "February", "March", "April", "May", "June", "July"]
+_MONTHS += ["August", "September", "October", "November", "December"]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _QUARTERS = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 _RUN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']", re.DOTALL)
 _YEAR = "[0-9]{4}"
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, in UTC
 
 
 class PatternError(ValueError):
@@ -60,7 +61,9 @@ def _padded(least: int, most: int, value: Callable[[datetime], int]) -> Callable
     return of
 
 
-def _named(names: list[str], value: Callable[[datetime], int], short: int) -> Callable[[int], Callable[[datetime], str]]:
+def _named(
+    names: list[str], value: Callable[[datetime], int], short: int
+) -> Callable[[int], Callable[[datetime], str]]:
     def of(count: int) -> Callable[[datetime], str]:
         if count > 4:
             raise PatternError("this many letters in a row")
@@ -253,7 +256,7 @@ def _resolved(found: dict[str, str]) -> int | None:
         return None
     try:
         day = date(year, int(found.get("month", month)), int(found.get("day", 1)))
-        wall = datetime(day.year, day.month, day.day, hour, int(found.get("minute", 0)), int(found.get("second", 0)))
+        wall = datetime(day.year, day.month, day.day, hour, int(found.get("minute", 0)), int(found.get("second", 0)))  # noqa: DTZ001
     except (ValueError, OverflowError):
         return None
     micros = (wall - _EPOCH) // timedelta(microseconds=1) + int(found.get("fraction", "").ljust(6, "0")[:6])

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 __all__ = ["Unreadable", "days_of", "micros_of", "zone_of"]
 
 _EPOCH = date(1970, 1, 1)
-_MOMENT = datetime(1970, 1, 1)
+_MOMENT = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, in UTC
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
 _TIMESTAMP = re.compile(
@@ -89,7 +89,7 @@ def micros_of(text: str, *, zoned: bool = True) -> int | None:
     parts = [int(match[i] or (1 if i < 5 else 0)) for i in (3, 4, 5, 6, 7)]
     fraction = int((match[8] or "")[:6].ljust(6, "0"))
     try:
-        wall = datetime(year, *parts, fraction)  # type: ignore[arg-type]
+        wall = datetime(year, *parts, fraction)  # type: ignore[arg-type]  # noqa: DTZ001
     except ValueError:
         return None
     micros = (wall - _MOMENT) // timedelta(microseconds=1)

@@ -57,7 +57,9 @@ class Renderer:
             return literal_sql(node.value, node.dtype)
         if isinstance(node, Column):
             bare = self._bare(node)
-            return float_guard(bare, node.dtype) if self.guards_floats and family(node.dtype) == "float" else bare
+            # A query guards columns where it scans them, but not what lies inside of structs.
+            guarded = self.guards_floats or len(node.path) > 1
+            return float_guard(bare, node.dtype) if guarded and family(node.dtype) == "float" else bare
         if not isinstance(node, Call):
             return self.many_rows(node)
         if node.op in ("is null", "is not null") and isinstance(node.args[0], Column):
@@ -67,6 +69,8 @@ class Renderer:
         args = [self.render(a) for a in node.args]
         form = _FORMS.get(node.op) or FORMS[node.op]
         sql = form.format(*args, type=_type_name(node.dtype)) if isinstance(form, str) else form(node, args)
+        if node.op in _READING and family(node.dtype) == "float":
+            sql = float_guard(sql, node.dtype)
         if node.fallible and node.op in _RAISING and family(node.dtype) != "nested":
             sql = extreme_form("greatest", node.dtype, [sql, "NULL"])
         if len(sql) > _MOST_CHARACTERS:
@@ -206,5 +210,7 @@ _FORMS: dict[str, Form] = {
     "minus": _minus,
     "div": lambda node, a: f"({a[0]} // {_divisor(node, a, _DIVISION)})",
 }
+# What takes a float out of a nested value, whose statistics leave NaN out too.
+_READING = {"field", "map value", "item", "get", "element_at", "try_element_at"}
 _HANDING_ON = {"||", "coalesce", "greatest", "least"}
 _RAISING = {"+", "-", "*", "/", "%", "minus", "cast", "div"} | (FORMS.keys() - _HANDING_ON)

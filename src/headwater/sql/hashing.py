@@ -74,7 +74,9 @@ def xx_bytes(data: bytes, seed: int) -> int:
         lanes = [(seed + _P1 + _P2) & _M64, (seed + _P2) & _M64, seed, (seed - _P1) & _M64]
         while at + 32 <= length:
             words = struct.unpack_from("<4Q", data, at)
-            lanes = [_rotated64((lane + word * _P2) & _M64, 31) * _P1 & _M64 for lane, word in zip(lanes, words, strict=True)]
+            lanes = [
+                _rotated64((lane + word * _P2) & _M64, 31) * _P1 & _M64 for lane, word in zip(lanes, words, strict=True)
+            ]
             at += 32
         total = sum(_rotated64(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _M64
         for lane in lanes:

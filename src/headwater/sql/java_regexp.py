@@ -219,7 +219,11 @@ def _template(replacement: str, groups: int) -> tuple[str | int, ...]:
                 raise RegexpError(f"the replacement {replacement!r}")
             number, at = int(match[0]), at + 2
             # More digits belong to the number as long as there is such a group.
-            while at < len(replacement) and replacement[at] in "0123456789" and 10 * number + int(replacement[at]) <= groups:
+            while (
+                at < len(replacement)
+                and replacement[at] in "0123456789"
+                and 10 * number + int(replacement[at]) <= groups
+            ):
                 number, at = 10 * number + int(replacement[at]), at + 1
             out.append(number)
         else:

@@ -90,23 +90,28 @@ def read_json(text: str, *, schema: bool = False) -> Any:
     >>> read_json("{a: 1}") is MALFORMED
     True
     """
-    decoder, start = _STRICT if schema else _LOOSE, text.lstrip(_BLANKS)
-    found = _decoded(decoder, start)
+    start = text.lstrip(_BLANKS)
+    found = _decoded(start, schema=schema, final="'" not in start)
     if found is MALFORMED and "'" in start:
-        found = _decoded(decoder, _QUOTED.sub(_in_double_quotes, start))
+        found = _decoded(_QUOTED.sub(_in_double_quotes, start), schema=schema, final=True)
     if found is MALFORMED and schema and _SIGNED_WORDS.search(start):
         raise Failed("this JSON may hold a signed infinity")
     return found
 
 
-def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
+def _decoded(text: str, *, schema: bool, final: bool) -> Any:
     try:
-        value, end = decoder.raw_decode(text)
+        value, end = (_STRICT if schema else _LOOSE).raw_decode(text)
     except RecursionError:
         raise Failed("JSON is nested too deep") from None
     except Failed:
         raise
-    except (_Word, ValueError):
+    except json.JSONDecodeError as error:
+        if schema and final and _depth(text[: error.pos]) > 1:
+            # Spark goes on behind the fault, and what it then finds depends on where its parser stood.
+            raise Failed("JSON is broken inside of a field") from None
+        return MALFORMED
+    except _Word:
         return MALFORMED
     after = text[end : end + 1]
     if isinstance(value, Number) and after and after not in _BLANKS:
@@ -114,6 +119,12 @@ def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
     if (value is None or isinstance(value, bool)) and after and (after.isalnum() or after in "_$" or after > "\x7f"):
         return MALFORMED
     return value
+
+
+def _depth(text: str) -> int:
+    """How many objects and arrays are open at the end of a text."""
+    bare = _QUOTED.sub("", text)
+    return sum(map(bare.count, "{[")) - sum(map(bare.count, "}]"))
 
 
 def _in_double_quotes(match: re.Match[str]) -> str:

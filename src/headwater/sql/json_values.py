@@ -157,7 +157,7 @@ def _decimal(dtype: pa.DataType) -> Convert:
             raise Failed("JSON has a number of too many digits") from None
         if rounded and rounded.adjusted() >= dtype.precision - dtype.scale:
             raise _Wrong
-        return abs(rounded) if not rounded else rounded
+        return rounded or abs(rounded)
 
     return convert
 

@@ -31,14 +31,16 @@ def nested_fallible(source: pa.DataType, target: pa.DataType, rule: Rule) -> boo
 
     t = pa.types
     if target == STRING:
-        return any([part(p, STRING) for p in _parts(source)])
+        every = [part(p, STRING) for p in _parts(source)]  # each is asked, since each may be refused
+        return any(every)
     if t.is_list(source) and t.is_list(target):
         return part(source.value_type, target.value_type)
     if t.is_map(source) and t.is_map(target):
         key, value = part(source.key_type, target.key_type), part(source.item_type, target.item_type)
         return key or value or source.key_type != target.key_type  # two keys may become one
     if t.is_struct(source) and t.is_struct(target) and source.num_fields == target.num_fields:
-        return any([part(a.type, b.type) for a, b in zip(source, target, strict=True)])
+        every = [part(a.type, b.type) for a, b in zip(source, target, strict=True)]
+        return any(every)
     raise Refused(f"a cast of {name_of(source)} to {name_of(target)}", "the types have different shapes")
 
 

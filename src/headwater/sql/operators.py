@@ -27,6 +27,7 @@ from headwater.sql.types import (
     literal_decimal,
     name_of,
     rounded_product,
+    tighter,
     wider,
 )
 
@@ -86,6 +87,9 @@ def united(args: Sequence[Node], what: str, *, promote_text: bool = True) -> tup
 def compare(op: str, left: Node, right: Node) -> Call:
     """``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``."""
     _comparable((left, right), "a comparison", nested=True)
+    if family(left.dtype) == "nested" and tighter(left.dtype, right.dtype) is None:
+        what = f"a comparison of {name_of(left.dtype)} and {name_of(right.dtype)}"
+        raise Refused(what, "cast one side so that both have one type")
     same = _same_type((left, right), "a comparison")
     # Arrays and structs have an equality and an order of their own: inside them null equals null, and is the smallest.
     nested = family(same[0].dtype) == "nested"
@@ -126,6 +130,8 @@ def between(value: Node, low: Node, high: Node) -> Node:
 def contains(value: Node, items: Sequence[Node]) -> Node:
     """IN (list)."""
     _comparable((value, *items), "IN", nested=True)
+    if family(value.dtype) == "nested" and any(tighter(value.dtype, i.dtype) is None for i in items):
+        raise Refused(f"IN of {name_of(value.dtype)} and other types", "cast the values to its type")
     same = _same_type((value, *items), "IN")
     if any(i.fallible for i in same[1:]) or family(same[0].dtype) == "nested":
         # Spark stops at the first match, so items that may fail have to be tried in order.

@@ -93,9 +93,7 @@ class Reader(OperatorReaders):
         if kind in COMPARISONS:
             return operators.compare(COMPARISONS[kind], *self._sides(node, PREDICATES + LOGIC))
         if kind in ARITHMETIC:
-            return operators.arithmetic(
-                ARITHMETIC[kind], *self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS))
-            )
+            return operators.arithmetic(ARITHMETIC[kind], *self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS)))
         reader = self.READERS.get(kind)
         if reader is None:
             raise Refused(f"`{kind_name(node)}`", HINTS.get(kind, _PLAIN_HINT))
@@ -133,9 +131,10 @@ class Reader(OperatorReaders):
         """What a name means inside a lambda: its parameters come before all columns, the innermost first."""
         return next((v[name.lower()] for v in reversed(self.variables) if name.lower() in v), None)
 
-    @staticmethod
-    def _fields(node: Node, names: list[str]) -> Node:
+    def _fields(self, node: Node, names: list[str]) -> Node:
         for name in names:
+            if self.variables and pa.types.is_map(node.dtype):
+                raise Refused("a key behind a point inside a lambda", f"write x['{name}']")
             node = field_of(node, name)
         return node
 

@@ -70,9 +70,7 @@ _DECODED = define("text_of_binary", "BLOB", pa.string(), _decoded)
 _READERS: dict[tuple[str, bool], str] = {}
 for _safe in (False, True):
     _try = "try_" if _safe else ""
-    _READERS["date", _safe] = define(
-        f"{_try}date_of_text", "VARCHAR", pa.int32(), _reader(days_of, "date", safe=_safe)
-    )
+    _READERS["date", _safe] = define(f"{_try}date_of_text", "VARCHAR", pa.int32(), _reader(days_of, "date", safe=_safe))
     _READERS["timestamp", _safe] = define(
         f"{_try}timestamp_of_text", "VARCHAR", pa.int64(), _reader(micros_of, "timestamp", safe=_safe)
     )
@@ -105,6 +103,4 @@ def text_cast_form(x: str, source: pa.DataType, target: pa.DataType, *, safe: bo
     if wanted == "date":
         return f"(CASE WHEN {native} THEN {word}({x} AS DATE) ELSE DATE '1970-01-01' + {read} END)"
     make = "make_timestamp" if wanted == "timestamp_ntz" else "make_timestamptz"
-    return (
-        f"(CASE WHEN {native} THEN {make}(epoch_us({word}({x} AS TIMESTAMP))) ELSE {make}({read}) END)"
-    )
+    return f"(CASE WHEN {native} THEN {make}(epoch_us({word}({x} AS TIMESTAMP))) ELSE {make}({read}) END)"

@@ -10,6 +10,8 @@ Invariant: these functions are total. None means that Spark has no common type, 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from decimal import Decimal
 
 import pyarrow as pa
@@ -40,6 +42,7 @@ __all__ = [
     "map_of",
     "name_of",
     "rounded_product",
+    "tighter",
     "wider",
 ]
 
@@ -234,19 +237,17 @@ def wider(a: pa.DataType, b: pa.DataType, *, promote_text: bool = True) -> pa.Da
     if families <= {"date", "timestamp", "timestamp_ntz"}:
         return TIMESTAMP if "timestamp" in families else TIMESTAMP_NTZ
     if families == {"nested"}:
-        return _wider_nested(a, b, promote_text=promote_text)
+        return _nested_meeting(a, b, functools.partial(wider, promote_text=promote_text))
     if "string" in families and promote_text:
         other = b if family(a) == "string" else a
         return _text_meets(other)
     return None
 
 
-def _wider_nested(a: pa.DataType, b: pa.DataType, *, promote_text: bool) -> pa.DataType | None:
+def _nested_meeting(
+    a: pa.DataType, b: pa.DataType, meet: Callable[[pa.DataType, pa.DataType], pa.DataType | None]
+) -> pa.DataType | None:
     """Arrays, maps and structs of the same shape meet part by part; fields keep the names of the left side."""
-
-    def meet(x: pa.DataType, y: pa.DataType) -> pa.DataType | None:
-        return wider(x, y, promote_text=promote_text)
-
     t = pa.types
     if t.is_list(a) and t.is_list(b):
         element = meet(a.value_type, b.value_type)
@@ -258,6 +259,22 @@ def _wider_nested(a: pa.DataType, b: pa.DataType, *, promote_text: bool) -> pa.D
         return None
     parts = [meet(x.type, y.type) for x, y in zip(a, b, strict=True)]
     return None if None in parts else pa.struct([pa.field(f.name, p) for f, p in zip(a, parts, strict=True)])
+
+
+def tighter(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """The type in which Spark's functions of arrays and maps, and its comparisons of nested values, let two types meet.
+
+    Unlike `wider`, no decimal meets another type. A float that meets a whole number would lose digits: that is None here.
+
+    >>> tighter(array_of(INT), array_of(LONG)), tighter(INT, pa.decimal128(5, 2))
+    (ListType(list<element: int64>), None)
+    """
+    if b in (a, NULL) or a == NULL:
+        return a if b in (a, NULL) else b
+    if a in _RANK and b in _RANK:
+        mixed = pa.float32() in (a, b) and "integer" in (family(a), family(b))
+        return None if mixed else max(a, b, key=_RANK.__getitem__)
+    return _nested_meeting(a, b, tighter) if family(a) == family(b) == "nested" else None
 
 
 def _text_meets(other: pa.DataType) -> pa.DataType | None:

@@ -88,10 +88,15 @@ def session() -> SessionContext:
 
 
 @lru_cache(maxsize=1)
-def _loop() -> asyncio.AbstractEventLoop:
+def _start_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="headwater-datafusion", daemon=True).start()
     return loop
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _lock:
+        return _start_loop()
 
 
 class _Stream:
@@ -100,33 +105,39 @@ class _Stream:
     def __init__(self, frame: DataFrame) -> None:
         self._stream: Any = frame.execute_stream()
         self._waiting: futures.Future[Any] | None = None
-        self._cancelled = False
+        self._cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while not self._cancelled and self._stream is not None:
-            self._waiting = asyncio.run_coroutine_threadsafe(self._next(), _loop())
-            if self._cancelled:  # between the two lines above
-                self._waiting.cancel()
-            batch = self._waiting.result()
+        while not self._cancelled.is_set():
+            waiting = asyncio.run_coroutine_threadsafe(_next(self._stream), _loop())
+            self._waiting = waiting
+            if self._cancelled.is_set():  # before it could see what is awaited
+                waiting.cancel()
+            try:
+                batch = waiting.result()
+            except KeyboardInterrupt:
+                self.cancel()
+                raise
             if batch is None:
                 return
             yield batch.to_pyarrow()
         raise CancelledError.query("query")
 
-    async def _next(self) -> Any:
-        try:
-            return await self._stream.__anext__()
-        except StopAsyncIteration:
-            return None
-
     def cancel(self) -> None:
-        self._cancelled = True
+        self._cancelled.set()
         if self._waiting is not None:
             self._waiting.cancel()
 
     def close(self) -> None:
         self.cancel()
         self._stream = None
+
+
+async def _next(stream: Any) -> Any:
+    try:
+        return await stream.__anext__()
+    except StopAsyncIteration:
+        return None
 
 
 class DataFusionEngine:
@@ -143,7 +154,7 @@ class DataFusionEngine:
         try:
             sql = to_datafusion(plan, lambda scan: relations.sql(sources[scan]))
             stream = _Stream(relations.session.sql_with_options(sql, _reading()))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - DataFusion raises bare ones
             found = failed(error)
             relations.close()
             raise found from None
@@ -155,7 +166,7 @@ class DataFusionEngine:
             sql = to_datafusion(plan, lambda scan: relations.sql(sources[scan]))
             word = "EXPLAIN ANALYZE" if analyze else "EXPLAIN"
             rows = relations.session.sql(f"{word} {sql}").to_pylist()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - DataFusion raises bare ones
             raise failure("EXPLAIN", error, relations) from None
         finally:
             relations.close()
@@ -184,7 +195,7 @@ class DataFusionEngine:
             frame = own.sql_with_options(sql, _reading())
             schema = pa.schema(frame.schema())
             stream = _Stream(frame)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - DataFusion raises bare ones
             found = failed(error)
             relations.close()
             raise found from None
@@ -210,17 +221,17 @@ def _running(
 def _mended(stream: _Stream, failed: Callable[[BaseException], Exception]) -> Iterator[pa.RecordBatch]:
     try:
         yield from stream
-    except (Exception, futures.CancelledError) as error:
+    except (Exception, futures.CancelledError) as error:  # noqa: BLE001 - DataFusion raises bare ones
         raise failed(error) from None
 
 
 def _view(own: SessionContext, name: str, body: str) -> None:
     schema, _, table = name.rpartition(".")
     # Names without quotes are read in lower case.
-    for case in {str.lower, str}:
-        if schema:
-            own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(case(schema))}").collect()
-        full = ".".join(quote_identifier(case(part)) for part in ((schema, table) if schema else (table,)))
+    for folder, relation in {(schema, table), (schema.lower(), table.lower())}:
+        if folder:
+            own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(folder)}").collect()
+        full = ".".join(quote_identifier(part) for part in (folder, relation) if part)
         own.sql(f"CREATE OR REPLACE VIEW {full} AS SELECT * FROM {body}").collect()
 
 

@@ -101,7 +101,9 @@ class Relations:
             (inside / "data.parquet").symlink_to(target)
         kinds = {f.name: f.arrow.type for f in source.snapshot.schema.fields}
         schema = pa.schema([pa.field(inside, kinds[name]) for name, inside in source.stored.items()])
-        self.session.register_listing_table(name, f"{folder}/", table_partition_cols=[(FILE, pa.int32())], schema=schema)
+        self.session.register_listing_table(
+            name, f"{folder}/", table_partition_cols=[(FILE, pa.int32())], schema=schema
+        )
         return name
 
     def _select(self, source: TableSource, files: Sequence[AddFile], *, marked: bool) -> str:
@@ -131,5 +133,7 @@ class Relations:
             vector = live_vector(source.snapshot, add)
             if vector is not None:
                 at = pa.array(deletion_vectors.positions(vector)).cast(pa.int64())
-                batches.append(pa.RecordBatch.from_arrays([pa.array([number] * len(at), pa.int32()), at], schema=schema))
+                batches.append(
+                    pa.RecordBatch.from_arrays([pa.array([number] * len(at), pa.int32()), at], schema=schema)
+                )
         return self._rows(batches, schema)

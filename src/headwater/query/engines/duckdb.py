@@ -2,7 +2,8 @@
 
 One database in memory serves the whole process, with the settings' threads, memory limit and spill folder; each query has a cursor of
 its own, so queries of many threads run at once and share the workers. Rows stream out in batches while the query runs,
-with the GIL released. DuckDB loads no extensions, looks at no Python variables and sees no file but those of the tables.
+with the GIL released. DuckDB loads no extensions and looks at no Python variables, and is given SQL of our own making only; native
+SQL has a database of its own (`duckdb_native`).
 """
 
 from __future__ import annotations
@@ -30,21 +31,18 @@ from headwater.sql.casts import ERROR_MARK
 from headwater.sql.duckdb_query import to_duckdb
 from headwater.sql.functions import udfs
 from headwater.sql.plan import Plan, Scan
-from headwater.sql.quoting import quote_identifier
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["DuckDBEngine"]
+__all__ = ["BATCH_ROWS", "DuckDBEngine", "configuration", "database", "failure"]
 
-_BATCH_ROWS = 122_880  # as many as DuckDB keeps together itself
+BATCH_ROWS = 122_880  # as many as DuckDB keeps together itself
 _lock = threading.Lock()
 
 
-@lru_cache(maxsize=8)
-def _open(threads: int, memory_bytes: int, spill_dir: str) -> duckdb.DuckDBPyConnection:
-    import duckdb
-
+def configuration(threads: int, memory_bytes: int, spill_dir: str) -> dict[str, str | bool | int | float | list[str]]:
+    """How a database of ours is opened."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": threads,
         "autoinstall_known_extensions": False,
@@ -55,7 +53,14 @@ def _open(threads: int, memory_bytes: int, spill_dir: str) -> duckdb.DuckDBPyCon
         config["memory_limit"] = f"{memory_bytes}B"
     if spill_dir:
         config["temp_directory"] = spill_dir
-    connection = duckdb.connect(":memory:", config=config)
+    return config
+
+
+@lru_cache(maxsize=8)
+def _open(threads: int, memory_bytes: int, spill_dir: str) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=configuration(threads, memory_bytes, spill_dir))
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
 
@@ -92,16 +97,20 @@ class DuckDBEngine:
 
         def batches() -> Iterator[pa.RecordBatch]:
             # Begun when the first batch is asked for: until then, and while it is computed, it can be cancelled.
-            yield from bound.to_arrow_reader(_BATCH_ROWS)
+            yield from bound.to_arrow_reader(BATCH_ROWS)
 
         return Running(conformed(batches(), plan.schema, failed), cursor.interrupt, cursor.close)
 
     def named_tables(self, sql: str) -> set[str]:
         """The tables that a text of DuckDB's own SQL names."""
+        from headwater.query.engines.duckdb_native import named_tables
+
         return named_tables(sql)
 
     def native(self, sql: str, tables: Mapping[str, Source]) -> Running:
         """Run a text of DuckDB's own SQL."""
+        from headwater.query.engines.duckdb_native import native
+
         return native(sql, tables)
 
     def explain(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
@@ -160,74 +169,3 @@ def _file_failure(message: str, sources: Mapping[Scan, Source]) -> Exception | N
                     return NotFoundError.data_file(add.path, now.where, now.version)
                 return CorruptionError.data_file(add.path, message.replace(path, add.path), now.where)
     return None
-
-
-def native(sql: str, tables: Mapping[str, Source]) -> Running:
-    """DuckDB's own SQL, in a database of its own where each table of the lake is a view under its name."""
-    import duckdb
-
-    now = settings.current()
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": now.worker_threads,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-        },
-    )
-    sources: Mapping[Scan, Source] = {Scan(name, None, None, ()): source for name, source in tables.items()}
-    try:
-        connection.execute("SET TimeZone = 'UTC'")
-        statements = connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise ExpressionError.syntax(sql, "native SQL is one SELECT")
-        for name, source in tables.items():
-            _view(connection, name, source)
-        reader = connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
-    except Exception as error:
-        connection.close()
-        raise _native_failure(sql, error, sources) from None
-
-    def failed(error: Exception) -> Exception:
-        return _native_failure(sql, error, sources)
-
-    return Running(conformed(iter(reader), reader.schema, failed), connection.interrupt, connection.close)
-
-
-def named_tables(sql: str) -> set[str]:
-    """The tables that a text of DuckDB's SQL names, with dots between their parts."""
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
-        try:
-            return {name.replace('"', "") for name in connection.get_table_names(sql, qualified=True)}
-        except duckdb.Error as error:
-            raise _native_failure(sql, error, {}) from None
-
-
-def _view(connection: duckdb.DuckDBPyConnection, name: str, source: Source) -> None:
-    relations = Relations()
-    body = relations.sql(source)
-    schema, _, _ = name.rpartition(".")
-    if schema:
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
-    streams = {quote_identifier(old): quote_identifier(f"{name}:{old}") for old in relations.streams}
-    for old, stream in relations.streams.items():
-        connection.register(f"{name}:{old}", stream)
-        body = streams[quote_identifier(old)]
-    full = ".".join(quote_identifier(p) for p in ((schema, name.rpartition(".")[2]) if schema else (name,)))
-    for value, bits in relations.values.items():
-        variable = f"{name}:{value}"
-        connection.execute(f"SET VARIABLE {quote_identifier(variable)} = $1::BLOB", [bits])
-        body = body.replace(f"CAST(${value} AS BLOB)", f"getvariable('{variable}')")
-    connection.execute(f"CREATE VIEW {full} AS SELECT * FROM {body}")
-
-
-def _native_failure(sql: str, error: Exception, sources: Mapping[Scan, Source]) -> Exception:
-    if isinstance(error, HeadwaterError):
-        return error
-    kind = type(error).__name__
-    if kind in ("ParserException", "BinderException", "CatalogException", "SyntaxException"):
-        return ExpressionError.native(sql, str(error).split("\n\n")[0].strip(), "DuckDB")
-    return failure(sql, error, sources)

@@ -23,7 +23,7 @@ from headwater.base.errors import SchemaError
 from headwater.base.schema import normalize_type, spark_type
 from headwater.query.rendering.values import TEXT, spell
 
-__all__ = ["draw", "draw_texts", "escaped", "row_count", "terminal_style", "type_name"]
+__all__ = ["PROSE", "draw", "draw_lines", "draw_texts", "escaped", "row_count", "terminal_style", "type_name"]
 
 _GAP = "  "
 _NARROWEST = 8
@@ -47,6 +47,20 @@ class _Column:
         body = max((_cells(text) for text in map(_shown, self.cells)), default=1)
         self.natural = self.width = max(_cells(self.name), _cells(self.kind), body, 1)
         self.least = max(body, min(_cells(self.name), _NARROWEST)) if self.rigid else min(self.natural, _NARROWEST)
+
+
+# Statements whose answer is a text to be read, line by line, and not a table.
+PROSE = frozenset({"EXPLAIN", "SHOW CREATE TABLE"})
+
+
+def draw_lines(rows: pa.Table) -> str:
+    """The texts of the only column as they are, with all but line ends escaped.
+
+    >>> draw_lines(pa.table({"plan": ["a\\n  b", "c\\x1b"]}))
+    'a\\n  b\\nc\\\\x1b'
+    """
+    lines = (line for text in rows.column(0).to_pylist() for line in str(text).split("\n"))
+    return "\n".join(map(escaped, lines))
 
 
 def draw(

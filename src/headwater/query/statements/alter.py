@@ -14,6 +14,7 @@ from headwater.sql.statements.alter_table import (
     AddColumns,
     AddConstraint,
     Change,
+    CommentColumn,
     DropColumns,
     DropConstraint,
     DropNotNull,
@@ -37,9 +38,9 @@ def alter(statement: AlterTable, session: Session) -> Result:
 def _apply(table: Table, change: Change) -> None:
     columns = table.snapshot.schema
     if isinstance(change, AddColumns):
-        new = [f for f in change.fields if not (change.if_not_exists and f.name in columns)]
-        if new:
-            table.add_columns(new)
+        table.add_columns(change.fields)
+    elif isinstance(change, CommentColumn):
+        table.comment_column(change.column, change.comment)
     elif isinstance(change, WidenColumn):
         table.widen_column(change.column, arrow_type(change.type))
     elif isinstance(change, DropNotNull):

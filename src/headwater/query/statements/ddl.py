@@ -53,7 +53,7 @@ def text_literal(text: str) -> str:
     """A text in quotes.
 
     >>> print(text_literal("it's"))
-    'it\\\\'s'
+    'it\\'s'
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"

@@ -64,7 +64,11 @@ def describe(statement: DescribeTable, session: Session) -> Result:
     now = table.snapshot
     if statement.column is not None:
         f = now.schema.field(statement.column, now.where)
-        facts = [("col_name", f.name), ("data_type", type_name(f.type)), ("comment", f.metadata.get("comment"))]
+        facts = [
+            ("col_name", statement.column),
+            ("data_type", type_name(f.type)),
+            ("comment", f.metadata.get("comment")),
+        ]
         return Result.of(_table(facts, _ONE_COLUMN), statement.verb)
     rows = [_column(table, name) for name in now.schema.names]
     if now.partition_columns:

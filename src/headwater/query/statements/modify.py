@@ -87,7 +87,8 @@ def _found(session: Session, statement: Delete | Update, values: Sequence[Fragme
     query = joined(*pieces)
 
     def find(base: Snapshot) -> Located:
-        rows = session.rows(query, {_TARGET: Addressed(base), statement.table: base})
-        return Located(rows.read_all())
+        target = Addressed(base)
+        rows = session.rows(query, {_TARGET: target, statement.table: base})
+        return Located(rows.read_all(), target.paths)
 
     return find

@@ -68,15 +68,22 @@ def _extreme(function: str) -> AggregateForm:
             return f"CAST({apply(function, f'CAST({a[0]} AS INT)')} AS BOOLEAN)"
         if family(node.dtype) != "float":
             return apply(function, a[0])
-        # Groups compare floats as the processor does, to which NaN is nothing; in Spark it is the largest.
-        name = type_name(node.dtype)
-        number = apply(function, f"CASE WHEN isnan({a[0]}) THEN CAST(NULL AS {name}) ELSE {a[0]} END")
-        odd, nan = apply("bool_or", f"isnan({a[0]})"), f"CAST('NaN' AS {name})"
-        if function == "max":
-            return f"(CASE WHEN {odd} THEN {nan} ELSE {number} END)"
-        return f"coalesce({number}, CASE WHEN {odd} THEN {nan} END)"
+        return _float_extreme(function, node, a[0], apply)
 
     return form
+
+
+def _float_extreme(function: str, node: _Many, x: str, apply: Apply) -> str:
+    """min and max of floats: NaN is the largest, which groups here do not know, nor that there is more than the largest finite."""
+    name = type_name(node.dtype)
+    largest = "1.7976931348623157e308" if node.dtype == DOUBLE else "3.4028234663852886e38"
+    finite = apply(function, f"CASE WHEN abs({x}) <= CAST('{largest}' AS {name}) THEN {x} END")
+    nan, up, down = (f"CAST('{text}' AS {name})" for text in ("NaN", "Infinity", "-Infinity"))
+    # The equality of floats knows NaN.
+    found = {value: f"WHEN {apply('bool_or', f'{x} = {value}')} THEN {value}" for value in (nan, up, down)}
+    if function == "max":
+        return f"(CASE {found[nan]} {found[up]} ELSE coalesce({finite}, CASE {found[down]} END) END)"
+    return f"(CASE {found[down]} ELSE coalesce({finite}, CASE {found[up]} {found[nan]} END) END)"
 
 
 def _double(function: str) -> AggregateForm:

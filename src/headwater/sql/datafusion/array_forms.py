@@ -40,7 +40,7 @@ def _element(node: Call, a: list[str]) -> str:
     return _picked(node, a, f"{a[1]} <> 0 AND abs(CAST({a[1]} AS BIGINT)) <= {size(a[0])}", f"CAST({a[1]} AS BIGINT)")
 
 
-def _array(node: Call, a: list[str]) -> str:
+def _array(_: Call, a: list[str]) -> str:
     return f"make_array({', '.join(a)})"
 
 

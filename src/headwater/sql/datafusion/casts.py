@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.sql.datafusion.spelling import lazy, literal, one_nan, raise_form, refusal, type_name, witness
-from headwater.sql.nodes import Column, Node
+from headwater.sql.nodes import Node
 from headwater.sql.quoting import literal_sql
 from headwater.sql.types import family, name_of
 
@@ -28,6 +28,7 @@ _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 def cast_form(x: str, node: Node, target: pa.DataType, *, word: str = "CAST") -> str:
     """The SQL of a cast of ``node``, written ``x``; ``word`` is TRY_CAST where a null stands for what cannot be cast.
 
+    >>> from headwater.sql.nodes import Column
     >>> cast_form("x", Column(None, ("x",), pa.int32()), pa.int64())
     'CAST(x AS BIGINT)'
     """
@@ -64,7 +65,11 @@ def _text_form(x: str, node: Node, target: pa.DataType, word: str) -> str:
         small = f"lower({trimmed})"
         true, false = (", ".join(map(literal_sql, words)) for words in (_TRUE, _FALSE))
         return lazy(
-            [(f"{x} IS NULL", "CAST(NULL AS BOOLEAN)"), (f"{small} IN ({true})", "TRUE"), (f"{small} IN ({false})", "FALSE")],
+            [
+                (f"{x} IS NULL", "CAST(NULL AS BOOLEAN)"),
+                (f"{small} IN ({true})", "TRUE"),
+                (f"{small} IN ({false})", "FALSE"),
+            ],
             why,
         )
     shape = literal_sql(f"^[{_BLANKS}]*{_SHAPES[kind]}[{_BLANKS}]*$")

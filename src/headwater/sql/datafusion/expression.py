@@ -44,7 +44,7 @@ _FAMILIES = (operators, text_forms, number_forms, moment_forms, array_forms)
 FORMS: dict[str, Form] = {op: form for family_ in _FAMILIES for op, form in family_.FORMS.items()}
 _MOST_CHARACTERS = 50_000_000
 # These hand on what their operands raise, and raise nothing themselves.
-_HANDING_ON = {"and", "or", "case", "coalesce", "||", "not", "in", "=", "!=", "<", "<=", ">", ">=", "<=>"}
+_HANDING_ON = {"and", "or", "||", "not", "in", "=", "!=", "<", "<=", ">", ">=", "<=>"}
 
 
 class Expressions:

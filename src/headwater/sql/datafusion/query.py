@@ -15,14 +15,14 @@ casts the answer to ``plan.schema``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from headwater.sql.datafusion.array_forms import size
 from headwater.sql.datafusion.expression import Expressions
-from headwater.sql.datafusion.sinking import conjuncts, sunk
+from headwater.sql.datafusion.sinking import conjuncts, guards, sunk
 from headwater.sql.datafusion.spelling import lazy, one_nan, refusal, type_name, zero_free
 from headwater.sql.demands import keys_read
 from headwater.sql.duckdb_query import Block
@@ -175,12 +175,13 @@ class _Writer:
         if not isinstance(better, Filter):
             return self.write(better)
         block = self.filtered(better.child)
-        return replace(block, where=(*block.where, *self._conditions(better.condition)))
+        known = guards(better.child) if better.condition.fallible else []
+        return replace(block, where=(*block.where, *self._conditions(better.condition, known)))
 
-    def _conditions(self, condition: Node) -> list[str]:
-        """The parts of a conjunction; one that may fail waits for those to its left."""
+    def _conditions(self, condition: Node, known: Sequence[Node] = ()) -> list[str]:
+        """The parts of a conjunction; one that may fail waits for what is known, and for those to its left."""
         out: list[str] = []
-        before: list[str] = []
+        before = [self.expressions.render(k) for k in known]
         for part in conjuncts(condition):
             sql = self.expressions.condition(part)
             if part.fallible and before:
@@ -234,7 +235,9 @@ class _Writer:
             # A null and an empty list have no elements; OUTER gives such a row one null instead.
             if not plan.outer:
                 return f"unnest({x})"
-            return f"unnest(CASE WHEN {size(source)} > 0 THEN {x} ELSE make_array(CAST(NULL AS {type_name(dtype)})) END)"
+            return (
+                f"unnest(CASE WHEN {size(source)} > 0 THEN {x} ELSE make_array(CAST(NULL AS {type_name(dtype)})) END)"
+            )
 
         items = [(elements(source, plan.columns[0].dtype), plan.columns[0].key)]
         if plan.position is not None:

@@ -2,16 +2,17 @@
 
 DataFusion moves conditions down through projections and puts those that meet into one AND, whose parts it tries in any order:
 ``SELECT * FROM (SELECT a FROM t WHERE a <> 0) WHERE 4 / a > 1`` would divide by zero. So a filter that may fail is moved down
-here first, to the filters below; standing in one condition, the later parts wait for the earlier ones.
+here first, to the filters below; standing in one condition, the later parts wait for the earlier ones. Through a join it is not moved,
+but what the rows below are known to meet is said once more as a guard, as far as its columns are still there.
 """
 
 from __future__ import annotations
 
-from headwater.sql.nodes import Call, Column, Node, call, rewrite, walk
-from headwater.sql.plan import Filter, Plan, Project
+from headwater.sql.nodes import Call, Column, Node, SubqueryCall, call, rewrite, walk
+from headwater.sql.plan import Filter, Join, Plan, Project
 from headwater.sql.types import BOOLEAN
 
-__all__ = ["conjuncts", "sunk"]
+__all__ = ["conjuncts", "guards", "sunk"]
 
 
 def conjuncts(condition: Node) -> tuple[Node, ...]:
@@ -30,6 +31,30 @@ def sunk(plan: Filter) -> Plan:
         if condition is not None and condition.fallible:
             return Project(sunk(Filter(child.child, condition)), child.items)
     return plan
+
+
+def guards(plan: Plan) -> list[Node]:
+    """Conditions that are FALSE for no row of a plan, and read its columns only."""
+    found: list[Node] = []
+    if isinstance(plan, Filter):
+        found = [*guards(plan.child), *conjuncts(plan.condition)]
+    elif isinstance(plan, Project):
+        found = guards(plan.child)
+    elif isinstance(plan, Join):
+        found = [*guards(plan.left), *guards(plan.right)]
+        if plan.condition is not None and plan.kind in ("inner", "semi"):
+            sides = [{a.key for a in side.output} for side in plan.children]
+            found += [c for c in conjuncts(plan.condition) if any(_reads(c) <= side for side in sides)]
+    keys = {a.key for a in plan.output}
+    return [c for c in found if _is_plain(c) and _reads(c) <= keys]
+
+
+def _reads(node: Node) -> set[str]:
+    return {n.path[0] for n in walk(node) if isinstance(n, Column)}
+
+
+def _is_plain(node: Node) -> bool:
+    return not node.fallible and not any(isinstance(n, SubqueryCall) for n in walk(node))
 
 
 def _has_filter(plan: Plan) -> bool:

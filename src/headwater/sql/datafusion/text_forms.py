@@ -15,11 +15,15 @@ from headwater.sql.types import STRING, family
 __all__ = ["FORMS"]
 
 
-def _ascii_only(name: str, body: str) -> Form:
+def _ascii_only(name: str, body: str, *, beside: int = 0) -> Form:
+    """A function that raises where an operand, other than the first ``beside``, is not ASCII."""
+
     def form(node: Call, a: list[str]) -> str:
-        why = raise_form(f"{name}() of text outside ASCII is not the same in every engine", witness(node.args, a), STRING)
+        why = raise_form(
+            f"{name}() of text outside ASCII is not the same in every engine", witness(node.args, a), STRING
+        )
         nothing = " OR ".join(f"{x} IS NULL" for x in a)
-        plain = " AND ".join(f"octet_length({x}) = character_length({x})" for x in a)
+        plain = " AND ".join(f"octet_length({x}) = character_length({x})" for x in a[beside:])
         null = "CAST(NULL AS VARCHAR)"
         return f"(CASE WHEN {nothing} THEN {null} WHEN {plain} THEN {body.format(*a)} ELSE {why} END)"
 
@@ -108,7 +112,7 @@ FORMS: dict[str, Form] = {
     "length": "CAST(character_length({}) AS {type})",
     "octets": "CAST(octet_length({}) AS {type})",
     "octet_length": "CAST(octet_length(hex({})) / 2 AS {type})",
-    "bit_length": "CAST(8 * octet_length({}) AS {type})",
+    "bits": "CAST(8 * {} AS {type})",
     "substring": _substring,
     "trim": "btrim({0}, {1})",
     "ltrim": "ltrim({0}, {1})",
@@ -123,7 +127,7 @@ FORMS: dict[str, Form] = {
     "space": _strict("repeat(' ', greatest({0}, 0))"),
     "replace": _strict("CASE WHEN {1} = '' THEN {0} ELSE replace({0}, {1}, {2}) END"),
     "reverse": "reverse({0})",
-    "translate": _ascii_only("translate", "translate({0}, {1}, {2})"),
+    "translate": _ascii_only("translate", "translate({0}, {1}, {2})", beside=1),
     "ascii": f"CAST({_ASCII} AS {{type}})",
     "concat_ws": _concat_ws,
     "lpad": _strict("lpad({0}, greatest({1}, 0), {2})"),

@@ -16,16 +16,16 @@ from headwater.sql.casts import cast
 from headwater.sql.decimals import scaled_form, whole_form
 from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, Function
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
-from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, family, name_of
+from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, name_of
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "average", "average_form"]
 
 _Many = AggregateCall | WindowCall
 _Type = Callable[[pa.DataType], pa.DataType]
 
 
 def _number(node: Node, name: str) -> Node:
-    if node.dtype == NULL:
+    if node.dtype in (NULL, STRING):
         return cast(node, DOUBLE)
     if family(node.dtype) not in ("integer", "float", "decimal"):
         raise Refused(f"{name}() of {name_of(node.dtype)}", "cast it to a number first")
@@ -61,7 +61,8 @@ def _sum_form(node: _Many, a: list[str], apply: Apply) -> str:
     return f"CAST({apply('sum', a[0])} AS {duckdb_type(node.dtype)})"
 
 
-def _avg(args: Sequence[Node]) -> Node:
+def average(args: Sequence[Node]) -> Node:
+    """avg(): of decimals a decimal of four more digits, of everything else a double."""
     value = _number(args[0], "avg")
     if family(value.dtype) != "decimal":
         return AggregateCall("avg", (cast(value, DOUBLE),), DOUBLE)
@@ -72,7 +73,8 @@ def _avg(args: Sequence[Node]) -> Node:
     return AggregateCall("avg", (value,), pa.decimal128(precision + 4, scale + 4))
 
 
-def _avg_form(node: _Many, a: list[str], apply: Apply) -> str:
+def average_form(node: _Many, a: list[str], apply: Apply) -> str:
+    """avg() in DuckDB; decimals are divided in whole numbers."""
     if node.dtype == DOUBLE:
         return apply("avg", a[0])
     given = node.args[0].dtype
@@ -88,6 +90,16 @@ def _avg_form(node: _Many, a: list[str], apply: Apply) -> str:
     signed = f"(CASE WHEN {total} < 0 THEN -{rounded} ELSE {rounded} END)"
     whole = f"(CASE WHEN {count} = 0 THEN NULL ELSE {signed} END)"
     return scaled_form(whole, node.dtype.precision, node.dtype.scale)
+
+
+def _try_sum(args: Sequence[Node]) -> Node:
+    found = _sum(args)
+    assert isinstance(found, AggregateCall)
+    return AggregateCall("try_sum", found.args, found.dtype)
+
+
+def _try_sum_form(node: _Many, a: list[str], apply: Apply) -> str:
+    return f"TRY_CAST({apply('sum', a[0])} AS {duckdb_type(node.dtype)})"
 
 
 def _same(name: str) -> Builder:
@@ -107,16 +119,9 @@ def _typed(function: str) -> AggregateForm:
     return lambda node, a, apply: f"CAST({apply(function, *a)} AS {duckdb_type(node.dtype)})"
 
 
-def _doubles(name: str) -> Builder:
-    def build(args: Sequence[Node]) -> Node:
-        return AggregateCall(name, tuple(cast(_number(x, name), DOUBLE) for x in args), DOUBLE)
-
-    return build
-
-
 def _truths(name: str) -> Builder:
     def build(args: Sequence[Node]) -> Node:
-        if args[0].dtype not in (BOOLEAN, NULL):
+        if args[0].dtype not in (BOOLEAN, NULL, STRING):
             raise Refused(f"{name}() of {name_of(args[0].dtype)}", "pass a condition")
         return AggregateCall(name, (cast(args[0], BOOLEAN),), BOOLEAN)
 
@@ -124,7 +129,7 @@ def _truths(name: str) -> Builder:
 
 
 def _count_if(args: Sequence[Node]) -> Node:
-    if args[0].dtype not in (BOOLEAN, NULL):
+    if args[0].dtype not in (BOOLEAN, NULL, STRING):
         raise Refused(f"count_if() of {name_of(args[0].dtype)}", "pass a condition")
     return AggregateCall("count_if", (cast(args[0], BOOLEAN),), LONG)
 
@@ -161,6 +166,38 @@ def _list_form(node: _Many, a: list[str], apply: Apply) -> str:
     return f"coalesce({kept}, CAST([] AS {duckdb_type(node.dtype)}))"
 
 
+def _set(args: Sequence[Node]) -> Node:
+    if family(args[0].dtype) in ("float", "nested"):
+        raise Refused(
+            f"collect_set() of {name_of(args[0].dtype)}", "NaN and -0.0 have no agreed place in a set; use collect_list"
+        )
+    return AggregateCall("collect_set", (args[0],), pa.list_(pa.field("element", args[0].dtype)))
+
+
+def _set_form(node: _Many, a: list[str], apply: Apply) -> str:
+    kept = apply("list", a[0], only=f"{a[0]} IS NOT NULL")
+    return f"coalesce(list_distinct({kept}), CAST([] AS {duckdb_type(node.dtype)}))"
+
+
+def _listagg(args: Sequence[Node]) -> Node:
+    """Texts joined; a third argument and its direction are WITHIN GROUP (ORDER BY …)."""
+    text = args[0]
+    if family(text.dtype) not in ("string", "null"):
+        raise Refused(f"listagg() of {name_of(text.dtype)}", "cast it to a string first")
+    mark = args[1] if len(args) > 1 else Literal("", STRING)
+    if not isinstance(mark, Literal) or not isinstance(mark.value, str):
+        raise Refused("listagg() with a separator that is no constant text", "write listagg(x, ',')")
+    return AggregateCall("listagg", (cast(text, STRING), mark, *args[2:]), STRING)
+
+
+def _listagg_form(node: _Many, a: list[str], apply: Apply) -> str:
+    if len(a) == 2:
+        return apply("string_agg", *a)
+    descending, nulls_first = (isinstance(n, Literal) and n.value for n in node.args[3:])
+    order = f"{a[2]} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+    return apply("string_agg", a[0], f"{a[1]} ORDER BY {order}")
+
+
 def _by(op: str) -> Builder:
     def build(args: Sequence[Node]) -> Node:
         if family(args[1].dtype) == "nested":
@@ -182,26 +219,20 @@ def _aggregate(
 
 
 _ORDER = "the rows' order decides; without one, any row may be first"
+_WITHIN = "in the order of WITHIN GROUP (ORDER BY …); without it, in any order"
 _DIGITS = "the last digits of a double depend on the order of the rows, in every engine"
 FUNCTIONS = (
     _aggregate("count", _count, _count_form, least=0, most=MANY),
     _aggregate("sum", _sum, _sum_form, note=_DIGITS),
-    _aggregate("avg", _avg, _avg_form, note=_DIGITS),
-    _aggregate("mean", _avg, _avg_form, note=_DIGITS),
+    _aggregate("avg", average, average_form, note=_DIGITS),
+    _aggregate("mean", average, average_form, note=_DIGITS),
     _aggregate("min", _same("min"), _plain("min")),
     _aggregate("max", _same("max"), _plain("max")),
-    _aggregate("stddev", _doubles("stddev_samp"), _plain("stddev_samp"), note=_DIGITS),
-    _aggregate("std", _doubles("stddev_samp"), _plain("stddev_samp"), note=_DIGITS),
-    _aggregate("stddev_samp", _doubles("stddev_samp"), _plain("stddev_samp"), note=_DIGITS),
-    _aggregate("stddev_pop", _doubles("stddev_pop"), _plain("stddev_pop"), note=_DIGITS),
-    _aggregate("variance", _doubles("var_samp"), _plain("var_samp"), note=_DIGITS),
-    _aggregate("var_samp", _doubles("var_samp"), _plain("var_samp"), note=_DIGITS),
-    _aggregate("var_pop", _doubles("var_pop"), _plain("var_pop"), note=_DIGITS),
     _aggregate("bool_and", _truths("bool_and"), _plain("bool_and")),
     _aggregate("every", _truths("bool_and"), _plain("bool_and")),
     _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),
     _aggregate("some", _truths("bool_or"), _plain("bool_or")),
-    _aggregate("count_if", _count_if, lambda _, a, apply: f"CAST({apply('count_if', a[0])} AS BIGINT)"),
+    _aggregate("count_if", _count_if, lambda _, a, apply: apply("count", f"CASE WHEN {a[0]} THEN 1 END")),
     _aggregate("bit_and", _bits("bit_and"), _typed("bit_and")),
     _aggregate("bit_or", _bits("bit_or"), _typed("bit_or")),
     _aggregate("bit_xor", _bits("bit_xor"), _typed("bit_xor")),
@@ -212,6 +243,11 @@ FUNCTIONS = (
     _aggregate("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER),
     _aggregate("collect_list", _list, _list_form, note=_ORDER),
     _aggregate("array_agg", _list, _list_form, note=_ORDER),
+    _aggregate("collect_set", _set, _set_form, note="in any order; not of floats"),
+    _aggregate("try_sum", _try_sum, _try_sum_form, note=_DIGITS),
+    _aggregate("try_avg", average, average_form, note=_DIGITS),
+    _aggregate("listagg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN),
+    _aggregate("string_agg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN),
     _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=2, note=_ORDER),
     _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=2, note=_ORDER),
 )

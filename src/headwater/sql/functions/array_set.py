@@ -12,14 +12,14 @@ import pyarrow as pa
 from headwater.base.schema import duckdb_type
 from headwater.sql.binding import fresh, let
 from headwater.sql.casts import raise_form
-from headwater.sql.functions.array import as_array, comparable_elements, mixes_floats, null_if_null
+from headwater.sql.functions.array import as_array, comparable_elements, null_if_null
 from headwater.sql.functions.function import MANY, Builder, Function
 from headwater.sql.intervals import Interval
 from headwater.sql.nested_order import sorted_form
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import united
 from headwater.sql.quoting import literal_sql
-from headwater.sql.types import BOOLEAN, LONG, array_of, family, has_float, is_comparable, name_of
+from headwater.sql.types import BOOLEAN, LONG, array_of, family, has_float, is_comparable, name_of, tighter
 
 __all__ = ["FUNCTIONS"]
 
@@ -56,7 +56,7 @@ def _pair(op: str, dtype: pa.DataType | None = None) -> Builder:
     def build(args: Sequence[Node]) -> Node:
         for arg in args:
             comparable_elements(arg, op)
-        if mixes_floats(args[0].dtype.value_type, args[1].dtype.value_type):
+        if tighter(args[0].dtype, args[1].dtype) is None:
             raise Refused(f"{op}() of {name_of(args[0].dtype)} and {name_of(args[1].dtype)}", "cast one of them")
         same = united(args, f"{op}()", promote_text=False)
         if dtype is None:
@@ -197,7 +197,9 @@ def _run(kind: str, first: str, last: str, months: int, micros: int) -> str:
         if kind == "date":
             days = f"generate_series(CAST(0 AS BIGINT), CAST({last} - {first} AS BIGINT), {micros // _DAY_MICROS})"
             return f"list_transform({days}, lambda {e}: {first} + CAST({e} AS INTEGER))"
-        return f"list_transform(generate_series(epoch_us({first}), epoch_us({last}), {micros}), lambda {e}: {make}({e}))"
+        return (
+            f"list_transform(generate_series(epoch_us({first}), epoch_us({last}), {micros}), lambda {e}: {make}({e}))"
+        )
 
     # Each moment is counted from the first one, so that the 31st comes back after February.
     def wall(x: str) -> str:

@@ -81,7 +81,6 @@ def _get_form(node: Call, a: list[str]) -> str:
     return f"(CASE WHEN {nothing} THEN NULL WHEN {a[1]} BETWEEN 0 AND {bits - 1} THEN {bit} ELSE {why} END)"
 
 
-
 FUNCTIONS = (
     Function("&", "bitwise", _two("&"), 2, 2, {"&": "CAST({0} & {1} AS {type})"}),
     Function("|", "bitwise", _two("|"), 2, 2, {"|": "CAST({0} | {1} AS {type})"}),

@@ -19,7 +19,7 @@ from headwater.sql.types import BOOLEAN, DOUBLE, NULL, STRING, TIMESTAMP, TIMEST
 
 __all__ = ["FUNCTIONS"]
 
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, in UTC
 _MICRO = timedelta(microseconds=1)
 _MONTH_SECONDS = 31 * 86_400
 _RANGE = "a timestamp outside the years 1 to 9999 is not known here"
@@ -82,7 +82,8 @@ def _made(year: int, month: int, day: int, hour: int, minute: int, second: Decim
     if not 1 <= year <= 9999:
         raise Failed(_RANGE)
     try:
-        wall = datetime(year, month, day, hour, minute, 0 if carried else whole, micros) + timedelta(seconds=carried)
+        wall = datetime(year, month, day, hour, minute, 0 if carried else whole, micros)  # noqa: DTZ001
+        wall += timedelta(seconds=carried)
     except (ValueError, OverflowError):
         raise Failed("these parts are no timestamp") from None
     return _shifted((wall - _EPOCH) // _MICRO, zone, "UTC")
@@ -91,9 +92,7 @@ def _made(year: int, month: int, day: int, hour: int, minute: int, second: Decim
 _MONTHS = define("months_between", "BIGINT BIGINT BOOLEAN", DOUBLE, _months_between)
 _WHOLE_MONTHS = define("whole_months", "BIGINT BIGINT BIGINT", pa.int64(), _whole_months)
 _SHIFT = define("shift_zone", "BIGINT VARCHAR VARCHAR", pa.int64(), _shifted)
-_MAKE = define(
-    "make_timestamp", "INTEGER INTEGER INTEGER INTEGER INTEGER DECIMAL(16,6) VARCHAR", pa.int64(), _made
-)
+_MAKE = define("make_timestamp", "INTEGER INTEGER INTEGER INTEGER INTEGER DECIMAL(16,6) VARCHAR", pa.int64(), _made)
 _UTC = Literal("UTC", STRING)
 
 

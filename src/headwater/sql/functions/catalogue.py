@@ -12,6 +12,7 @@ from headwater.base.errors import did_you_mean
 from headwater.sql.functions import (
     aggregate,
     array,
+    array_change,
     array_set,
     bitwise,
     calendar,
@@ -29,6 +30,7 @@ from headwater.sql.functions import (
     numeric,
     pieces,
     regexp,
+    statistics,
     string,
     struct,
     window,
@@ -41,6 +43,7 @@ __all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNIT_FIRST", 
 _FAMILIES = (
     aggregate,
     array,
+    array_change,
     array_set,
     bitwise,
     calendar,
@@ -58,6 +61,7 @@ _FAMILIES = (
     numeric,
     pieces,
     regexp,
+    statistics,
     string,
     struct,
     window,
@@ -87,7 +91,7 @@ for _family in _FAMILIES:
         (FUNCTIONS if _function.kind == "scalar" else AGGREGATES)[_function.name] = _function
         FORMS.update(_function.forms)
 # Strings and arrays have some names in common: the arguments decide.
-for _name, _build in array.OVERLOADS.items():
+for _name, _build in array_change.OVERLOADS.items():
     FUNCTIONS[_name] = replace(FUNCTIONS[_name], build=overloaded(FUNCTIONS[_name].build, _build))
 # Several names may share an operator (mean and avg): the form belongs to the operator.
 for _function in AGGREGATES.values():

@@ -95,7 +95,7 @@ def _date_format_form(node: Call, a: list[str]) -> str:
     return f"(CASE WHEN year({a[0]}) BETWEEN 1000 AND 9999 THEN strftime({a[0]}, '{native}') ELSE {general} END)"
 
 
-def _from_unixtime_form(node: Call, a: list[str]) -> str:
+def _from_unixtime_form(_: Call, a: list[str]) -> str:
     return f"{_FORMAT}({a[0]} * 1000000, {a[1]})"
 
 

@@ -215,7 +215,9 @@ def _sort_by_form(_: Call, a: list[str]) -> str:
 
     def placed(xs: str, ranks: str) -> str:
         wrong = f"{i} <> {j} AND sign({order}) IS DISTINCT FROM sign({ranks}[{j}] - {ranks}[{i}])"
-        broken = f"len(list_filter({xs}, lambda {right}, {i}: len(list_filter({xs}, lambda {left}, {j}: {wrong})) > 0)) > 0"
+        broken = (
+            f"len(list_filter({xs}, lambda {right}, {i}: len(list_filter({xs}, lambda {left}, {j}: {wrong})) > 0)) > 0"
+        )
         keys = f"list_transform({xs}, lambda {right}, {i}: {{'r': {ranks}[{i}], 'i': {i}}})"
         sorted_ = f"list_transform(list_sort({keys}), lambda {j}: {xs}[{j}.i])"
         return null_if_null([xs], sorted_, f"WHEN {broken} THEN {raise_form(_NO_ORDER)}")

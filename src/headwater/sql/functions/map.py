@@ -17,7 +17,7 @@ from headwater.sql.functions.function import MANY, Builder, Form, Function
 from headwater.sql.functions.typing import argument
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import united
-from headwater.sql.types import BOOLEAN, NULL, STRING, array_of, family, map_of, name_of, wider
+from headwater.sql.types import BOOLEAN, NULL, STRING, array_of, family, map_of, name_of, tighter
 
 __all__ = ["FUNCTIONS", "as_map", "checked_key", "entries_of"]
 
@@ -108,7 +108,7 @@ def _part(op: str) -> Builder:
 def _has_key(args: Sequence[Node]) -> Node:
     map_, key = as_map(args[0], "map_contains_key"), args[1]
     wanted = map_.dtype.key_type
-    if key.dtype == NULL or wider(wanted, key.dtype, promote_text=False) != wanted:
+    if key.dtype == NULL or tighter(wanted, key.dtype) != wanted:
         what = f"map_contains_key() of {name_of(map_.dtype)} and {name_of(key.dtype)}"
         raise Refused(what, "cast the key to the type of the map's keys")
     return call("map_contains_key", (map_, cast(key, wanted)), BOOLEAN)
@@ -149,7 +149,15 @@ def _plain(form: str) -> Form:
 
 _ENTRIES = {"map_entries": _plain("map_entries({0})"), "map of entries": _plain("map_from_entries({0})")}
 FUNCTIONS = (
-    Function("map", "map", _map, 2, MANY, {"map": _map_form}),
+    Function(
+        "map",
+        "map",
+        _map,
+        2,
+        MANY,
+        {"map": _map_form},
+        note="maps are not compared, sorted, grouped by or made distinct: use map_entries(m)",
+    ),
     Function("map_from_arrays", "map", _from_arrays, 2, 2, {"map_from_arrays": _arrays_form}),
     Function("map_from_entries", "map", _from_entries, 1, 1, {"map_from_entries": _entries_form}),
     Function("map_entries", "map", lambda args: entries_of(as_map(args[0], "map_entries")), 1, 1, _ENTRIES),

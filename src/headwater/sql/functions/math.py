@@ -19,10 +19,11 @@ from headwater.sql.types import DOUBLE
 __all__ = ["FUNCTIONS", "INEXACT", "INEXACT_UNITS"]
 
 INEXACT_UNITS = 2
-INEXACT = frozenset(
-    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc exp expm1 hypot ln log log10 log1p log2 pow power sec sin sinh "
-    "tan tanh".split()
-)
+_INEXACT_NAMES = """
+    acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc exp expm1 hypot ln log log10 log1p log2 pow power sec sin sinh
+    tan tanh
+"""
+INEXACT = frozenset(_INEXACT_NAMES.split())
 _NAN = "CAST('nan' AS DOUBLE)"
 _INF = "CAST('inf' AS DOUBLE)"
 _NOTE = "at most two units in the last place from the JVM's value"
@@ -87,6 +88,8 @@ _LOG_BASE = (
     "(CASE WHEN {0} <= 0 OR {1} <= 0 THEN NULL WHEN {0} = 1 THEN (CASE WHEN isnan({1}) OR {1} = 1 THEN "
     f"{_NAN} WHEN {{1}} > 1 THEN {_INF} ELSE -{_INF} END) ELSE ln({{1}}) / ln({{0}}) END)"
 )
+# Spark takes the sign off a zero first.
+_UNSIGNED = "(CASE WHEN {{{0}}} = 0 THEN 0e0 ELSE {{{0}}} END)"
 # C says that 1 to any power is 1; Java says so only of numbers that are finite.
 _POW = f"(CASE WHEN isnan({{1}}) OR (abs({{0}}) = 1 AND isinf({{1}})) THEN {_NAN} ELSE pow({{0}}, {{1}}) END)"
 _ACOSH = f"(CASE WHEN {{0}} >= 1 THEN acosh({{0}}) WHEN {{0}} IS NULL THEN NULL ELSE {_NAN} END)"
@@ -95,11 +98,13 @@ _ACOSH = f"(CASE WHEN {{0}} >= 1 THEN acosh({{0}}) WHEN {{0}} IS NULL THEN NULL 
 def _over(body: str) -> str:
     """One over a function, whose zero gives an infinity of the same sign."""
     inner = f"(1e0 / {body})"
-    return _finite(f"(CASE WHEN {{0}} = 0 THEN (CASE WHEN CAST({{0}} AS VARCHAR) = '-0.0' THEN -{_INF} ELSE {_INF} END) ELSE {inner} END)")
+    return _finite(
+        f"(CASE WHEN {{0}} = 0 THEN (CASE WHEN CAST({{0}} AS VARCHAR) = '-0.0' THEN -{_INF} ELSE {_INF} END) ELSE {inner} END)"
+    )
 
 
 def _constant(name: str, value: float) -> Function:
-    return Function(name, "numeric", lambda args: Literal(value, DOUBLE), 0, 0)
+    return Function(name, "numeric", lambda _: Literal(value, DOUBLE), 0, 0)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -125,7 +130,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _function("asin", _within("asin({0})")),
     _function("acos", _within("acos({0})")),
     _function("atan", "atan({0})"),
-    _function("atan2", "atan2({0}, {1})", kinds="dd"),
+    _function("atan2", f"atan2({_UNSIGNED.format(0)}, {_UNSIGNED.format(1)})", kinds="dd"),
     _function("sinh", "sinh({0})"),
     _function("cosh", "cosh({0})"),
     _function("tanh", "tanh({0})"),

@@ -71,7 +71,7 @@ def _rounded(value: Decimal, places: int, mode: str) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-places), mode, _WIDE)
 
 
-def _rounder(mode: str, *, single: bool) -> Callable[[float, int], float]:
+def _rounder(mode: str) -> Callable[[float, int], float]:
     def call_(value: float, places: int) -> float:
         if not math.isfinite(value) or value == 0:
             return value + 0.0
@@ -134,7 +134,7 @@ def _round_form(op: str, mode: str) -> Form:
         signature = name.lower().replace("(", "_").replace(")", "").replace(",", "_")
         body: Callable[..., Any]
         if kind == "float":
-            body = _rounder(mode, single=given == pa.float32())
+            body = _rounder(mode)
         elif kind == "integer":
             body = _whole_rounder(mode, _BITS[given])
         else:

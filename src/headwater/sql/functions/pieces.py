@@ -122,8 +122,9 @@ def _pad(op: str) -> Builder:
         width = argument("i", args[1], op)
         kinds = {family(a.dtype) for a in (args[0], *args[2:])}
         if kinds == {"binary"}:
-            pad = args[2] if len(args) == 3 else Literal(b"\x00", _BINARY)
-            return call(f"{op} bytes", (args[0], width, pad), _BINARY, fallible=True)
+            if len(args) == 2:
+                raise Refused(f"{op}() of a binary without a padding", f"write {op}(x, 5, x'00')")
+            return call(f"{op} bytes", (args[0], width, args[2]), _BINARY, fallible=True)
         if "binary" in kinds:
             raise Refused(f"{op}() of a binary and a text", "cast one of them")
         pad = argument("s", args[2], op) if len(args) == 3 else Literal(" ", STRING)
@@ -200,9 +201,7 @@ def _before_form(node: Call, a: list[str]) -> str:
 
 
 def _left_form(word: str) -> Form:
-    return (
-        f"(CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL ELSE {word}({{0}}, greatest({{1}}, 0)) END)"
-    )
+    return f"(CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL ELSE {word}({{0}}, greatest({{1}}, 0)) END)"
 
 
 _PADS: dict[str, Form] = {

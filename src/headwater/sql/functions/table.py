@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS
+from headwater.sql.functions.math import INEXACT, INEXACT_UNITS
 
 __all__ = ["markdown"]
 
@@ -11,6 +12,9 @@ _HEAD = """# Functions
 Spark SQL functions that are answered here with Spark's values: the scalar ones in conditions, SET values, CHECK rules and
 generated columns, all of them in the typed plans of `headwater.sql.query`. Any other function is refused by name. This
 page is made from `headwater.sql.functions`.
+
+Java and C compute some functions of doubles each in their own way. One rule for all of them: the value may differ from the
+JVM's by at most {units} units in the last place. They are: {inexact}.
 
 | function | family | kind | engines | notes |
 |---|---|---|---|---|
@@ -24,4 +28,5 @@ def markdown() -> str:
     for f in functions:
         name = f.name.replace("|", "\\|").removesuffix(" of") + (" (x FROM s)" if f.name.endswith(" of") else "")
         rows.append(f"| `{name}` | {f.family} | {f.kind} | duckdb, spark | {f.note} |\n")
-    return _HEAD + "".join(rows)
+    inexact = ", ".join(f"`{name}`" for name in sorted(INEXACT))
+    return _HEAD.format(units=INEXACT_UNITS, inexact=inexact) + "".join(rows)

@@ -72,6 +72,8 @@ class Udf:
 
 
 UDFS: dict[str, Udf] = {}
+
+
 def define(name: str, parameters: str, returns: pa.DataType, call: Callable[..., Any], *, strict: bool = True) -> str:
     """Enter a function into the registry, and give its name in SQL; parameters are DuckDB's type names.
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
-from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql.grammar import data_type
-from headwater.sql.nodes import Column, Literal, Node
+from headwater.sql.nodes import Call, Column, Literal
+from headwater.sql.reader.call_names import DEFAULTS, FORMS, RENAMED, UNITS_FIRST, UPPER
+from headwater.sql.reader.constant_names import constant_name
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.nested_names import NESTED_NAMES
@@ -45,55 +45,14 @@ _INFIX: dict[type[exp.Expr], str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
-_UPPER = {
-    "ceil",
-    "floor",
-    "sqrt",
-    "power",
-    "exp",
-    "log10",
-    "log2",
-    "signum",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-}
-_UPPER |= {
-    "cbrt",
-    "degrees",
-    "radians",
-    "sinh",
-    "cosh",
-    "tanh",
-    "expm1",
-    "log1p",
-    "atan2",
-    "rint",
-    "rank",
-    "dense_rank",
-    "percent_rank",
-    "rlike",
-    "regexp",
-    "regexp_like",
-}
-_RENAMED = {"array_agg": "collect_list"}
-_DEFAULTS = {
-    "round": ("0", 2),
-    "bround": ("0", 2),
-    "locate": ("1", 3),
-    "substr": ("2147483647", 3),
-    "position": ("1", 3),
-    "regexp_replace": ("1", 4),
-    "regexp_extract": ("1", 3),
-    "months_between": ("true", 3),
-    "unix_timestamp": ("yyyy-MM-dd HH:mm:ss", 2),
-    "from_unixtime": ("yyyy-MM-dd HH:mm:ss", 2),
-    "lpad": (" ", 3),
-    "rpad": (" ", 3),
-    "percentile": ("1", 3),
+# The words that CAST knows a suffixed number's type by.
+_CAST_WORDS = {
+    "TINYINT": "tinyint|byte",
+    "SMALLINT": "smallint|short",
+    "BIGINT": "bigint|long",
+    "DECIMAL": "decimal|dec|numeric",
+    "DOUBLE": "double",
+    "FLOAT": "float|real",
 }
 _ROW_FRAMES = {"row_number", "rank", "dense_rank", "percent_rank", "ntile"}
 
@@ -109,6 +68,10 @@ def column_name(context: Context, scope: RowScope, node: exp.Expr, windows: Mapp
         return str(node.name if isinstance(node, exp.Column) else node.expression.name)
     if isinstance(node, exp.TryCast) and isinstance(node.this, exp.Column):
         return str(node.this.name)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in ("date", "timestamp") and len(node.expressions) == 1:
+        (inner,) = node.expressions
+        if isinstance(inner, exp.Column):
+            return str(inner.name)
     return _Namer(context, scope, windows).name(node)
 
 
@@ -136,6 +99,8 @@ class _Namer:
     def column(self, node: exp.Expr) -> str:
         parts = [p.name for p in node.parts] if isinstance(node, exp.Column) else []
         if isinstance(node, exp.Dot):
+            if not self.variables and pa.types.is_map(self.reader.read(node.this).dtype):
+                return f"{self.name(node.this)}[{node.expression.name}]"
             return f"{self.name(node.this)}.{node.expression.name}"
         if isinstance(node, exp.Identifier):
             parts = [node.name]
@@ -144,6 +109,14 @@ class _Namer:
         if len(parts) == 1 and self.scope.is_alias(parts[0]):
             return f"lateralAliasReference({parts[0]})"
         found = self.scope.column(tuple(parts))
+        steps: list[str] = []
+        while isinstance(found, Call) and found.op in ("field", "fields", "map value"):
+            name = parts[-1 - len(steps)]
+            steps.insert(0, f"[{name}]" if found.op == "map value" else f".{name}")
+            found = found.args[0]
+        if steps:
+            depth = len(found.path) if isinstance(found, Column) else 1
+            return ".".join(parts[-depth - len(steps) : -len(steps)]) + "".join(steps)
         depth = len(found.path) if isinstance(found, Column) else 1
         return ".".join(parts[-depth:])
 
@@ -161,12 +134,16 @@ class _Namer:
     def _written_as_cast(self, node: exp.Expr) -> bool:
         """``CAST(1 AS TINYINT)`` and ``1Y`` look the same once they are parsed."""
         number = re.escape(node.this.this)
-        return re.search(rf"(?i)\bcast\s*\(\s*{number}\s+as\b", self.context.scanned.sql) is not None
+        kind = _CAST_WORDS.get(str(getattr(node.args["to"].this, "value", "")), r"\w+")
+        return re.search(rf"(?i)\bcast\s*\(\s*{number}\s+as\s+(?:{kind})\b", self.context.scanned.sql) is not None
 
     def minus(self, node: exp.Expr) -> str:
         inner = node.this
         if (isinstance(inner, exp.Literal) and not inner.is_string) or self.reader._is_suffixed(inner):
-            return constant_name(self.reader.read(node))
+            found = self.reader.read(node)
+            if not isinstance(found, Literal) and not self._written_as_cast(inner):
+                return f"-{constant_name(self.reader.read(inner))}"
+            return constant_name(found)
         return f"(- {self.name(inner)})"
 
     def negation(self, node: exp.Expr) -> str:
@@ -255,10 +232,13 @@ class _Namer:
             return f"{name}({', '.join(given)})"
         if name in ("first", "last", "first_value", "last_value", "any_value"):
             parts = parts[:1]
-        shown = name.upper() if name in _UPPER else _RENAMED.get(name, name)
-        given = [self.name(p) for p in parts]
-        if name in _DEFAULTS and len(given) == _DEFAULTS[name][1] - 1:
-            given.append(_DEFAULTS[name][0])
+        shown = name.upper() if name in UPPER else RENAMED.get(name, name)
+        unit = [parts.pop(0).name.upper()] if name in UNITS_FIRST and len(parts) == 3 else []
+        given = unit + [self.name(p) for p in parts]
+        if (name, len(given)) in FORMS:
+            return FORMS[name, len(given)].format(*given)
+        if name in DEFAULTS and len(given) == DEFAULTS[name][1] - 1:
+            given.append(DEFAULTS[name][0])
         return f"{'locate' if name == 'position_in' else shown}({distinct}{', '.join(given)})"
 
     def substring(self, node: exp.Expr) -> str:
@@ -283,6 +263,16 @@ class _Namer:
 
     def filtered(self, node: exp.Expr) -> str:
         return f"{self.name(node.this)} FILTER (WHERE {self.name(node.expression.this)})"
+
+    def within(self, node: exp.Expr) -> str:
+        keys = []
+        for key in node.expression.expressions:
+            words = [self.name(key.this)] + (["DESC"] if key.args.get("desc") else [])
+            if node.this.name.lower() in ("listagg", "string_agg"):
+                words = [words[0], "DESC" if key.args.get("desc") else "ASC"]
+                words.append(f"NULLS {'FIRST' if key.args.get('nulls_first') else 'LAST'}")
+            keys.append(" ".join(words))
+        return f"{self.name(node.this)} WITHIN GROUP (ORDER BY {', '.join(keys)})"
 
     def interval(self, node: exp.Expr) -> str:
         amount = node.this.this if isinstance(node.this, exp.Literal) else node.this.sql()
@@ -352,29 +342,6 @@ class _Namer:
         return f"{str(spec.args['kind']).upper()} BETWEEN {bound('start')} AND {bound('end')}"
 
 
-def constant_name(node: Node) -> str:
-    """A constant as Spark prints it in a column's name."""
-    assert isinstance(node, Literal) or hasattr(node, "args")
-    if not isinstance(node, Literal):
-        return "?"
-    value = node.value
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return f"X'{value.hex().upper()}'"
-    if isinstance(value, datetime):
-        text = value.replace(tzinfo=None).isoformat(" ")
-        text = text.rstrip("0") if value.microsecond else text
-        return f"TIMESTAMP{'_NTZ' if value.tzinfo is None else ''} '{text}'"
-    if isinstance(value, date):
-        return f"DATE '{value}'"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    return str(value)
-
-
 _MAKERS: dict[type[exp.Expr], Callable[[_Namer, exp.Expr], str]] = {
     exp.Paren: _Namer.paren,
     exp.Column: _Namer.column,
@@ -408,6 +375,7 @@ _MAKERS: dict[type[exp.Expr], Callable[[_Namer, exp.Expr], str]] = {
     exp.Select: _Namer.subquery,
     exp.Exists: _Namer.subquery,
     exp.Filter: _Namer.filtered,
+    exp.WithinGroup: _Namer.within,
     exp.Interval: _Namer.interval,
     exp.Bracket: _Namer.bracket,
     exp.Lambda: _Namer.lambda_,

@@ -19,7 +19,7 @@ from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
 from headwater.sql.intervals import Interval, add_interval
-from headwater.sql.nodes import AggregateCall, Call, Frame, Node, Ordering, Refused, SubqueryCall, WindowCall, walk
+from headwater.sql.nodes import AggregateCall, Call, Frame, Literal, Node, Ordering, Refused, SubqueryCall, WindowCall, walk
 from headwater.sql.plan import Project
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.scopes import RowScope
@@ -30,6 +30,10 @@ __all__ = ["QueryReader", "check_membership"]
 
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", "last ignore nulls"}
+# Functions whose rows WITHIN GROUP (ORDER BY …) puts in order; two of them have no other argument.
+_NEED_ORDER = {"percentile_cont", "percentile_disc"}
+_TAKE_ORDER = _NEED_ORDER | {"listagg", "string_agg"}
+_UNFRAMED = {*_TAKE_ORDER, "percentile"}
 _INTERVAL_TEXT = re.compile(r"\s*([+-]?[0-9]+)\s*")
 
 
@@ -120,6 +124,10 @@ class QueryReader(Reader):
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
             self._args(node, "this")
             skip, node = isinstance(node, exp.IgnoreNulls), node.this
+        within: exp.Expr | None = None
+        if isinstance(node, exp.WithinGroup):
+            self._args(node, "this", "expression")
+            within, node = node.expression, node.this
         if not isinstance(node, exp.Anonymous):
             raise Refused(f"`{kind_name(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
         self._args(node, "this", "expressions")
@@ -140,6 +148,7 @@ class QueryReader(Reader):
         # The aggregates that a window is over stand below it: sum(sum(x)) OVER ().
         with contextlib.nullcontext() if window else self._inside(f"{node.name.lower()}()"):
             args = [self.read(p) for p in parts]
+            args += self._within(within, node.name.lower())
         found = apply_aggregate(node.name, args)
         if skip:
             if found.op not in _SKIPPING:
@@ -155,6 +164,20 @@ class QueryReader(Reader):
         if distinct and found.op in ("min", "max"):
             distinct = False  # it changes nothing
         return replace(found, distinct=distinct, where=where)
+
+    def _within(self, order: exp.Expr | None, name: str) -> list[Node]:
+        """WITHIN GROUP (ORDER BY x DESC) as arguments: the key, is it descending, do nulls come first."""
+        if order is None:
+            if name in _NEED_ORDER:
+                raise Refused(f"{name}() without an order", "write WITHIN GROUP (ORDER BY x) behind it")
+            return []
+        if name not in _TAKE_ORDER:
+            raise Refused(f"{name}() WITHIN GROUP", "leave the order out")
+        keys = self.orderings(order)
+        if len(keys) != 1:
+            raise Refused(f"{name}() in the order of several keys", "order by one key")
+        flags = (Literal(keys[0].descending, BOOLEAN), Literal(keys[0].nulls_first, BOOLEAN))
+        return [keys[0].node, *flags]
 
     def filtered(self, node: exp.Expr) -> Node:
         return self._aggregate(node)
@@ -176,6 +199,8 @@ class QueryReader(Reader):
             frame = self._frame(spec.args.get("spec"), order)
         if found.distinct:
             raise Refused("DISTINCT in a window", "count distinct values in a GROUP BY")
+        if found.op in _UNFRAMED and (order or frame is not None):
+            raise Refused(f"{found.op}() over an order or a frame", "leave them out")
         if found.op.split(" ")[0] in _RANKS and not order:
             raise Refused(f"{found.op}() without ORDER BY", "say by what the rows are ordered")
         if found.op.split(" ")[0] in _RANKS and frame is not None:
@@ -345,6 +370,7 @@ QueryReader.READERS.update(
         exp.Placeholder: QueryReader.placeholder,
         exp.Filter: QueryReader.filtered,
         exp.IgnoreNulls: QueryReader.filtered,
+        exp.WithinGroup: QueryReader.filtered,
         exp.RespectNulls: QueryReader.filtered,
         exp.Window: QueryReader.window,
         exp.Subquery: QueryReader.subquery,

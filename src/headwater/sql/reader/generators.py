@@ -69,9 +69,7 @@ def generated(
         raise Refused(f"{function}() of {name_of(rows.array.dtype)}", "cast the array to its type")
     places = ("pos",) if rows.counted else ()
     if names and len(names) != len(places) + len(rows.names):
-        raise Refused(
-            f"{len(names)} names for the columns of {function}()", f"give {len(places) + len(rows.names)}"
-        )
+        raise Refused(f"{len(names)} names for the columns of {function}()", f"give {len(places) + len(rows.names)}")
     called = list(names) or [*places, *rows.names]
     keeps = outer or function.endswith("_outer")
     position = context.attribute(called[0], INT, nullable=keeps) if rows.counted else None
@@ -120,10 +118,14 @@ def _stack(_: str, args: list[Node]) -> _Rows:
     if any(c[0].dtype == NULL for c in columns):
         raise Refused("a column of nothing but nulls in stack()", "cast a value to its type")
     names = tuple(f"col{i}" for i in range(width))
-    rows = []
-    for row in zip(*columns, strict=True):
-        rows.append(apply_function("named_struct", [p for n, v in zip(names, row, strict=True) for p in (text_literal(n), v)]))
-    return _Rows(call("array", tuple(rows), array_of(rows[0].dtype)), names, apart=True)
+
+    def made(row: tuple[Node, ...]) -> Node:
+        return apply_function(
+            "named_struct", [p for n, v in zip(names, row, strict=True) for p in (text_literal(n), v)]
+        )
+
+    rows = tuple(map(made, zip(*columns, strict=True)))
+    return _Rows(call("array", rows, array_of(rows[0].dtype)), names, apart=True)
 
 
 def _json_tuple(_: str, args: list[Node]) -> _Rows:

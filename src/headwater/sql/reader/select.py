@@ -268,7 +268,7 @@ def _struct_star(context: Context, node: exp.Expr, scope: RowScope) -> list[Item
     """``s.*``: the fields of a struct, where no table is called that."""
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Star) or any(node.this.args.values()):
         return None
-    parts = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
+    parts = tuple(context.name_of(p) for p in node.parts[:-1])
     if scope.qualified(parts) or not scope.has(parts[0]):
         return None
     whole = scope.column(parts)

@@ -17,6 +17,7 @@ __all__ = [
     "AddConstraint",
     "AlterTable",
     "Change",
+    "CommentColumn",
     "DropColumns",
     "DropConstraint",
     "DropNotNull",
@@ -31,13 +32,18 @@ __all__ = [
 @dataclass(frozen=True)
 class AddColumns:
     fields: tuple[Field, ...]
-    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
 class WidenColumn:
     column: str
     type: DeltaType
+
+
+@dataclass(frozen=True)
+class CommentColumn:
+    column: str
+    comment: str
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class DropConstraint:
 Change = (
     AddColumns
     | WidenColumn
+    | CommentColumn
     | DropNotNull
     | RenameColumn
     | DropColumns
@@ -128,7 +135,6 @@ def _add(cursor: Cursor) -> Change:
         name = cursor.identifier("the name of a constraint")
         cursor.expect("CHECK")
         return AddConstraint(name, plain_text(cursor, "a condition"))
-    absent = cursor.take("IF", "NOT", "EXISTS")
 
     def one() -> Field:
         start = cursor.token()
@@ -143,11 +149,11 @@ def _add(cursor: Cursor) -> Change:
         return found
 
     fields = cursor.in_parentheses(one) if cursor.sees("(") else cursor.listed(one)
-    return AddColumns(tuple(fields), absent)
+    return AddColumns(tuple(fields))
 
 
 def _alter(cursor: Cursor) -> Change:
-    cursor.form = "ALTER TABLE name ALTER COLUMN column TYPE type, or … DROP NOT NULL"
+    cursor.form = "ALTER TABLE name ALTER COLUMN column TYPE type | DROP NOT NULL | COMMENT 'text'"
     cursor.take("COLUMN")
     name = _column(cursor)
     if cursor.take("TYPE"):
@@ -155,8 +161,10 @@ def _alter(cursor: Cursor) -> Change:
     if cursor.sees("SET", "NOT", "NULL"):
         hint = f"add a constraint: ALTER TABLE … ADD CONSTRAINT {name}_given CHECK ({name} IS NOT NULL)"
         cursor.fail("NOT NULL cannot be added to a column", hint)
-    if cursor.sees("COMMENT") or cursor.sees("FIRST") or cursor.sees("AFTER") or cursor.sees("SET", "DEFAULT"):
-        cursor.fail("only a column's type and its NOT NULL can be changed")
+    if cursor.take("COMMENT"):
+        return CommentColumn(name, cursor.text_value("a comment"))
+    if cursor.sees("FIRST") or cursor.sees("AFTER") or cursor.sees("SET", "DEFAULT"):
+        cursor.fail("only a column's type, its NOT NULL and its comment can be changed")
     cursor.expect("DROP", "NOT", "NULL")
     return DropNotNull(name)
 

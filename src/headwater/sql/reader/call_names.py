@@ -1,0 +1,56 @@
+"""How Spark spells calls in the names of columns, where it is not as they were written."""
+
+from __future__ import annotations
+
+__all__ = ["DEFAULTS", "FORMS", "RENAMED", "UNITS_FIRST", "UPPER"]
+
+# Spelled in capitals.
+_CAPITALS = """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh cot csc degrees dense_rank e exp expm1 floor
+    hypot log10 log1p log2 percent_rank pi power radians rank regexp regexp_like rlike sec signum sin sinh
+    sqrt tan tanh
+"""
+UPPER = frozenset(_CAPITALS.split())
+RENAMED = {"array_agg": "collect_list"}
+# The last argument that Spark adds by itself, and how many there are then.
+DEFAULTS = {
+    "round": ("0", 2),
+    "bround": ("0", 2),
+    "locate": ("1", 3),
+    "substr": ("2147483647", 3),
+    "position": ("1", 3),
+    "regexp_replace": ("1", 4),
+    "regexp_extract": ("1", 3),
+    "months_between": ("true", 3),
+    "unix_timestamp": ("yyyy-MM-dd HH:mm:ss", 2),
+    "from_unixtime": ("yyyy-MM-dd HH:mm:ss", 2),
+    "lpad": (" ", 3),
+    "rpad": (" ", 3),
+    "percentile": ("1", 3),
+    "regexp_instr": ("0", 3),
+    "regexp_extract_all": ("1", 3),
+    "split": ("-1", 3),
+    "overlay": ("-1", 4),
+    "replace": ("", 3),
+    "to_unix_timestamp": ("yyyy-MM-dd HH:mm:ss", 2),
+}
+# Calls that Spark understands as something else, by name and number of arguments.
+FORMS: dict[tuple[str, int], str] = {
+    ("dateadd", 2): "date_add({0}, {1})",
+    ("dateadd", 3): "timestampadd({0}, {1}, {2})",
+    ("datediff", 3): "timestampdiff({0}, {1}, {2})",
+    ("date_diff", 3): "timestampdiff({0}, {1}, {2})",
+    ("date", 1): "CAST({0} AS DATE)",
+    ("timestamp", 1): "CAST({0} AS TIMESTAMP)",
+    ("convert_timezone", 2): "convert_timezone(current_timezone(), {0}, {1})",
+    ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
+    ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
+    ("div", 2): "({0} div {1})",
+    ("positive", 1): "(+ {0})",
+    ("mask", 1): "mask({0}, X, x, n, NULL)",
+    ("mask", 2): "mask({0}, {1}, x, n, NULL)",
+    ("mask", 3): "mask({0}, {1}, {2}, n, NULL)",
+    ("mask", 4): "mask({0}, {1}, {2}, {3}, NULL)",
+}
+# Their first argument is a bare word.
+UNITS_FIRST = frozenset({"dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
