@@ -20,7 +20,6 @@ import argparse
 import importlib
 import json
 import os
-import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,9 +38,13 @@ def several(text: str) -> list[str]:
 def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", type=several, default=list(SECTIONS), help="sections, with commas between them")
-    parser.add_argument("--scale", type=float, default=1.0, help="TPC-H's scale factor; the other tables shrink with it")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="TPC-H's scale factor; the other tables shrink with it"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--engines", type=several, default=list(ENGINES), help="the first is the one compared with peers")
+    parser.add_argument(
+        "--engines", type=several, default=list(ENGINES), help="the first is the one compared with peers"
+    )
     parser.add_argument("--peers", type=several, default=None, help="those that are installed, if not given")
     parser.add_argument("--data", type=Path, help="folder of TPC-H's data; filled if it is empty")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
@@ -71,7 +74,9 @@ def main() -> None:
     options = options_of()
     reports: dict[str, Report] = {}
     load = os.getloadavg()[0]
-    print(f"{os.cpu_count()} cores, load {load:.1f}; " + ", ".join(f"{k} {v}" for k, v in versions().items()), flush=True)
+    print(
+        f"{os.cpu_count()} cores, load {load:.1f}; " + ", ".join(f"{k} {v}" for k, v in versions().items()), flush=True
+    )
     if load > (os.cpu_count() or 1) / 2:
         print("others are at work on this machine: walls are too long, and ratios of walls uncertain", flush=True)
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as scratch:
@@ -95,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -138,7 +138,9 @@ class Report:
         cells = [list(self.head), *[list(r) for r in self.rows]]
         widths = [max(len(r[i]) for r in cells) for i in range(len(self.head))]
         for row in cells if self.rows else []:
-            first, *rest = (c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+            first, *rest = (
+                c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            )
             lines.append("  ".join([first, *rest]).rstrip())
         return "\n".join([*lines, *(f"  {n}" for n in self.notes)])
 

@@ -17,7 +17,7 @@ from headwater.base import settings
 from headwater.lake import partitions
 from headwater.lakehouse import Lake
 
-__all__ = ["BARE", "ENGINES", "PEERS", "REWRITES", "Query", "bare_duckdb", "files", "headwater", "here"]
+__all__ = ["BARE", "ENGINES", "PEERS", "REWRITES", "Query", "attempt", "bare_duckdb", "files", "headwater", "here"]
 
 Query = Callable[[str], pa.Table]
 BARE = "duckdb on files"
@@ -82,6 +82,16 @@ PEERS: Mapping[str, tuple[str, Callable[[Lake, Sequence[str]], Query]]] = {
     "polars": ("polars", polars),
     "delta-fusion": ("delta_fusion", delta_fusion),
 }
+
+
+def attempt(query: Query, text: str) -> pa.Table | str:
+    """A peer's answer, or why there is none."""
+    try:
+        return query(text)
+    except BaseException as error:  # a peer in Rust may panic, which is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
 
 
 def here() -> list[str]:

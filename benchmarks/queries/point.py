@@ -8,15 +8,16 @@ the new rows beforehand, and the id asked for is in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from queries.measuring import Measured, Report, difference, interleaved, timed
+from queries.peers import BARE, files
 
 import headwater as hw
 from headwater.lakehouse import Lake
-from queries.measuring import Measured, Report, difference, interleaved, timed
-from queries.peers import BARE, files
 
 __all__ = ["run"]
 
@@ -124,7 +125,7 @@ def run(folder: Path, scale: float, rounds: int, peers: Sequence[str]) -> Report
         _same(ask(keys[0]), keys[0], "the first query")
     warm, after = Measured(), Measured()
     for number, who in interleaved(list(asking), len(keys)):
-        found, sample = timed(lambda a=asking[who], k=keys[number]: a(k))
+        found, sample = timed(partial(asking[who], keys[number]))
         _same(found, keys[number], who)
         warm.add(who, sample)
     path = str(lake.table("events").snapshot.storage.local_path(""))
@@ -135,7 +136,7 @@ def run(folder: Path, scale: float, rounds: int, peers: Sequence[str]) -> Report
         if number != done:
             deltalake.write_deltalake(path, rows(start, ROWS_PER_COMMIT), mode="append")
             done = number
-        found, sample = timed(lambda a=asking[who], k=start + 7: a(k))
+        found, sample = timed(partial(asking[who], start + 7))
         _same(found, start + 7, who)
         after.add(who, sample)
     return _report(warm, after, commits, len(keys))

@@ -7,14 +7,15 @@ run by all, ``rounds`` times in turns. A ratio is that of the sums of medians, o
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-
 from queries import tpch
 from queries.measuring import Measured, Report, Sample, difference, interleaved, timed
-from queries.peers import BARE, PEERS, REWRITES, Query, headwater
+from queries.peers import BARE, PEERS, REWRITES, Query, attempt, headwater
 
 __all__ = ["run"]
 
@@ -32,9 +33,10 @@ def run(data: Path, scale: float, rounds: int, engines: Sequence[str], peers: Se
         failed = _check(name, text, runners, engines, known)
         for who, why in failed.items():
             failures.setdefault(who, {})[name] = why
+        print(f"{name} is right", file=sys.stderr, flush=True)
         measured[name] = Measured()
         for _, who in interleaved([r for r in runners if r not in failed], rounds):
-            _, sample = timed(lambda q=runners[who], t=_text(who, name, text): q(t), children=who == "spark")
+            _, sample = timed(partial(runners[who], _text(who, name, text)), children=who == "spark")
             measured[name].add(who, sample)
     report = Report(
         f"TPC-H, {len(measured)} queries on Delta: median wall ms "
@@ -57,12 +59,10 @@ def _check(
     ours: pa.Table | None = None
     for who, query in runners.items():
         own = who in engines
-        try:
-            found = query(_text(who, name, text))
-        except BaseException as error:  # a peer in Rust may panic, which is no Exception
-            if own or isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-            failed[who] = f"{type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
+        asked = _text(who, name, text)
+        found = query(asked) if own else attempt(query, asked)
+        if isinstance(found, str):
+            failed[who] = found
             continue
         if ours is None:
             ours = found

@@ -15,10 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-
 from queries import tpch
 from queries.measuring import Report, difference, percentile, timed
 from queries.peers import Query, headwater
@@ -68,7 +68,7 @@ def run(data: Path, scale: float, rounds: int, engines: Sequence[str]) -> Report
     columns = [_figures(lake.location, headwater(lake, e), e, rounds) for e in engines]
     for name in columns[0]:
         report.rows.append((name, *(f"{c[name]:.3f}" for c in columns)))
-    report.figures = {e: c for e, c in zip(engines, columns, strict=True)}
+    report.figures = dict(zip(engines, columns, strict=True))
     for engine, c in zip(engines, columns, strict=True):
         report.target(f"hw {engine}, at once / one after the other, wall", c["ratio"], most=1.1)
     return report
@@ -79,8 +79,8 @@ def _figures(location: str, query: Query, engine: str, rounds: int) -> dict[str,
     known = {text: query(text) for mix in plan for text in mix}
     serial, parallel = [], []
     for _ in range(rounds):
-        serial.append(timed(lambda: [_checked(query, t, known) for mix in plan for t in mix])[1])
-        parallel.append(timed(lambda: _at_once(query, plan, known))[1])
+        serial.append(timed(partial(_in_turn, query, [t for mix in plan for t in mix], known))[1])
+        parallel.append(timed(partial(_at_once, query, plan, known))[1])
     one, many = min(s.wall for s in serial), min(s.wall for s in parallel)
     alone, beside = _latencies(query, known)
     idle, here, elsewhere = _counting(location, query, engine)
@@ -104,9 +104,14 @@ def _checked(query: Query, text: str, known: dict[str, pa.Table]) -> None:
     assert other is None, f"{other}\n{text}"
 
 
+def _in_turn(query: Query, texts: Sequence[str], known: dict[str, pa.Table]) -> None:
+    for text in texts:
+        _checked(query, text, known)
+
+
 def _at_once(query: Query, plan: list[list[str]], known: dict[str, pa.Table]) -> None:
     with ThreadPoolExecutor(len(plan)) as pool:
-        for done in [pool.submit(lambda m=mix: [_checked(query, t, known) for t in m]) for mix in plan]:
+        for done in [pool.submit(_in_turn, query, mix, known) for mix in plan]:
             done.result()
 
 
@@ -114,7 +119,7 @@ def _latencies(query: Query, known: dict[str, pa.Table]) -> tuple[list[float], l
     """Walls of short queries, alone and while two threads run long ones."""
 
     def short(times: int) -> list[float]:
-        return [timed(lambda t=t: _checked(query, t, known))[1].wall for _ in range(times) for t in SHORT]
+        return [timed(partial(_checked, query, t, known))[1].wall for _ in range(times) for t in SHORT]
 
     alone = short(5)
     long = tpch.queries()
@@ -128,24 +133,19 @@ class _Background:
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work, self._stop = work, threading.Event()
-        self._failed: list[BaseException] = []
-        self._thread = threading.Thread(target=self._repeat)
+        self._pool = ThreadPoolExecutor(1)
 
     def _repeat(self) -> None:
-        try:
-            while not self._stop.is_set():
-                self._work()
-        except BaseException as error:
-            self._failed.append(error)
+        while not self._stop.is_set():
+            self._work()
 
     def __enter__(self) -> None:
-        self._thread.start()
+        self._running = self._pool.submit(self._repeat)
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
-        if self._failed:
-            raise self._failed[0]
+        self._running.result()
+        self._pool.shutdown()
 
 
 def _counting(location: str, query: Query, engine: str) -> tuple[float, float, float]:

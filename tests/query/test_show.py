@@ -13,6 +13,7 @@ CREATE TABLE sales.rich (
   `odd ``name` STRING,
   s STRUCT<a: INT NOT NULL COMMENT 'x;y', `b c`: ARRAY<MAP<STRING, DECIMAL(5, 2)>>>,
   at TIMESTAMP_NTZ,
+  `constraint` INT,
   day DATE GENERATED ALWAYS AS (CAST(at AS DATE)),
   CONSTRAINT `a check` CHECK (id > 0 AND `odd ``name` != 'it\\'s')
 ) PARTITIONED BY (day) COMMENT 'rich\\\\'
@@ -34,7 +35,7 @@ def test_tables(lake: Lake) -> None:
 def test_columns_and_properties(lake: Lake) -> None:
     lake.sql(_RICH)
     names = [r[0] for r in lake.sql("SHOW COLUMNS IN sales.rich").to_tuples()]
-    assert names == ["id", "odd `name", "s", "at", "day"]
+    assert names == ["id", "odd `name", "s", "at", "constraint", "day"]
     found = dict(lake.sql("SHOW TBLPROPERTIES sales.rich").to_tuples())
     assert found == dict(lake.table("sales.rich").snapshot.configuration)
     assert lake.sql("SHOW TBLPROPERTIES sales.rich ('it''s')").to_tuples() == [("it's", "a;b")]

@@ -37,7 +37,9 @@ def _ours(text: str, table: pa.Table) -> tuple[str, list[object]]:
     return "void" if pa.types.is_null(column.type) else spark_type(column.type), _answers(column)
 
 
-def _compare(session: SparkSession, table: pa.Table, texts: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+def _compare(
+    session: SparkSession, table: pa.Table, texts: Sequence[str], *, types: bool = True
+) -> tuple[list[str], list[str], list[str]]:
     """The texts that are equal on every row that does not fail, those that are refused, and the differences."""
     asked: list[tuple[str, str, list[object], str]] = []
     refused = []
@@ -55,7 +57,7 @@ def _compare(session: SparkSession, table: pa.Table, texts: Sequence[str]) -> tu
     equal, different = [], []
     for (text, kind, ours, _), (theirs, values) in zip(asked, _spark_answers(df, [a[3] for a in asked]), strict=True):
         shown = [None if isinstance(v, ExpressionError) else v for v in ours]
-        if (kind or theirs, shown) == (theirs, values):
+        if shown == values and (not types or kind in ("", theirs)):
             equal.append(text)
         else:
             different.append(f"{text}\n  spark: {theirs} {values}\n  here:  {kind} {ours}")
@@ -74,7 +76,8 @@ def test_expressions_give_sparks_values_or_are_refused(
 @settings(max_examples=max(4, settings().max_examples // 8), phases=[Phase.generate])
 @given(table=_tables(), texts=_EXPRESSIONS)
 def test_generated_expressions_give_sparks_values(interpreted: SparkSession, table: pa.Table, texts: list[str]) -> None:
-    _, _, different = _compare(interpreted, table, [t for t in texts if _accepted(t)])
+    # Types are not the engine's doing, and are compared by test_generated.
+    _, _, different = _compare(interpreted, table, [t for t in texts if _accepted(t)], types=False)
     assert not different, "\n".join(different)
 
 

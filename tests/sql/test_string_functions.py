@@ -55,9 +55,10 @@ def test_texts_and_bytes_are_sparks(differences: Differences, seed: int) -> None
     assert not found, "\n".join(found)
 
 
-_MATCHED = """abc||aXbXc|a1b22c333|foo bar  baz|äöü ß|🤦x🤦|AbC|aaa|a.b.c|[a]|a$b|\\d|100-200, 300-400|a,b,,c,,|über|ABAB""".split(
-    "|"
+_MATCHED_TEXTS = (
+    "abc||aXbXc|a1b22c333|foo bar  baz|äöü ß|🤦x🤦|AbC|aaa|a.b.c|[a]|a$b|\\d|100-200, 300-400|a,b,,c,,|über|ABAB"
 )
+_MATCHED = _MATCHED_TEXTS.split("|")
 
 
 @pytest.mark.spark

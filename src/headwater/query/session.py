@@ -28,11 +28,22 @@ from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import Arguments, parse_query
 
 if TYPE_CHECKING:
+    from headwater.lake.table import Table
     from headwater.lakehouse import Lake
 
-__all__ = ["Pinned", "Relations", "Session"]
+__all__ = ["Pinned", "Relations", "Session", "named_table"]
 
 Relations = Mapping[str, "Snapshot | Relation"]
+
+
+def named_table(lake: Lake, name: str) -> Table:
+    """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
+    table = lake.table(name)
+    if not table.exists():
+        alike = [n for n in lake.tables() if n.lower() == name.lower()]
+        if len(alike) == 1:
+            return lake.table(alike[0])
+    return table
 
 
 @dataclass
@@ -56,7 +67,7 @@ class Pinned:
         given = self.given.get(name)
         if isinstance(given, Snapshot) and version is not None:
             return snapshot.at_version(given.storage, version)
-        table = self.lake.table(name)
+        table = named_table(self.lake, name)
         now = table.snapshot
         if version is None and timestamp is None:
             return now
@@ -95,6 +106,10 @@ class Session:
 
     lake: Lake
     engine: Engine
+
+    def table(self, name: str) -> Table:
+        """The table of that name, in whatever case it is written; it need not exist."""
+        return named_table(self.lake, name)
 
     def plan(self, fragment: Fragment, relations: Relations | None = None) -> tuple[Plan, dict[Scan, Source]]:
         """A query, resolved, and what its scans read."""

@@ -49,6 +49,8 @@ def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
     if len(values) != len(arguments) or len(values) not in (2, 3) or not isinstance(values[0], str):
         raise Refused("table_changes() with these arguments", "write table_changes('table', from) or ('table', from, to)")
     start, end = values[1], values[2] if len(values) == 3 else None
-    table = lake.table(values[0])
+    from headwater.query.session import named_table
+
+    table = named_table(lake, values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
     return feed(table.storage, start, end)  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def _pieces(pattern: str) -> list[tuple[str, int | str]]:
     if at != len(pattern):
         raise PatternError("a quote that does not end")
     strange = next((text for letter, text in out if letter == "" and re.search(r"[\[\]{}#]", str(text))), None)
-    if strange is not None and strange in pattern:
+    if strange is not None and str(strange) in pattern:
         raise PatternError(f"`{strange}` in a pattern")
     return out
 

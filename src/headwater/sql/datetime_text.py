@@ -89,7 +89,7 @@ def micros_of(text: str, *, zoned: bool = True) -> int | None:
     parts = [int(match[i] or (1 if i < 5 else 0)) for i in (3, 4, 5, 6, 7)]
     fraction = int((match[8] or "")[:6].ljust(6, "0"))
     try:
-        wall = datetime(year, *parts, fraction)  # type: ignore[arg-type]  # noqa: DTZ001
+        wall = datetime(year, parts[0], parts[1], parts[2], parts[3], parts[4], fraction)  # noqa: DTZ001
     except ValueError:
         return None
     micros = (wall - _MOMENT) // timedelta(microseconds=1)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from headwater.sql.demands import keys_read
+from headwater.sql.duckdb_block import Block, named, unique
 from headwater.sql.duckdb_form import Renderer, float_guard
 from headwater.sql.functions.catalogue import AGGREGATE_FORMS
 from headwater.sql.nested_order import null_or_key
@@ -39,7 +40,6 @@ from headwater.sql.nodes import (
 )
 from headwater.sql.plan import (
     Aggregate,
-    Attribute,
     Distinct,
     Filter,
     Generate,
@@ -81,70 +81,8 @@ def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str
     """
     writer = _Writer(plan, relations or (lambda scan: quote_identifier(scan.relation)))
     block = writer.write(plan)
-    names = _unique([a.name for a in plan.output])
+    names = unique([a.name for a in plan.output])
     return block.renamed(plan.output, names).sql(plan)
-
-
-def _unique(names: list[str]) -> list[str]:
-    """The names, with a number behind those that DuckDB would take for the same."""
-    seen: set[str] = set()
-    out = []
-    for name in names:
-        shown, number = name or "_", itertools.count(1)
-        while shown.lower() in seen:
-            shown = f"{name}:{next(number)}"
-        seen.add(shown.lower())
-        out.append(shown)
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One SELECT: ``select`` is None as long as the columns of ``source`` pass through."""
-
-    source: str
-    select: tuple[tuple[str, str], ...] | None = None
-    where: tuple[str, ...] = ()
-    group: str = ""
-    distinct: bool = False
-    order: str = ""
-    limit: str = ""
-    with_: str = ""
-
-    @property
-    def is_source(self) -> bool:
-        """Nothing but FROM."""
-        return self == Block(self.source)
-
-    @property
-    def filters(self) -> bool:
-        """Nothing but FROM and WHERE."""
-        return self == Block(self.source, where=self.where)
-
-    def renamed(self, output: tuple[Attribute, ...], names: list[str]) -> Block:
-        """The block with its columns under other names, in this order."""
-        by_key = {key: sql for sql, key in self.select or ()}
-        chosen = tuple(
-            (by_key.get(a.key, quote_identifier(a.key)), name) for a, name in zip(output, names, strict=True)
-        )
-        return replace(self, select=chosen)
-
-    def sql(self, plan: Plan) -> str:
-        columns = self.select
-        if columns is None:
-            columns = tuple((quote_identifier(a.key), a.key) for a in plan.output)
-        listed = ", ".join(_as(sql, key) for sql, key in columns) or '1 AS "row"'
-        parts = [f"{self.with_}SELECT {'DISTINCT ' if self.distinct else ''}{listed}"]
-        if self.source:
-            parts.append(f"FROM {self.source}")
-        if self.where:
-            parts.append("WHERE " + " AND ".join(self.where))
-        return " ".join(p for p in (*parts, self.group, self.order, self.limit) if p)
-
-
-def _as(sql: str, key: str) -> str:
-    name = quote_identifier(key)
-    return sql if sql == name else f"{sql} AS {name}"
 
 
 class _Expressions(Renderer):
@@ -253,7 +191,7 @@ class _Writer:
         listed = []
         for a in columns:
             stored = quote_identifier(a.name)
-            listed.append(_as(float_guard(stored, a.dtype) if family(a.dtype) == "float" else stored, a.key))
+            listed.append(named(float_guard(stored, a.dtype) if family(a.dtype) == "float" else stored, a.key))
         relation = self.relations(plan)
         return Block(f"(SELECT {', '.join(listed)} FROM {relation}) AS r{next(self.numbers)}")
 
@@ -266,7 +204,7 @@ class _Writer:
 
     def reference(self, plan: Reference) -> Block:
         pairs = zip(plan.keys, plan.columns, strict=True)
-        listed = ", ".join(_as(quote_identifier(k), a.key) for k, a in pairs)
+        listed = ", ".join(named(quote_identifier(k), a.key) for k, a in pairs)
         return Block(f"(SELECT {listed} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}")
 
     def with_(self, plan: With) -> Block:

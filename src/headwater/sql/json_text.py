@@ -30,6 +30,7 @@ _LONGEST_NUMBER = 1000
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_END = re.compile(r"[-+.\w]*")  # what may be left of a number or a word
 _SIGNED_WORDS = re.compile(r"[+-]INF|\+Infinity")
 
 
@@ -107,9 +108,9 @@ def _decoded(text: str, *, schema: bool, final: bool) -> Any:
     except Failed:
         raise
     except json.JSONDecodeError as error:
-        if schema and final and _depth(text[: error.pos]) > 1:
+        if schema and final and text[:1] in ("{", "[") and not _cut_off(text, error):
             # Spark goes on behind the fault, and what it then finds depends on where its parser stood.
-            raise Failed("JSON is broken inside of a field") from None
+            raise Failed("JSON is broken in the middle: from_json may find some of its fields in Spark") from None
         return MALFORMED
     except _Word:
         return MALFORMED
@@ -121,10 +122,11 @@ def _decoded(text: str, *, schema: bool, final: bool) -> Any:
     return value
 
 
-def _depth(text: str) -> int:
-    """How many objects and arrays are open at the end of a text."""
-    bare = _QUOTED.sub("", text)
-    return sum(map(bare.count, "{[")) - sum(map(bare.count, "}]"))
+def _cut_off(text: str, error: json.JSONDecodeError) -> bool:
+    """Does the text just end, in the outermost object or array? Then there is nothing to go on with."""
+    ends = error.msg.startswith("Unterminated") or _END.fullmatch(text, error.pos) is not None
+    bare = _QUOTED.sub("", text[: error.pos])
+    return ends and sum(map(bare.count, "{[")) - sum(map(bare.count, "}]")) == 1
 
 
 def _in_double_quotes(match: re.Match[str]) -> str:

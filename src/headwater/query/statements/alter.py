@@ -30,7 +30,7 @@ __all__ = ["alter"]
 @run.register
 @placing
 def alter(statement: AlterTable, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     _apply(table, statement.change)
     return version_only(statement.verb, table.version)
 

@@ -21,7 +21,7 @@ __all__ = ["attach", "create", "create_as", "drop"]
 @run.register
 @placing
 def create(statement: CreateTable, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     table.create(
         Schema(statement.fields),
         partition_by=statement.partitioned_by,
@@ -36,7 +36,7 @@ def create(statement: CreateTable, session: Session) -> Result:
 @run.register
 @placing
 def create_as(statement: CreateTableAs, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     there = table.exists()
     if there and statement.mode == "ignore":
         return counts(statement.verb, {"num_affected_rows": 0, "num_inserted_rows": 0}, table.version)
@@ -67,7 +67,7 @@ def create_as(statement: CreateTableAs, session: Session) -> Result:
 @run.register
 @placing
 def attach(statement: AttachTable, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     if not (statement.mode == "ignore" and table.exists()):
         table = session.lake.attach(statement.table, statement.location)
     return version_only(statement.verb, table.version)

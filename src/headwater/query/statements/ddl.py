@@ -45,7 +45,8 @@ def _inner(f: Field) -> str:
 
 def quoted(name: str) -> str:
     """A name in backticks, where it needs them."""
-    plain = name.isascii() and name.isidentifier() and not name.startswith("_")
+    # Before a type, CONSTRAINT would begin a rule.
+    plain = name.isascii() and name.isidentifier() and name.lower() != "constraint"
     return name if plain else f"`{name.replace('`', '``')}`"
 
 

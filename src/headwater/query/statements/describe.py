@@ -60,7 +60,7 @@ _DETAIL = pa.schema(
 @run.register
 @placing
 def describe(statement: DescribeTable, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     now = table.snapshot
     if statement.column is not None:
         f = now.schema.field(statement.column, now.where)
@@ -98,7 +98,7 @@ def _table(rows: list[Any], schema: pa.Schema) -> pa.Table:
 @run.register
 @placing
 def history(statement: DescribeHistory, session: Session) -> Result:
-    entries = session.lake.table(statement.table).history(statement.limit)
+    entries = session.table(statement.table).history(statement.limit)
     rows = [
         (
             e.version,
@@ -121,7 +121,7 @@ def _texts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
 @run.register
 @placing
 def detail(statement: DescribeDetail, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     facts = table.detail()
     created = table.snapshot.state.metadata.created_time
     row = (

@@ -31,7 +31,7 @@ __all__ = ["insert", "mentions", "renamed"]
 @run.register
 @placing
 def insert(statement: Insert, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     base = table.snapshot
     data = _rows(statement, session, base)
     done = _write(statement, table, data, base)

@@ -21,7 +21,7 @@ __all__ = ["merge"]
 @run.register
 @placing
 def merge(statement: Merge, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     base = table.snapshot
     source = session.rows(statement.source, {statement.table: base}).read_all()
     reads_itself = mentions(statement.source, statement.table)

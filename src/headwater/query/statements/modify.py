@@ -31,7 +31,7 @@ _TARGET = "__headwater_target"
 @run.register
 @placing
 def delete(statement: Delete, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     found = _found(session, statement, []) if _needs_engine(session, [statement.where]) else None
     assert table.snapshot is not None, "a table that is not there is refused here"
     done = modify.delete(table.storage, statement.where, alias=statement.alias, found=found)
@@ -41,14 +41,14 @@ def delete(statement: Delete, session: Session) -> Result:
 @run.register
 @placing
 def truncate(statement: TruncateTable, session: Session) -> Result:
-    done = session.lake.table(statement.table).delete()
+    done = session.table(statement.table).delete()
     return counts(statement.verb, {"num_affected_rows": done.metrics.get("numDeletedRows", 0)}, done.version)
 
 
 @run.register
 @placing
 def update(statement: Update, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     assert table.snapshot is not None, "a table that is not there is refused here"
     values = list(statement.assignments.values())
     found = _found(session, statement, values) if _needs_engine(session, [*values, statement.where]) else None

@@ -55,14 +55,14 @@ def tables(statement: ShowTables, session: Session) -> Result:
 @run.register
 @placing
 def columns(statement: ShowColumns, session: Session) -> Result:
-    names = session.lake.table(statement.table).snapshot.schema.names
+    names = session.table(statement.table).snapshot.schema.names
     return Result.of(pa.table({"col_name": names}), statement.verb)
 
 
 @run.register
 @placing
 def properties(statement: ShowProperties, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     found = dict(sorted(table.snapshot.configuration.items()))
     if statement.key is not None:
         missing = f"Table {statement.table} does not have property: {statement.key}"
@@ -74,7 +74,7 @@ def properties(statement: ShowProperties, session: Session) -> Result:
 @run.register
 @placing
 def create_table(statement: ShowCreateTable, session: Session) -> Result:
-    text = create_statement(statement.table, session.lake.table(statement.table).snapshot)
+    text = create_statement(statement.table, session.table(statement.table).snapshot)
     return Result.of(pa.table({"createtab_stmt": [text]}), statement.verb)
 
 

@@ -17,7 +17,7 @@ __all__ = ["optimize", "restore", "vacuum"]
 @run.register
 @placing
 def optimize(statement: Optimize, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     done = table.optimize(where=statement.where, zorder_by=statement.zorder_by)
     values: dict[str, int | float | str] = {"path": table.location}
     values |= {snake_case(name): value for name, value in done.metrics.items()}
@@ -27,7 +27,7 @@ def optimize(statement: Optimize, session: Session) -> Result:
 @run.register
 @placing
 def vacuum(statement: Vacuum, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     done = table.vacuum(retention_hours=statement.retain_hours, dry_run=statement.dry_run)
     if statement.dry_run:
         paths = pa.array([f"{table.location}/{path}" for path in done.files], pa.string())
@@ -40,7 +40,7 @@ def vacuum(statement: Vacuum, session: Session) -> Result:
 @run.register
 @placing
 def restore(statement: Restore, session: Session) -> Result:
-    table = session.lake.table(statement.table)
+    table = session.table(statement.table)
     done = table.restore(statement.version, timestamp=statement.timestamp)
     now = table.at(done.version).snapshot
     values = {

@@ -25,7 +25,7 @@ from headwater.sql.datafusion.expression import Expressions
 from headwater.sql.datafusion.sinking import conjuncts, guards, sunk
 from headwater.sql.datafusion.spelling import lazy, one_nan, refusal, type_name, zero_free
 from headwater.sql.demands import keys_read
-from headwater.sql.duckdb_query import Block
+from headwater.sql.duckdb_block import Block, named, unique
 from headwater.sql.nodes import Call, Column, Node, Refused
 from headwater.sql.plan import (
     Aggregate,
@@ -71,24 +71,7 @@ def to_datafusion(plan: Plan, relations: Callable[[Scan], str] | None = None) ->
     """
     writer = _Writer(plan, relations or (lambda scan: quote_identifier(scan.relation)))
     block = writer.write(plan)
-    return block.renamed(plan.output, _unique([a.name for a in plan.output])).sql(plan)
-
-
-def _unique(names: list[str]) -> list[str]:
-    seen: set[str] = set()
-    out = []
-    for name in names:
-        shown, number = name or "_", itertools.count(1)
-        while shown in seen:
-            shown = f"{name}:{next(number)}"
-        seen.add(shown)
-        out.append(shown)
-    return out
-
-
-def _as(sql: str, key: str) -> str:
-    name = quote_identifier(key)
-    return sql if sql == name else f"{sql} AS {name}"
+    return block.renamed(plan.output, unique([a.name for a in plan.output])).sql(plan)
 
 
 def _passing(attributes: tuple[Attribute, ...]) -> tuple[tuple[str, str], ...]:
@@ -131,7 +114,7 @@ class _Writer:
         listed = []
         for a in columns:
             stored = quote_identifier(a.name)
-            listed.append(_as(one_nan(stored, a.dtype) if family(a.dtype) == "float" else stored, a.key))
+            listed.append(named(one_nan(stored, a.dtype) if family(a.dtype) == "float" else stored, a.key))
         return Block(f"(SELECT {', '.join(listed)} FROM {self.relations(plan)}) AS r{next(self.numbers)}")
 
     def values(self, plan: Values) -> Block:
@@ -143,7 +126,7 @@ class _Writer:
 
     def reference(self, plan: Reference) -> Block:
         pairs = zip(plan.keys, plan.columns, strict=True)
-        listed = ", ".join(_as(quote_identifier(k), a.key) for k, a in pairs)
+        listed = ", ".join(named(quote_identifier(k), a.key) for k, a in pairs)
         return Block(f"(SELECT {listed} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}")
 
     def with_(self, plan: With) -> Block:

@@ -42,9 +42,6 @@ def guards(plan: Plan) -> list[Node]:
         found = guards(plan.child)
     elif isinstance(plan, Join):
         found = [*guards(plan.left), *guards(plan.right)]
-        if plan.condition is not None and plan.kind in ("inner", "semi"):
-            sides = [{a.key for a in side.output} for side in plan.children]
-            found += [c for c in conjuncts(plan.condition) if any(_reads(c) <= side for side in sides)]
     keys = {a.key for a in plan.output}
     return [c for c in found if _is_plain(c) and _reads(c) <= keys]
 

@@ -24,7 +24,6 @@ from headwater.sql.functions import (
     higher_order,
     json,
     letters,
-    map,
     math,
     number_text,
     numeric,
@@ -35,6 +34,7 @@ from headwater.sql.functions import (
     struct,
     window,
 )
+from headwater.sql.functions import map as map_
 from headwater.sql.functions.function import AggregateForm, Form, Function, overloaded
 from headwater.sql.nodes import AggregateCall, Node, Refused
 
@@ -55,7 +55,7 @@ _FAMILIES = (
     higher_order,
     json,
     letters,
-    map,
+    map_,
     math,
     number_text,
     numeric,

@@ -141,7 +141,7 @@ def _timestamp_seconds_form(node: Call, a: list[str]) -> str:
     return f"(CASE WHEN {x} IS NULL OR isnan({x}) OR isinf({x}) THEN NULL {inside} ELSE {why} END)"
 
 
-_WEEKDAY_NAMES = ("MO MON MONDAY", "TU TUE TUESDAY", "WE WED WEDNESDAY", "TH THU THURSDAY")
+_WEEKDAY_NAMES: tuple[str, ...] = ("MO MON MONDAY", "TU TUE TUESDAY", "WE WED WEDNESDAY", "TH THU THURSDAY")
 _WEEKDAY_NAMES += ("FR FRI FRIDAY", "SA SAT SATURDAY", "SU SUN SUNDAY")
 _WEEKDAYS = {name: number for number, names in enumerate(_WEEKDAY_NAMES, start=1) for name in names.split()}
 

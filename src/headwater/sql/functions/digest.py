@@ -26,8 +26,7 @@ __all__ = ["FUNCTIONS"]
 _SHA = {224: hashlib.sha224, 384: hashlib.sha384, 512: hashlib.sha512}
 _CRC = define("crc32", "BLOB", LONG, zlib.crc32)
 _SHA_UDFS = {
-    bits: define(f"sha{bits}", "BLOB", STRING, lambda x, of=of: of(x).hexdigest())  # type: ignore[misc]
-    for bits, of in _SHA.items()
+    bits: define(f"sha{bits}", "BLOB", STRING, lambda x, of=of: of(x).hexdigest()) for bits, of in _SHA.items()
 }
 
 

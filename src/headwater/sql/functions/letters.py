@@ -86,7 +86,7 @@ def _luhn(text: str) -> bool:
     return (sum(digits[::2]) + sum(sum(divmod(2 * d, 10)) for d in digits[1::2])) % 10 == 0
 
 
-def _masked(text: str, upper: str | None, lower: str | None, digit: str | None, other: str | None) -> str | None:
+def _masked(text: str | None, upper: str | None, lower: str | None, digit: str | None, other: str | None) -> str | None:
     if text is None:
         return None
     if not text.isascii():

@@ -65,7 +65,7 @@ def _substring_form(_: Call, a: list[str]) -> str:
     # Spark counts from 1 (0 is 1 too), from the end when negative; what lies before the text is cut off the length.
     first = f"(CASE WHEN {start} > 0 THEN {start} - 1 WHEN {start} < 0 THEN {size} + {start} ELSE 0 END)"
     if len(a) == 2:
-        return f"substring({x}, greatest({first}, 0) + 1)"
+        return f"(CASE WHEN {a[1]} IS NULL THEN NULL ELSE substring({x}, greatest({first}, 0) + 1) END)"
     last = f"least(greatest({first} + CAST({a[2]} AS BIGINT), 0), {size})"
     whole = f"substring({x}, greatest({first}, 0) + 1, greatest({last} - greatest({first}, 0), 0))"
     return f"(CASE WHEN {x} IS NULL OR {a[1]} IS NULL OR {a[2]} IS NULL THEN NULL ELSE {whole} END)"

@@ -132,13 +132,13 @@ def install(connection: duckdb.DuckDBPyConnection, sql: str | None = None) -> No
             if udf.name in known:
                 continue
             try:
-                connection.create_function(
+                connection.create_function(  # type: ignore[call-overload]
                     udf.name,
                     _with_arity(udf),
                     list(udf.parameters),
                     udf.returns,
-                    type="arrow",  # type: ignore[arg-type, unused-ignore]
-                    null_handling="special",  # type: ignore[arg-type, unused-ignore]
+                    type="arrow",
+                    null_handling="special",
                 )
             except (duckdb.CatalogException, duckdb.NotImplementedException) as error:
                 # Another connection to the same database was first.

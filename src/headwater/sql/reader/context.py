@@ -18,7 +18,19 @@ from headwater.sql.literals import text_literal
 from headwater.sql.nodes import Literal, Node, Refused
 from headwater.sql.nullability import nullable
 from headwater.sql.plan import Attribute, Named, Plan, Reference
-from headwater.sql.types import BOOLEAN, DATE, DOUBLE, INT, LONG, NULL, TIMESTAMP, TIMESTAMP_NTZ, has_void, literal_decimal, name_of
+from headwater.sql.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    has_void,
+    literal_decimal,
+    name_of,
+)
 
 if TYPE_CHECKING:
     from headwater.sql.reader.scopes import RowScope
@@ -101,6 +113,8 @@ def constant(value: object) -> Literal:
     >>> constant(3).dtype, constant(Decimal("1.50")).dtype
     (DataType(int32), Decimal128Type(decimal128(3, 2)))
     """
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        value = value.item()  # a value out of a DataFrame
     if isinstance(value, str):
         return text_literal(value)
     if isinstance(value, bool):

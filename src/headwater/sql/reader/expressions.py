@@ -19,7 +19,18 @@ from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
 from headwater.sql.intervals import Interval, add_interval
-from headwater.sql.nodes import AggregateCall, Call, Frame, Literal, Node, Ordering, Refused, SubqueryCall, WindowCall, walk
+from headwater.sql.nodes import (
+    AggregateCall,
+    Call,
+    Frame,
+    Literal,
+    Node,
+    Ordering,
+    Refused,
+    SubqueryCall,
+    WindowCall,
+    walk,
+)
 from headwater.sql.plan import Project
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.scopes import RowScope
@@ -124,10 +135,7 @@ class QueryReader(Reader):
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
             self._args(node, "this")
             skip, node = isinstance(node, exp.IgnoreNulls), node.this
-        within: exp.Expr | None = None
-        if isinstance(node, exp.WithinGroup):
-            self._args(node, "this", "expression")
-            within, node = node.expression, node.this
+        within, node = self._ordered(node)
         if not isinstance(node, exp.Anonymous):
             raise Refused(f"`{kind_name(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
         self._args(node, "this", "expressions")
@@ -151,19 +159,21 @@ class QueryReader(Reader):
             args += self._within(within, node.name.lower())
         found = apply_aggregate(node.name, args)
         if skip:
-            if found.op not in _SKIPPING:
+            if found.op not in _SKIPPING or (not window and found.op not in ("first", "last")):
                 raise Refused(f"IGNORE NULLS in {found.op}()", "leave it out")
-            if found.op in ("first", "last"):
-                found = replace(found, op=f"{found.op} ignore nulls")
-            elif not window:
-                raise Refused(f"IGNORE NULLS in {found.op}()", "leave it out")
-            else:
-                found = replace(found, op=f"{found.op} ignore nulls")
+            found = replace(found, op=f"{found.op} ignore nulls")
         if distinct and not all(is_key(a.dtype) for a in args):
             raise Refused(f"{found.op}(DISTINCT …) of {name_of(args[0].dtype)}", "count its fields")
         if distinct and found.op in ("min", "max"):
             distinct = False  # it changes nothing
         return replace(found, distinct=distinct, where=where)
+
+    def _ordered(self, node: exp.Expr) -> tuple[exp.Expr | None, exp.Expr]:
+        """The order of WITHIN GROUP, and the call that it belongs to."""
+        if not isinstance(node, exp.WithinGroup):
+            return None, node
+        self._args(node, "this", "expression")
+        return node.expression, node.this
 
     def _within(self, order: exp.Expr | None, name: str) -> list[Node]:
         """WITHIN GROUP (ORDER BY x DESC) as arguments: the key, is it descending, do nulls come first."""
