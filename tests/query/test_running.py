@@ -11,6 +11,7 @@ import pytest
 
 import headwater as hw
 from headwater.lakehouse import Lake
+from headwater.query.result import Result
 
 LONG = "SELECT sum(sqrt(a.id * 1.0D + b.id)) FROM big a CROSS JOIN big b"
 SHORT = "SELECT count(*) FROM big WHERE id < 100"
@@ -22,6 +23,11 @@ def big(lake: Lake) -> Lake:
 
     lake.write("big", pa.table({"id": pa.array(range(30_000), pa.int64())}))
     return lake
+
+
+def read_until_cancelled(result: Result) -> None:
+    with pytest.raises(hw.CancelledError):
+        result.to_arrow()
 
 
 def test_eight_threads_get_right_answers(big: Lake) -> None:
@@ -38,7 +44,7 @@ def test_eight_threads_get_right_answers(big: Lake) -> None:
 
 def test_a_short_query_is_not_stuck_behind_a_long_one(big: Lake) -> None:
     result = big.sql(LONG)
-    reading = threading.Thread(target=lambda: pytest.raises(hw.CancelledError, result.to_arrow))
+    reading = threading.Thread(target=read_until_cancelled, args=(result,))
     reading.start()
     try:
         start = time.perf_counter()
@@ -54,7 +60,7 @@ def test_a_short_query_is_not_stuck_behind_a_long_one(big: Lake) -> None:
 
 def test_a_python_thread_runs_while_a_query_does(big: Lake) -> None:
     result = big.sql(LONG)
-    reading = threading.Thread(target=lambda: pytest.raises(hw.CancelledError, result.to_arrow))
+    reading = threading.Thread(target=read_until_cancelled, args=(result,))
     reading.start()
     count, end = 0, time.perf_counter() + 0.5
     while time.perf_counter() < end:
@@ -77,7 +83,9 @@ def test_cancelling_ends_a_query_soon(big: Lake) -> None:
 
 
 def test_a_query_that_outgrows_its_memory_spills(big: Lake, tmp_path: Path) -> None:
-    text = "SELECT a.id, b.id AS other, row_number() OVER (ORDER BY a.id * b.id) AS n FROM big a JOIN big b ON b.id < 60"
+    text = (
+        "SELECT a.id, b.id AS other, row_number() OVER (ORDER BY a.id * b.id) AS n FROM big a JOIN big b ON b.id < 60"
+    )
     with hw.settings.override(memory_limit_bytes="80 MiB", spill_dir=tmp_path / "spill", threads=1):
         rows = 0
         for batch in big.sql(text):
@@ -89,9 +97,9 @@ def test_a_query_without_room_to_spill_says_so(big: Lake, tmp_path: Path) -> Non
     blocked = tmp_path / "blocked"
     blocked.write_text("no folder")
     text = "SELECT collect_list(a.id + b.id) FROM big a JOIN big b ON b.id < 200"
-    with hw.settings.override(memory_limit_bytes="40 MiB", spill_dir=blocked, threads=1):
-        with pytest.raises(hw.SetupError) as caught:
-            big.sql(text).to_arrow()
+    small = hw.settings.override(memory_limit_bytes="40 MiB", spill_dir=blocked, threads=1)
+    with small, pytest.raises(hw.SetupError) as caught:
+        big.sql(text).to_arrow()
     assert caught.value.code == "E7005"
 
 

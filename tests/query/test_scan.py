@@ -49,11 +49,15 @@ STORED = st.recursive(
     st.sampled_from(FLAT),
     lambda inner: st.one_of(
         inner.map(lambda kind: pa.list_(pa.field("element", kind))),
-        st.lists(inner, min_size=1, max_size=3).map(lambda kinds: pa.struct([(f"f{i}", k) for i, k in enumerate(kinds)])),
+        st.lists(inner, min_size=1, max_size=3).map(
+            lambda kinds: pa.struct([(f"f{i}", k) for i, k in enumerate(kinds)])
+        ),
     ),
     max_leaves=4,
 )
-SCHEMAS = st.lists(STORED, min_size=1, max_size=4).map(lambda kinds: pa.schema([(f"c{i}", k) for i, k in enumerate(kinds)]))
+SCHEMAS = st.lists(STORED, min_size=1, max_size=4).map(
+    lambda kinds: pa.schema([(f"c{i}", k) for i, k in enumerate(kinds)])
+)
 
 
 @given(SCHEMAS.flatmap(lambda schema: tables(schema, min_rows=1)), st.sampled_from(MAPPINGS), st.integers(0, 2**16))

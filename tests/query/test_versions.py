@@ -31,7 +31,11 @@ def test_versions_by_number_text_and_timestamp(prices: Lake) -> None:
     stamps = {h.version: h.timestamp for h in prices.table("prices").history()}
     for version in range(4):
         expected = prices.table("prices").at(version=version).count()
-        for clause in (f"VERSION AS OF {version}", f"FOR VERSION AS OF {version}", f"TIMESTAMP AS OF '{stamps[version]}'"):
+        for clause in (
+            f"VERSION AS OF {version}",
+            f"FOR VERSION AS OF {version}",
+            f"TIMESTAMP AS OF '{stamps[version]}'",
+        ):
             assert prices.sql(f"SELECT count(*) FROM prices {clause}").scalar() == expected
     with pytest.raises(hw.NotFoundError):
         prices.sql("SELECT * FROM prices VERSION AS OF 9")

@@ -9,7 +9,9 @@ from headwater.sql.lineage import lineage
 from headwater.sql.query import parse_query
 
 SCHEMAS = {
-    "orders": pa.schema([("id", pa.int64()), ("customer", pa.int64()), ("amount", pa.float64()), ("tags", pa.list_(pa.string()))]),
+    "orders": pa.schema(
+        [("id", pa.int64()), ("customer", pa.int64()), ("amount", pa.float64()), ("tags", pa.list_(pa.string()))]
+    ),
     "customers": pa.schema([("id", pa.int64()), ("name", pa.string()), ("country", pa.string())]),
 }
 

@@ -36,7 +36,14 @@ __all__ = ["BINARY", "FORMATS", "Printer", "format_of"]
 
 _GIVES_ROWS = ("SELECT", "EXPLAIN", "SHOW", "DESCRIBE")
 _ONE_RESULT = ("csv", "parquet", "arrow")
-_ENDINGS = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
+_ENDINGS = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+}
 FORMATS = ("table", "json", "jsonl", "csv", "parquet", "arrow")
 BINARY = ("parquet", "arrow")
 _CHUNK_ROWS = 8192

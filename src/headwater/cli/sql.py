@@ -20,7 +20,7 @@ from headwater.cli._verbs import Exit
 
 if TYPE_CHECKING:
     from headwater.cli._execution import Runner
-    from headwater.cli._formats import Printer, format_of
+    from headwater.cli._formats import Printer
     from headwater.cli._script import Piece
 
 SUMMARY = "run SQL on a lake: one statement, a script, or a prompt"
@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a value for :NAME; 5, 1.5, true, null and date'2024-05-01' are what they look like, else it is text",
     )
-    parser.add_argument("--format", choices=_FORMATS, help="how rows are printed (default: table, or what the ending of --output says)")
+    parser.add_argument(
+        "--format", choices=_FORMATS, help="how rows are printed (default: table, or what the ending of --output says)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the rows to a file")
     parser.add_argument("--max-rows", metavar="N", type=int, default=100, help="rows of a table (default: 100)")
     parser.add_argument("--timing", action="store_true", help="say how long each statement took")

@@ -101,7 +101,7 @@ FORGET = "DELETE FROM transactions WHERE customer_id IN (:first, :second, :third
 
 DAY = "SELECT count(*) AS payments, sum(cents) AS cents FROM transactions WHERE day = DATE'2026-01-15'"
 
-MISTAKE = "UPDATE transactions SET cents = cents * 100 WHERE merchant = 'Café Zoé'"
+MISTAKE = "UPDATE transactions SET cents = cents * 100 WHERE day >= DATE'2026-01-28'"
 
 AGREE = "SELECT merchant, count(*) AS payments, sum(cents) AS cents FROM transactions GROUP BY merchant"
 

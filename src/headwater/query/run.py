@@ -15,7 +15,7 @@ from headwater.base.errors import InputError
 from headwater.query.engines.engine import Engine
 from headwater.query.result import Result
 from headwater.query.session import Session
-from headwater.sql.fragment import Fragment, Parameters
+from headwater.sql.fragment import Parameters
 from headwater.sql.statements import Statement, read_script
 
 if TYPE_CHECKING:

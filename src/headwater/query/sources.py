@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -36,7 +36,7 @@ _inside: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
 _MOST_FILES = 200_000
 
 
-def columns_inside(snapshot: Snapshot, add: AddFile, wanted: Collection[str]) -> frozenset[str]:
+def columns_inside(snapshot: Snapshot, add: AddFile, wanted: Set[str]) -> frozenset[str]:
     """Columns that a file holds, in lower case: those of its statistics, or all where these leave one open.
 
     Files never change, so what was found out is kept.
@@ -111,7 +111,7 @@ class RelationSource(_Streamed):
         return cls(relation, demand.columns or tuple(relation.schema.names[:1]), demand.conjuncts)
 
     @cached_property
-    def schema(self) -> pa.Schema:  # type: ignore[override]
+    def schema(self) -> pa.Schema:
         return pa.schema([self.relation.schema.field(c).with_nullable(True) for c in self.columns])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -137,7 +137,7 @@ class TableSource(_Streamed):
         return cls(snapshot, columns, demand.conjuncts)
 
     @cached_property
-    def schema(self) -> pa.Schema:  # type: ignore[override]
+    def schema(self) -> pa.Schema:
         return pa.schema([self.snapshot.schema.field(c).arrow.with_nullable(True) for c in self.columns])
 
     @cached_property

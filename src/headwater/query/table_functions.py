@@ -47,7 +47,9 @@ def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
 
     values = [value for name, value in arguments if name is None]
     if len(values) != len(arguments) or len(values) not in (2, 3) or not isinstance(values[0], str):
-        raise Refused("table_changes() with these arguments", "write table_changes('table', from) or ('table', from, to)")
+        raise Refused(
+            "table_changes() with these arguments", "write table_changes('table', from) or ('table', from, to)"
+        )
     start, end = values[1], values[2] if len(values) == 3 else None
     from headwater.query.session import named_table
 

@@ -132,9 +132,7 @@ def _named(plan: Plan) -> Iterator[Named]:
 
 
 def _deciding(plan: Plan) -> Iterator[Node]:
-    if isinstance(plan, Filter):
-        yield plan.condition
-    elif isinstance(plan, Join) and plan.condition is not None:
+    if isinstance(plan, Filter) or (isinstance(plan, Join) and plan.condition is not None):
         yield plan.condition
     elif isinstance(plan, Aggregate):
         yield from (k.node for k in plan.keys)

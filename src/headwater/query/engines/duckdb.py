@@ -91,7 +91,7 @@ class DuckDBEngine:
             for name, source in relations.streams.items():
                 cursor.register(name, source)
             bound = cursor.sql(sql, params=relations.values or None)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (told in plain words)
             cursor.close()
             raise failed(error) from None
 
@@ -126,7 +126,7 @@ class DuckDBEngine:
             # The bits of deletion vectors would be printed in full; where nothing runs, one byte stands for them.
             values = relations.values if analyze else dict.fromkeys(relations.values, b"\0")
             rows = cursor.execute(f"{word} {sql}", values or None).fetchall()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (told in plain words)
             raise failure("EXPLAIN", error, sources) from None
         finally:
             cursor.close()
@@ -144,7 +144,7 @@ def failure(text: str, error: Exception, sources: Mapping[Scan, Source]) -> Exce
         return ExpressionError.query_failed(text, message.split(ERROR_MARK, 1)[1].strip())
     if kind.startswith("interrupt"):
         return CancelledError.query("query")
-    if kind.startswith("out of memory") or kind.startswith("outofmemory"):
+    if kind.startswith(("out of memory", "outofmemory")):
         return SetupError.out_of_memory(settings.current().memory_limit_bytes)
     if kind.startswith("io") or "magic bytes" in message or "parquet" in message.lower():
         return _file_failure(message, sources) or ExpressionError.query_failed(text, message)

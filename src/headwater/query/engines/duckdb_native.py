@@ -48,7 +48,7 @@ def native(sql: str, tables: Mapping[str, Source]) -> Running:
         connection.execute("SET lock_configuration = true")
         bound = connection.sql(sql)
         schema = bound.limit(0).to_arrow_table().schema
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (told in plain words)
         connection.close()
         raise _failure(sql, error, sources) from None
 

@@ -52,11 +52,9 @@ def conformed(
     def stream() -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                columns = [
-                    c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, loose, strict=True)
-                ]
+                columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, loose, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=loose)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (told in plain words)
             raise failure(error) from None
 
     return pa.RecordBatchReader.from_batches(loose, stream())

@@ -102,7 +102,7 @@ class SparkEngine:
         query = _Query(lake, Fragment(f"EXPLAIN {word} {fragment.text}", fragment.parameters), {})
         try:
             return str(query.frame.collect()[0][0]).strip() + "\n"
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (told in plain words)
             raise query.failure(error) from None
         finally:
             query.close()
@@ -128,7 +128,7 @@ class _Query:
                 text, self.shifts = replaced(fragment.text, references(fragment.text), self._view)
                 text, args = _bound(text, fragment.parameters)
                 self.frame = self.session.sql(text, args=args) if args else self.session.sql(text)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (told in plain words)
             self.close()
             raise self.failure(error) from None
 
@@ -285,10 +285,7 @@ def _bound(text: str, parameters: Mapping[str, object] | Sequence[object]) -> tu
     numbered: list[object] = []
     out, at = [], 0
     for number, token in enumerate(tokens):
-        if isinstance(parameters, Mapping):
-            value = parameters[token.text[1:]]
-        else:
-            value = parameters[number]
+        value = parameters[token.text[1:]] if isinstance(parameters, Mapping) else parameters[number]
         if isinstance(value, datetime) and value.tzinfo is None:
             # Spark would take it for an instant. Its ISO form holds nothing but digits and marks.
             out += [text[at : token.start], f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"]

@@ -117,9 +117,11 @@ class _Walk:
             frame.in_with, frame.in_from, frame.expects = True, False, False
         elif word == "SELECT":
             frame.is_query, frame.in_from, frame.expects = True, False, False
-        elif word == "FROM" and (frame.is_query or self.at == 0 or self._peek(-1) == "(") and self._peek(-1) != "DISTINCT":
-            frame.in_from = frame.expects = True
-        elif word == "JOIN":
+        elif (
+            word == "FROM"
+            and (frame.is_query or self.at == 0 or self._peek(-1) == "(")
+            and self._peek(-1) != "DISTINCT"
+        ) or word == "JOIN":
             frame.in_from = frame.expects = True
         elif word in _ENDS_FROM and frame.in_from:
             frame.in_from = frame.expects = False
@@ -143,7 +145,9 @@ class _Walk:
         start = self.at
         parts = [str(self.tokens[self.at].value)]
         self.at += 1
-        while self._peek() == "." and self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].kind in ("word", "name"):
+        while (
+            self._peek() == "." and self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].kind in ("word", "name")
+        ):
             parts.append(str(self.tokens[self.at + 1].value))
             self.at += 2
         first, last = self.tokens[start], self.tokens[self.at - 1]
@@ -153,9 +157,7 @@ class _Walk:
         hidden = any(parts[0].lower() in f.names for f in self.frames) and len(parts) == 1
         travel, value, end = self._travel(last.end)
         if not hidden or travel is not None:
-            self.found.append(
-                Reference(tuple(parts), first.start, end, travel, value, has_alias=self._has_alias())
-            )
+            self.found.append(Reference(tuple(parts), first.start, end, travel, value, has_alias=self._has_alias()))
 
     def _travel(self, end: int) -> tuple[str | None, tuple[Token, ...], int]:
         begin = self.at + (1 if self._peek() == "FOR" else 0)
@@ -184,12 +186,12 @@ class _Walk:
                 break
         inner = tuple(self.tokens[opened + 1 : self.at - 1])
         end = self.tokens[self.at - 1].end
-        self.found.append(
-            Reference(tuple(parts), first.start, end, arguments=inner, has_alias=self._has_alias())
-        )
+        self.found.append(Reference(tuple(parts), first.start, end, arguments=inner, has_alias=self._has_alias()))
 
 
-def replaced(text: str, found: list[Reference], name_of: Callable[[Reference], str | None]) -> tuple[str, list[tuple[int, int]]]:
+def replaced(
+    text: str, found: list[Reference], name_of: Callable[[Reference], str | None]
+) -> tuple[str, list[tuple[int, int]]]:
     """The text with other names, and the pairs of places (there, here) by which a place in it is found again."""
     out, at, length = [], 0, 0
     shifts = [(0, 0)]
