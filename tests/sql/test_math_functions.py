@@ -121,7 +121,7 @@ def _units(a: float, b: float) -> int:
         return 0 if struct.pack(">d", a) == struct.pack(">d", b) or (math.isnan(a) and math.isnan(b)) else 2**62
     places = [struct.unpack(">q", struct.pack(">d", x))[0] for x in (a, b)]
     first, second = (p if p >= 0 else -(p & (2**63 - 1)) for p in places)
-    return abs(first - second)
+    return int(abs(first - second))
 
 
 @pytest.mark.spark

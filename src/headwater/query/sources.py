@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -36,7 +37,7 @@ _inside: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
 _MOST_FILES = 200_000
 
 
-def columns_inside(snapshot: Snapshot, add: AddFile, wanted: Set[str]) -> frozenset[str]:
+def columns_inside(snapshot: Snapshot, add: AddFile, wanted: AbstractSet[str]) -> frozenset[str]:
     """Columns that a file holds, in lower case: those of its statistics, or all where these leave one open.
 
     Files never change, so what was found out is kept.

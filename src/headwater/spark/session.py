@@ -41,6 +41,8 @@ _has_delta: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 _SAME_ANSWERS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
+    # A text '${HOME}' in SQL is that text, and not what the environment says.
+    "spark.sql.variable.substitute": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     "spark.sql.adaptive.enabled": "true",

@@ -75,6 +75,7 @@ _IGNORING = {"first": "first_value", "last": "last_value"}
 def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str:
     """DuckDB's SQL of a plan; ``relations`` gives the SQL of each scan's relation, by default its quoted `Scan.relation`.
 
+    >>> from headwater.sql.plan import Attribute
     >>> scan = Scan("t", None, None, (Attribute("a", "a#1", pa.int32()),))
     >>> to_duckdb(Filter(scan, Column(None, ("a#1",), pa.bool_())))
     'SELECT "a#1" AS "a" FROM (SELECT "a" AS "a#1" FROM "t") AS r1 WHERE "a#1"'

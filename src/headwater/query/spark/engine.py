@@ -122,7 +122,7 @@ class _Query:
         self.known = {name.lower(): name for name in lake.tables()}
         self.views: list[str] = []
         self.shifts: list[tuple[int, int]] = [(0, 0)]
-        _check_session(self.session)
+        _check_session(self.session, fragment.text)
         try:
             with fragment.placed():
                 text, self.shifts = replaced(fragment.text, references(fragment.text), self._view)
@@ -247,8 +247,10 @@ def _sentence(message: str) -> str:
     return re.sub(r"`headwater_\d+`", "the table", first).rstrip(". ")
 
 
-def _check_session(session: SparkSession) -> None:
-    for name, wanted in _WANTED.items():
+def _check_session(session: SparkSession, text: str) -> None:
+    # Spark would put variables of the environment and its own settings into texts and names.
+    plain = {"spark.sql.variable.substitute": "false"} if "${" in text else {}
+    for name, wanted in {**_WANTED, **plain}.items():
         found = session.conf.get(name, "")
         if _ALIKE.get(str(found), str(found)).lower() != wanted.lower():
             raise SetupError.session_conf(name, str(found), wanted)
