@@ -17,7 +17,7 @@ An executor registers each `Scan.relation` under its name (or gives its SQL) and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -56,6 +56,7 @@ from headwater.sql.plan import (
     With,
 )
 from headwater.sql.quoting import quote_identifier
+from headwater.sql.sinking import conjuncts, guards, sunk
 from headwater.sql.types import family
 
 __all__ = ["to_duckdb"]
@@ -228,17 +229,20 @@ class _Writer:
         return replace(block, select=items)
 
     def filter(self, plan: Filter) -> Block:
-        block = self.write(plan.child)
+        better = sunk(plan)
+        if not isinstance(better, Filter):
+            return self.write(better)
+        block = self.write(better.child)
         if not block.filters:
-            block = self.wrapped(plan.child, block)
-        return replace(block, where=(*block.where, *self._conditions(plan.condition)))
+            block = self.wrapped(better.child, block)
+        known = guards(better.child) if better.condition.fallible else []
+        return replace(block, where=(*block.where, *self._conditions(better.condition, known)))
 
-    def _conditions(self, condition: Node) -> list[str]:
-        """The parts of a conjunction; one that may fail waits for those to its left."""
-        parts = condition.args if isinstance(condition, Call) and condition.op == "and" else (condition,)
+    def _conditions(self, condition: Node, known: Sequence[Node] = ()) -> list[str]:
+        """The parts of a conjunction; one that may fail waits for what is known, and for those to its left."""
         out: list[str] = []
-        before: list[str] = []
-        for part in parts:
+        before = [self.expressions.render(k) for k in known]
+        for part in conjuncts(condition):
             sql = self.expressions.render(part)
             if part.fallible and before:
                 steps = " ".join(f"WHEN NOT {b} THEN FALSE" for b in before)

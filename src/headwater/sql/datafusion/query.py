@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from headwater.sql.datafusion.array_forms import size
 from headwater.sql.datafusion.expression import Expressions
-from headwater.sql.datafusion.sinking import conjuncts, guards, sunk
 from headwater.sql.datafusion.spelling import lazy, one_nan, refusal, type_name, zero_free
 from headwater.sql.demands import keys_read
 from headwater.sql.duckdb_block import Block, named, unique
@@ -46,6 +45,7 @@ from headwater.sql.plan import (
     With,
 )
 from headwater.sql.quoting import quote_identifier
+from headwater.sql.sinking import conjuncts, guards, sunk
 from headwater.sql.types import family
 
 __all__ = ["to_datafusion"]
