@@ -48,8 +48,8 @@ ifeq ($(ARGS),)
 endif
 
 .PHONY: test-lake-s3
-test-lake-s3: $(STAMP) ## run the tests of the lake with the lake on a real S3 server
-	@HEADWATER_TEST_STORAGE=s3 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),tests/lake)
+test-lake-s3: $(STAMP) ## run the tests of the lake and of SQL with the lake on a real S3 server
+	@HEADWATER_TEST_STORAGE=s3 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),tests/lake tests/query)
 
 .PHONY: test-s3
 test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server

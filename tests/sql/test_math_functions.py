@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from headwater.sql.expressions import evaluate, parse
@@ -162,7 +162,11 @@ def test_what_java_prints_reads_back(value: float) -> None:
 
 
 @pytest.mark.spark
-@settings(max_examples=max(2, settings().max_examples // 50), phases=[Phase.generate])
+@settings(
+    max_examples=max(2, settings().max_examples // 50),
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 @given(
     values=st.lists(_DOUBLES, min_size=300, max_size=300),
     singles=st.lists(st.floats(width=32), min_size=300, max_size=300),
