@@ -54,19 +54,12 @@ def test_the_wrong_number_of_values(lake: Lake) -> None:
 
 
 def test_only_what_fits_is_stored(lake: Lake) -> None:
-    """Store assignment: numbers may change their type if each value survives; texts are not parsed."""
+    """Store assignment (see `test_store_assignment`): numbers that are too large do not fit, and texts are not parsed."""
     lake.sql("CREATE TABLE t (n TINYINT, d DECIMAL(4, 1), s STRING, day DATE, at TIMESTAMP)")
     lake.sql("INSERT INTO t (n) VALUES (127)")
     lake.sql("INSERT INTO t (d) VALUES (12)")
     lake.sql("INSERT INTO t (at) VALUES (DATE'2024-01-31')")
-    for column, value in (
-        ("n", "128"),
-        ("d", "1000"),
-        ("d", "1.25"),
-        ("n", "'1'"),
-        ("day", "'2024-01-31'"),
-        ("s", "1"),
-    ):
+    for column, value in (("n", "128"), ("d", "1000"), ("n", "'1'"), ("day", "'2024-01-31'"), ("n", "true")):
         with pytest.raises(SchemaError):
             lake.sql(f"INSERT INTO t ({column}) VALUES ({value})")
     assert lake.table("t").version == 3

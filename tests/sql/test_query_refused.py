@@ -26,42 +26,18 @@ def _parse(text: str, parameters: Any = None) -> object:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("select nosuch(a) from t", "the function nosuch()"),
-        ("select a, b from t group by a", "neither grouped nor aggregated"),
-        ("select sum(sum(a)) from t", "the aggregate sum() in sum()"),
-        ("select a from t where sum(a) > 1", "in WHERE"),
-        ("select a from t where row_number() over (order by a) = 1", "in WHERE"),
-        ("select rank() from t", "without OVER"),
-        ("select rank() over (partition by a) from t", "without ORDER BY"),
-        ("select sum(distinct a) over () from t", "DISTINCT in a window"),
-        ("select a from t, u", "fits 2 columns"),
-        ("select a from t where a in (select a, c from u)", "2 columns"),
-        ("select (select a, c from u) from t", "2 columns"),
         ("select a in (select a from u) from t", "inside another expression"),
         ("select a from t where b = 1 or a not in (select a from u)", "inside another expression"),
         ("select a from t where (a, b) in (select a, c from u)", "several columns"),
-        ("select a from t union select a, c from u", "1 and 2 columns"),
         ("select a from t union select s from t", "int and string"),
         ("select a from t having a > 1", "HAVING without GROUP BY"),
         ("select a as b, sum(b) as x from t group by a having b > 1", "both a column and an alias"),
-        ("select distinct a from t order by b", "SELECT DISTINCT leaves out"),
-        ("select a from t order by 3", "ORDER BY 3"),
-        ("select a, count(*) from t group by 5", "GROUP BY 5"),
         ("select * from t tablesample (10 percent)", "SAMPLE"),
-        ("select * from range(10)", "table function"),
-        ("select a from t limit -1", "LIMIT"),
         ("select a from t limit a", "no column"),
-        ("select * from t pivot (sum(a) for s in ('x'))", "PIVOT"),
         ("with recursive q as (select 1 as x union all select x + 1 from q where x < 3) select * from q", "RECURSIVE"),
         ("select * from t lateral view parse_url(s, 'HOST') j as x", "parse_url"),
         ("select a from t cluster by a", "CLUSTER"),
-        ("select current_date()", "another answer"),
-        ("select sum(a) over (order by d range between 1 preceding and current row) from t", "RANGE"),
-        ("select x.* from t", "`x.*`"),
-        ("select * ", "without FROM"),
-        ("insert into t values (1)", "INSERT"),
-        ("delete from t", "DELETE"),
-        ("select 1 as 'x'", "the place of a name"),
+        ("select sum(a) over (order by s range between 1 preceding and current row) from t", "RANGE"),
     ],
 )
 def test_refused(text: str, what: str) -> None:
@@ -71,6 +47,102 @@ def test_refused(text: str, what: str) -> None:
     assert caught.value.hint
     if isinstance(caught.value, ExpressionError):
         assert 'engine="spark"' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("select nosuch(a) from t", "no function nosuch()"),
+        ("select a, b from t group by a", "`b` is neither grouped nor aggregated"),
+        ("select sum(sum(a)) from t", "the aggregate sum() cannot stand in sum()"),
+        ("select a from t where sum(a) > 1", "cannot stand in WHERE"),
+        ("select a from t where row_number() over (order by a) = 1", "cannot stand in WHERE"),
+        ("select rank() from t", "needs OVER"),
+        ("select rank() over (partition by a) from t", "needs an ORDER BY"),
+        ("select sum(distinct a) over () from t", "DISTINCT cannot stand in a window"),
+        ("select a from t where a in (select a, c from u)", "2 columns"),
+        ("select (select a, c from u) from t", "2 columns"),
+        ("select a from t union select a, c from u", "1 and 2 columns"),
+        ("select distinct a from t order by b", "SELECT DISTINCT leaves out"),
+        ("select a from t order by 3", "ORDER BY 3 names no column"),
+        ("select a, count(*) from t group by 5", "GROUP BY 5 names no column"),
+        ("select a from t limit -1", "LIMIT takes a constant"),
+        ("select x.* from t", "`x.*` means no table"),
+        ("select * ", "no FROM that `*` could mean"),
+        ("insert into t values (1)", "INSERT is no query"),
+        ("delete from t", "DELETE is no query"),
+        ("select 1 as 'x'", "the place of a name"),
+        ("select a from t where a", "a WHERE of type int is no condition"),
+        ("select a from t where not a", "condition of type int is no boolean"),
+        ("select cast('x' as int)", "the text 'x' as int has no meaning"),
+        ("select date '2024-13-01'", "'2024-13-01' as date has no meaning"),
+        ("select 300Y", "300 as tinyint is out of range"),
+        ("select a.x from t", "asks for a field of a value of type int"),
+        ("select a from t version as of -1", "a version is a whole number"),
+        ("select a from t version as of 0 + 1", "a version is a whole number"),
+        ("select a from t for update", "FOR UPDATE is not Spark SQL"),
+        ("select a from t with (nolock)", "is not Spark SQL"),
+        ("select distinct on (a) a from t", "DISTINCT ON is not Spark SQL"),
+        ("select a from t connect by a = 1", "CONNECT BY is not Spark SQL"),
+        ("select a into x from t", "INTO is not Spark SQL"),
+        ("select a from t fetch first 1 rows only", "FETCH is not Spark SQL"),
+        ("select a from t union by name select a from t", "BY NAME is not Spark SQL"),
+        ("select a from t natural join u on true", "NATURAL JOIN has no condition"),
+        ("select a from t left inner join u on true", "no join of this kind"),
+        ("select * from values (1), (2, 3)", "different lengths"),
+        ("select * from t as x(p)", "1 column names are given for"),
+        ("select count() from t", "count() needs an argument"),
+        ("select sum(a) over (order by a groups 1 preceding) from t", "ROWS or RANGE"),
+        ("select sum(a) over w from t", "no window `w`"),
+        ("select explode(a) from t", "explode() cannot take int"),
+        ("select current_date(1)", "takes no arguments"),
+        ("select * from range(0, 5, 0)", "never ends"),
+    ],
+)
+def test_what_spark_refuses_too_is_a_plain_error(text: str, what: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        _parse(text)
+    assert caught.value.code == "E1311"
+    assert what in caught.value.message
+    assert "Spark's rows" not in str(caught.value)
+    assert caught.value.hint and not caught.value.hint.endswith(', or run the query with engine="spark"')
+
+
+def test_a_name_that_fits_two_columns_shows_both() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        _parse("select a from t, u")
+    assert caught.value.code == "E1110"
+    assert "t.a, u.a" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("select a, s from t limit -1", "limit"),
+        ("select a, s from t order by s, 9", "9"),
+        ("select a, s from t for update", "for update"),
+        ("select a, s from t cluster by a", "cluster"),
+        ("select a, s from t tablesample (10 percent)", "10"),
+        ("select a, s from t order by a where a = 1", "order"),
+    ],
+)
+def test_the_caret_stands_at_the_clause(text: str, at: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        _parse(text)
+    assert caught.value.position == text.index(at)
+
+
+def test_hints_are_sentences() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        _parse("select flor(a) from t")
+    assert caught.value.hint is not None
+    assert "did you mean `floor`? If" in caught.value.hint
+    made = ExpressionError.refused("x", "this", "did you mean `that`?")
+    assert made.hint == 'did you mean `that`? Or run the query with engine="spark"'
+    assert (
+        ExpressionError.refused("x", "this", "leave it out").hint
+        == 'leave it out, or run the query with engine="spark"'
+    )
 
 
 def test_the_place_is_shown() -> None:

@@ -38,7 +38,7 @@ _SCHEMA = pa.schema(
         ("current_date", "another answer at each run"),
         ("current_timestamp()", "another answer at each run"),
         ("uuid() = s", "another answer at each run"),
-        ("s ilike 'x'", "ILIKE"),
+        ("s ilike s", "not a constant"),
         ("s like any ('a', 'b')", "ANY"),
         ("s like s", "not a constant"),
         (r"s like 'a\\b'", "LIKE pattern"),
@@ -71,7 +71,7 @@ _SCHEMA = pa.schema(
         ("case when a then 1 end", "condition of type int"),
         ("case when null then 1 end", "condition of type void"),
         ("cast(d as decimal(10,2))", "double to decimal"),
-        ("cast(a as timestamp)", "int to timestamp"),
+        ("cast(a as timestamp_ntz)", "int to timestamp_ntz"),
         ("cast(p as double)", "decimal(30,2) to double"),
         ("cast(a as decimal(50,2))", "decimal(50,2)"),
         ("cast(a as array<int>)", "int to array<int>"),
@@ -81,17 +81,17 @@ _SCHEMA = pa.schema(
         ("128Y", "128 as tinyint"),
         ("1e999", "1e999"),
         ("1" * 39, "38 digits"),
-        ("0x10", "HEXSTRING"),
+        ("0x10", "hexadecimal digits"),
         ("a = 1 = true", "without parentheses"),
         ("s || a + 1", "without parentheses"),
         ("a = b like s", "without parentheses"),
         ("date_add(day, l)", "bigint"),
-        ("a as x", "ALIAS"),
-        ("*", "STAR"),
+        ("a as x", "`AS`"),
+        ("*", "`*`"),
         ("?", "the parameter ? without a value"),
         (":x", "the parameter :x without a value"),
         ("decimal '1.5'", "typed literal"),
-        ("a -> 1", "JSONEXTRACT"),
+        ("a -> 1", "`->`"),
         ("(" * 2000 + "a" + ")" * 2000, "nested this deep"),
         ("a" + " + 1" * 5000, "nested this deep"),
     ],
@@ -99,7 +99,7 @@ _SCHEMA = pa.schema(
 def test_refused(text: str, what: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse(text, schema=_SCHEMA)
-    assert caught.value.code == "E1302"
+    assert caught.value.code in ("E1302", "E1311")
     assert what in caught.value.message
     assert caught.value.hint
 
@@ -115,7 +115,7 @@ def test_refused(text: str, what: str) -> None:
         ("a > 1; drop table x", "without `;`", 5),
         ("a > 1 -- all", "comments", 6),
         ("a /* x */ > 1", "comments", 2),
-        ("a::int", "CAST", 1),
+        ("a::text", "not expected", 3),
         ("+a", "left", 0),
         ("a = +1", "left", 4),
         ("s = 'abc", "never closed", 4),

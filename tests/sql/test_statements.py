@@ -33,6 +33,7 @@ from headwater.sql.statements import (
     reader,
 )
 from headwater.sql.statements.cursor import Cursor
+from headwater.sql.statements.elsewhere import ELSEWHERE
 from headwater.sql.statements.types import data_type
 from headwater.sql.tokens import tokenize
 
@@ -131,8 +132,8 @@ def test_a_colon_in_a_type_is_no_parameter() -> None:
     ("text", "parameters", "why"),
     [
         ("SELECT :a, :b", {"a": 1}, ":b has no value"),
-        ("SELECT ?, ?", [1], "the `?` of number 2 has no value"),
-        ("SELECT ?", {"a": 1}, "the `?` of number 1 has no value"),
+        ("SELECT ?, ?", [1], "the second `?` has no value"),
+        ("SELECT ?", {"a": 1}, "the first `?` has no value"),
         ("SELECT :a", [1], ":a has no value"),
     ],
 )
@@ -144,13 +145,31 @@ def test_missing_parameters(text: str, parameters: Any, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parameters"),
-    [("SELECT 1", {"a": 1}), ("SELECT ':a'", {"a": 1}), ("SELECT ?", [1, 2]), ("SELECT 1", "a"), ("SELECT 1", 3)],
+    ("text", "parameters", "why"),
+    [
+        ("SELECT 1", {"a": 1}, "a value is given for :a"),
+        ("SELECT ':a', :b", {"b": 1, "a": 1}, "a value is given for :a"),
+        ("SELECT ?", [1, 2], "2 values for 1 `?`"),
+        ("SELECT 1", [7], "1 value for no `?`"),
+        ("SELECT 1", "a", "`parameters` is 'a'"),
+        ("SELECT 1", 3, "`parameters` is 3"),
+    ],
 )
-def test_parameters_that_nobody_names(text: str, parameters: Any) -> None:
-    with pytest.raises(InputError) as caught:
-        read(text, parameters)
-    assert caught.value.code == "E1001"
+def test_parameters_that_nobody_names(text: str, parameters: Any, why: str) -> None:
+    for reads in (read, read_script):
+        with pytest.raises(InputError) as caught:
+            reads(text, parameters)
+        assert why in caught.value.message and caught.value.hint
+
+
+@pytest.mark.parametrize("words", sorted(ELSEWHERE))
+def test_statements_of_spark_that_are_not_here(words: tuple[str, ...]) -> None:
+    why, hint = ELSEWHERE[words]
+    with pytest.raises(ExpressionError) as caught:
+        read(f"{' '.join(words).lower()} x")
+    assert (caught.value.code, caught.value.hint, caught.value.position) == ("E1306", hint, 0)
+    assert why in caught.value.message
+    assert not [lead for lead in leads() if lead == " ".join(words)], "it is here by now"
 
 
 def test_a_script_shares_its_parameters() -> None:

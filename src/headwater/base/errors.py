@@ -462,9 +462,14 @@ class ExpressionError(InputError):
 
     @classmethod
     def refused(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
-        lead = "" if "engine=" in hint else ', or run the query with engine="spark"'
+        way_out = 'run the query with engine="spark"'
+        lead = "" if "engine=" in hint else f" Or {way_out}" if hint.endswith(("?", ".")) else f", or {way_out}"
         made = cls("E1305", f"{what} is not known to give Spark's rows here", hint=hint + lead)
         return made.placed_at(text, position)
+
+    @classmethod
+    def wrong(cls, text: str, why: str, hint: str, position: int | None = None) -> Self:
+        return cls("E1311", why, hint=hint).placed_at(text, position)
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:

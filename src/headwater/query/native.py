@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from headwater.base.errors import InputError, UnsupportedError
+import re
+from typing import TYPE_CHECKING
+
+from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError, UnsupportedError
 from headwater.query.result import Result
 from headwater.query.session import Session
 from headwater.query.sources import Source, TableSource
 from headwater.sql.fragment import Parameters
 
+if TYPE_CHECKING:
+    from headwater.lakehouse import Lake
+
 __all__ = ["run_native"]
+
+_NO_TABLE = re.compile(
+    r"table (?:with name )?['\"]?(?:datafusion\.public\.)?([^\s'\"]+)['\"]? (?:does not exist|not found)",
+    re.IGNORECASE,
+)
+_HINT = 'write one query in the engine\'s own SQL; for Spark SQL, and for statements, leave out dialect="native"'
 
 
 def run_native(session: Session, text: str, parameters: Parameters | None) -> Result:
@@ -22,10 +34,31 @@ def run_native(session: Session, text: str, parameters: Parameters | None) -> Re
     lake = session.lake
     known = {name.lower(): name for name in lake.tables()}
     tables: dict[str, Source] = {}
-    for written in named_tables(text):
-        name = known.get(written.lower())
-        if name is not None:
+    missing: list[str] = []
+    try:
+        for written in named_tables(text):
+            name = known.get(written.lower())
+            if name is None:
+                missing.append(written)
+                continue
             now = lake.table(name).snapshot
             tables[written] = TableSource(now, tuple(now.schema.names))
-    running = native(text, tables)
+        running = native(text, tables)
+    except ExpressionError as error:
+        raise _told(error, text, missing, lake) from None
     return Result(running.reader, statement="SELECT", cancel=running.cancel, close=running.close)
+
+
+def _told(error: ExpressionError, text: str, missing: list[str], lake: Lake) -> HeadwaterError:
+    """An error of the engine; one about a table that is not there names those that are."""
+    if error.code != "E1309":
+        return error
+    named = _NO_TABLE.search(error.message)
+    if named is not None:
+        name = next((m for m in missing if named[1].lower() in (m.lower(), m.lower().rpartition(".")[2])), None)
+        if name is not None:
+            at = text.lower().find(name.lower())
+            found = NotFoundError.table(name, lake.tables(), lake.location)
+            return found.placed_at(text, at) if at >= 0 else found
+    error.hint = error.hint or _HINT
+    return error

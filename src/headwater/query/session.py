@@ -6,14 +6,14 @@ change a table hand in what a name stands for (`relations`), so that a second tr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.base.errors import ExpressionError
+from headwater.base.errors import ExpressionError, HeadwaterError
 from headwater.lake import snapshot
 from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headwater.lake.table import Table
     from headwater.lakehouse import Lake
 
-__all__ = ["Pinned", "Relations", "Session", "named_table"]
+__all__ = ["Opened", "Pinned", "Relations", "Session", "named_table"]
 
 Relations = Mapping[str, "Snapshot | Relation"]
 
@@ -100,12 +100,35 @@ class Pinned:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A query that a statement reads from: how it is given back, and what an error of its engine means."""
+
+    close: Callable[[], None]
+    failure: Callable[[Exception], Exception] | None = None
+
+
 @dataclass(frozen=True)
 class Session:
-    """A lake and an engine; statements run in it."""
+    """A lake and an engine; statements run in it.
+
+    What a statement reads (`rows`, `data`) is kept until `close`, which whoever runs the statement calls when it is over: a
+    statement that fails before the last row, or before the first one, gives back its cursor all the same.
+    """
 
     lake: Lake
     engine: Engine
+    opened: list[Opened] = field(default_factory=list, compare=False, repr=False)
+
+    def close(self) -> None:
+        """Give back what was opened for a statement."""
+        while self.opened:
+            self.opened.pop().close()
+
+    def failure(self, error: Exception) -> Exception:
+        """An error from within a statement; one that an engine raised in its own words, in ours."""
+        meanings = [o.failure for o in self.opened if o.failure is not None]
+        return meanings[-1](error) if meanings and not isinstance(error, HeadwaterError) else error
 
     def table(self, name: str) -> Table:
         """The table of that name, in whatever case it is written; it need not exist."""
@@ -143,12 +166,18 @@ class Session:
 
     def rows(self, fragment: Fragment, relations: Relations | None = None) -> pa.RecordBatchReader:
         """Run a query, for a statement: its rows as they come."""
-        return self.start(fragment, relations).reader
+        running = self.start(fragment, relations)
+        self.opened.append(Opened(running.close))
+        return running.reader
 
     def data(self, fragment: Fragment, relations: Relations | None = None) -> Any:
         """The rows of a query in the form that the engine's writers take: a Spark DataFrame, or a stream of Arrow."""
         frame = getattr(self.engine, "frame", None)
-        return frame(self.lake, fragment, relations or {}) if frame is not None else self.rows(fragment, relations)
+        if frame is None:
+            return self.rows(fragment, relations)
+        found, close, failure = frame(self.lake, fragment, relations or {})
+        self.opened.append(Opened(close, failure))
+        return found
 
     def schema(self, fragment: Fragment, relations: Relations | None = None) -> pa.Schema:
         """Names and types of a query's rows, without running it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import did_you_mean
 from headwater.lake.relation import Relation
-from headwater.sql.nodes import Refused
+from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def open_function(lake: Lake, name: str, arguments: Arguments) -> Relation:
     if name not in _FUNCTIONS:
         near = did_you_mean(name, _FUNCTIONS)
         known = f"known: {', '.join(sorted(_FUNCTIONS))}"
-        raise Refused(f"the table function {name}()", f"did you mean `{near}`?" if near else known)
+        raise Wrong(f"there is no table function {name}() here", f"did you mean `{near}`?" if near else known)
     return _FUNCTIONS[name](lake, arguments)
 
 

@@ -19,6 +19,8 @@ import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
 from headwater.sql.literals import cast_literal
+from headwater.sql.moment_casts import PAIRS as MOMENT_PAIRS
+from headwater.sql.moment_casts import moment_cast_form
 from headwater.sql.nested_casts import nested_fallible, nested_form
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.quoting import literal_sql
@@ -67,6 +69,7 @@ _ALLOWED: dict[tuple[str, str], bool | None] = {
     ("timestamp", "timestamp_ntz"): False,
     ("timestamp_ntz", "timestamp"): False,
     **PAIRS,
+    **MOMENT_PAIRS,
 }
 
 
@@ -83,6 +86,13 @@ def cast(node: Node, dtype: pa.DataType) -> Node:
         folded = cast_literal(node, dtype)
         if folded is not None:
             return folded
+    if (
+        isinstance(node, Call)
+        and node.op == "array"
+        and pa.types.is_list(dtype)
+        and all(isinstance(a, Literal) for a in node.args)
+    ):
+        return call("array", tuple(cast(a, dtype.value_type) for a in node.args), dtype)
     if family(source) == "null":
         return Call("cast", (node,), dtype, node.fallible)
     fallible = _fallible(source, dtype)
@@ -97,6 +107,8 @@ def try_cast(node: Node, dtype: pa.DataType) -> Node:
     """
     if family(node.dtype) == "nested" and node.dtype != dtype and _fallible(node.dtype, dtype):
         raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "cast its elements in a lambda")
+    if (family(node.dtype), family(dtype)) in MOMENT_PAIRS:
+        raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "use a plain cast")
     if isinstance(node, Literal):
         try:
             return cast(node, dtype)
@@ -156,6 +168,8 @@ def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "
         return nested_form(x, source, target, cast_form)
     pair, name = (family(source), family(target)), duckdb_type(target)
     if (found := text_cast_form(x, source, target, safe=word == "TRY_CAST")) is not None:
+        return found
+    if (found := moment_cast_form(x, source, target)) is not None:
         return found
     if pair[0] == "string":
         return _text_form(x, target, word)

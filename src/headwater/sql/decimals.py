@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ["scaled_form", "whole_form"]
 
 _MOST_DIGITS = 38
+_LONG_DIGITS = 18
 
 
 def whole_form(x: str, digits: tuple[int, int]) -> str:
@@ -21,6 +22,9 @@ def whole_form(x: str, digits: tuple[int, int]) -> str:
     if scale == 0:
         return f"CAST({x} AS HUGEINT)"
     if precision + scale + 1 <= _MOST_DIGITS:
+        if precision <= _LONG_DIGITS < precision + scale + 1:
+            # DuckDB multiplies two small decimals in 18 digits, whatever their product needs.
+            x = f"CAST({x} AS DECIMAL({precision + scale + 1},{scale}))"
         return f"CAST({x} * CAST(1{'0' * scale} AS DECIMAL({scale + 1},0)) AS HUGEINT)"
     return f"CAST(replace(CAST({x} AS VARCHAR), '.', '') AS HUGEINT)"
 

@@ -22,6 +22,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from headwater.base.schema import duckdb_type
+from headwater.sql.casts import cast
 from headwater.sql.demands import keys_read
 from headwater.sql.duckdb_block import Block, named, unique
 from headwater.sql.duckdb_form import Renderer, float_guard
@@ -33,6 +35,7 @@ from headwater.sql.nodes import (
     Column,
     Frame,
     Node,
+    Offset,
     Ordering,
     Refused,
     SubqueryCall,
@@ -57,7 +60,7 @@ from headwater.sql.plan import (
 )
 from headwater.sql.quoting import quote_identifier
 from headwater.sql.sinking import conjuncts, guards, sunk
-from headwater.sql.types import family
+from headwater.sql.types import TIMESTAMP_NTZ, family
 
 __all__ = ["to_duckdb"]
 
@@ -134,7 +137,7 @@ class _Expressions(Renderer):
             keys = (zero_free(self.render(p), p.dtype) for p in node.partition)
             parts.append("PARTITION BY " + ", ".join(keys))
         if node.order:
-            parts.append("ORDER BY " + ", ".join(map(self.ordering, node.order)))
+            parts.append("ORDER BY " + ", ".join(map(self.ordering, _walls(node))))
         if node.frame is not None:
             parts.append(_frame(node.frame))
         return " ".join(parts)
@@ -145,10 +148,23 @@ class _Expressions(Renderer):
         return f"{key} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
 
+def _walls(node: WindowCall) -> tuple[Ordering, ...]:
+    """The keys; an instant that a frame measures from is a wall clock in UTC, whatever zone the session is in."""
+    bounds = () if node.frame is None else (node.frame.start, node.frame.end)
+    if not any(isinstance(b, Offset) and family(b.dtype) == "timestamp" for b in bounds):
+        return node.order
+    return tuple(replace(o, node=cast(o.node, TIMESTAMP_NTZ)) for o in node.order)
+
+
 def _frame(frame: Frame) -> str:
-    def bound(value: int | None, unbounded: str) -> str:
+    def bound(value: int | Offset | None, unbounded: str) -> str:
         if value is None:
             return f"UNBOUNDED {unbounded}"
+        if isinstance(value, Offset):
+            size = f"INTERVAL {abs(value.amount)} {value.unit}"
+            if not value.unit:
+                size = f"CAST('{abs(value.amount)}' AS {duckdb_type(value.dtype)})"
+            return f"{size} {'PRECEDING' if value.before else 'FOLLOWING'}"
         return "CURRENT ROW" if value == 0 else f"{abs(value)} {'PRECEDING' if value < 0 else 'FOLLOWING'}"
 
     return f"{frame.unit.upper()} BETWEEN {bound(frame.start, 'PRECEDING')} AND {bound(frame.end, 'FOLLOWING')}"

@@ -141,4 +141,6 @@ def _constant(value: object) -> str:
         return f"CAST('{value!r}' AS DOUBLE)"
     if isinstance(value, int | Decimal):
         return str(value)
+    if isinstance(value, list | tuple):
+        return f"array({', '.join(map(_constant, value))})"
     raise InputError.bad_argument("parameters", value, "a value that a column can hold")

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from headwater.base.errors import ExpressionError
 from headwater.sql.lexis import Scanned
 from headwater.sql.nodes import Refused
+from headwater.sql.strict_parser import StrictSpark, misplaced
 from headwater.sql.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, array_of, map_of
 
-__all__ = ["data_type", "kind_name", "parse_text"]
+__all__ = ["data_type", "parse_text"]
 
 _TYPES = {
     "BOOLEAN": BOOLEAN,
@@ -39,38 +38,10 @@ _TYPES = {
     "TIMESTAMPLTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP_NTZ,
 }
-# Calls with words between their arguments: CAST(x AS t), EXTRACT(year FROM x).
-_OWN_GRAMMAR = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
 _SIZED_TEXT = re.compile(r"\bAS\s+((?:VAR)?CHAR(?:ACTER)?\b)", re.IGNORECASE)
 _UNARY_PLUS = re.compile(
     r"(?:^|[(,=<>+\-*/%|!]|\b(?:AND|OR|NOT|IN|LIKE|BETWEEN|WHEN|THEN|ELSE|CASE|IS|DIV))\s*\+", re.IGNORECASE
 )
-
-
-@lru_cache(maxsize=1)
-def _dialect() -> Spark:
-    class Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
-        FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
-        FUNCTION_PARSERS = {name: Spark.Parser.FUNCTION_PARSERS[name] for name in _OWN_GRAMMAR}  # noqa: RUF012
-        NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
-        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
-            name: parser for name, parser in Spark.Parser.NO_PAREN_FUNCTION_PARSERS.items() if name != "TRANSFORM"
-        }
-        ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012
-
-        def _parse_placeholder(self) -> exp.Expr | None:
-            start = self._curr.start if self._curr else 0
-            found: exp.Expr | None = super()._parse_placeholder()
-            if found is not None:
-                found.meta["start"] = start
-            return found
-
-    class Expressions(Spark):
-        pass
-
-    Expressions.Parser = Parser  # type: ignore[attr-defined, unused-ignore]
-    Expressions.parser_class = Parser
-    return Expressions()
 
 
 def parse_text(text: str, scanned: Scanned) -> exp.Expr:
@@ -80,7 +51,7 @@ def parse_text(text: str, scanned: Scanned) -> exp.Expr:
         # sqlglot reads varchar(n) as plain text and so loses the limit.
         raise ExpressionError.syntax(text, "cast to string, without a length", scanned.original(sized.start(1)))
     try:
-        parsed = _dialect().parse(scanned.sql)
+        parsed = StrictSpark().parse(scanned.sql)
     except ParseError as error:
         detail = error.errors[0]
         lines = scanned.sql.split("\n")
@@ -93,6 +64,8 @@ def parse_text(text: str, scanned: Scanned) -> exp.Expr:
         raise ExpressionError.syntax(text, type(error).__name__) from None
     if len(parsed) != 1 or parsed[0] is None:
         raise ExpressionError.syntax(text, "one expression is expected")
+    for why, start in misplaced(parsed[0]):
+        raise ExpressionError.syntax(text, why, None if start is None else scanned.original(start))
     # A query is not read in the order in which it is written, so each `?` is told its number here.
     asked = [n for n in parsed[0].find_all(exp.Placeholder) if not n.args.get("this")]
     for number, node in enumerate(sorted(asked, key=lambda n: int(n.meta["start"]))):
@@ -101,6 +74,8 @@ def parse_text(text: str, scanned: Scanned) -> exp.Expr:
 
 
 def _why(detail: Mapping[str, Any]) -> str:
+    if str(detail["description"]).startswith("="):  # said by `strict_parser`
+        return str(detail["description"])[1:]
     if "Required keyword" in str(detail["description"]):
         return "something is missing after this"
     if str(detail["description"]).startswith("Expecting"):
@@ -139,13 +114,3 @@ def _nested_type(name: str, parts: list[exp.Expr]) -> pa.DataType:
     if len(parts) != (1 if name == "ARRAY" else 2) or not all(isinstance(p, exp.DataType) for p in parts):
         raise Refused(f"this {name.lower()} type", "write array<int> or map<string, int>")
     return array_of(data_type(parts[0])) if name == "ARRAY" else map_of(*map(data_type, parts))
-
-
-def kind_name(node: exp.Expr) -> str:
-    if isinstance(node, exp.Select | exp.Subquery | exp.Union | exp.Exists):
-        return "subquery"
-    if isinstance(node, exp.Window):
-        return "window function"
-    if isinstance(node, exp.RegexpLike):
-        return "RLIKE"
-    return type(node).__name__.upper()

@@ -13,7 +13,7 @@ import struct
 
 import numpy as np
 
-__all__ = ["java_text"]
+__all__ = ["java_text", "newest_text"]
 
 # How many decimal digits of a whole number beyond 2^53 (2^24) say nothing: floor of p * log10(2)
 _NO_DIGITS = [math.floor(p * math.log10(2)) for p in range(64)]
@@ -35,6 +35,15 @@ def java_text(value: float, *, single: bool = False) -> str | None:
         return sign + "0.0"
     new, old = _new_digits(abs(value), single), _old_digits(abs(value), single)
     return sign + _written(*new) if new == old else None
+
+
+def newest_text(value: float) -> str:
+    """The text that Java prints since version 19.
+
+    >>> newest_text(1e300), newest_text(-2e23)
+    ('1.0E300', '-2.0E23')
+    """
+    return java_text(value) or ("-" if value < 0 else "") + _written(*_new_digits(abs(value), single=False))
 
 
 def _written(digits: str, point: int) -> str:

@@ -8,7 +8,7 @@ Spark's rules (ANSI mode, double quotes are texts): ``\\n \\t \\r \\b \\0 \\Z`` 
 ``\\UXXXXXXXX`` code points, ``\\ooo`` with a first digit 0 or 1 an octal code, ``\\%`` and ``\\_`` stay as they are for LIKE, any
 other escaped character is itself; a doubled quote is one quote; ``r'…'`` has no escapes; ``X'…'`` is binary.
 
-Invariant: outside quotes there is no comment, no ``;``, no ``{`` and no ``::``: each is refused where it stands.
+Invariant: outside quotes there is no comment, no ``;``, and no ``{``: each is refused where it stands.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _FORBIDDEN = {
     "/*": "comments are not allowed in an expression",
     ";": "one expression is expected, without `;`",
     "{": "`{` has no meaning in an expression",
-    "::": "write CAST(value AS type) instead of `::`",
 }
 
 
@@ -125,9 +124,8 @@ def scan(text: str, *, query: bool = False) -> Scanned:
             gap = gap_length(text, at) if query else 0
             for mark, why in _FORBIDDEN.items():
                 if text.startswith(mark, at) and not gap:
-                    raise ExpressionError.syntax(
-                        text, why.replace("expression", "query" if query else "expression"), at
-                    )
+                    said = why.replace("an expression", "a query").replace("expression", "query") if query else why
+                    raise ExpressionError.syntax(text, said, at)
             plain = _PLAIN.match(text, at)
             piece = " " * gap if gap else plain.group() if plain else char
             at, after_text = at + len(piece), after_text and piece.isspace()

@@ -19,7 +19,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
-from headwater.sql.nodes import Literal, Refused
+from headwater.sql.nodes import Literal, Refused, Wrong
 from headwater.sql.types import INT, LONG, STRING, family, literal_decimal, name_of
 
 __all__ = ["cast_literal", "number_literal", "text_literal"]
@@ -90,7 +90,7 @@ def _from_exact(value: int | Decimal, dtype: pa.DataType) -> Literal | None:
     if kind == "integer" and isinstance(value, int):
         half = 1 << (_INTEGER_BITS[dtype] - 1)
         if not -half <= value < half:
-            raise Refused(f"{value} as {name_of(dtype)}", "the number is out of the type's range")
+            raise Wrong(f"{value} as {name_of(dtype)} is out of range", "use a wider type")
         return Literal(value, dtype)
     if dtype == pa.float64():
         return Literal(float(value), dtype)
@@ -137,7 +137,9 @@ def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
     elif dtype == pa.binary():
         found = value.encode()
     if found is None:
-        raise Refused(f"the text {value!r} as {name_of(dtype)}", _HINTS.get(kind, "write a constant of that type"))
+        raise Wrong(
+            f"the text {value!r} as {name_of(dtype)} has no meaning", _HINTS.get(kind, "write a constant of that type")
+        )
     return Literal(found, dtype)
 
 

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from headwater.base.errors import ExpressionError, NotFoundError
 from headwater.sql.functions.struct import field_of
-from headwater.sql.nodes import Column, Node
+from headwater.sql.nodes import Column, Node, Wrong
 from headwater.sql.types import column_type
+from headwater.sql.types import name_of as type_name
 
 __all__ = ["Scope"]
 
@@ -76,9 +77,12 @@ class Scope:
             if pa.types.is_list(stored) or pa.types.is_map(stored):
                 whole = self._descend(alias, field, fields[:at], name)
                 return functools.reduce(field_of, fields[at:], whole)
-            inner = [f for f in stored if f.name.lower() == step.lower()] if pa.types.is_struct(stored) else []
+            if not pa.types.is_struct(stored):
+                hint = "structs have fields, and maps have keys"
+                raise Wrong(f"`{name}` asks for a field of a value of type {type_name(stored)}", hint)
+            inner = [f for f in stored if f.name.lower() == step.lower()]
             if len(inner) != 1:
-                known = [".".join([*path, f.name]) for f in stored] if pa.types.is_struct(stored) else self.known()
+                known = [".".join([*path, f.name]) for f in stored]
                 raise NotFoundError.column(name, known, where=self.text)
             path.append(inner[0].name)
             stored = inner[0].type

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import pyarrow as pa
@@ -27,11 +28,13 @@ __all__ = [
     "Frame",
     "Literal",
     "Node",
+    "Offset",
     "Ordering",
     "Refused",
     "SubqueryCall",
     "Unbound",
     "WindowCall",
+    "Wrong",
     "call",
     "function_of",
     "parts_of",
@@ -44,11 +47,17 @@ __all__ = [
 class Refused(Exception):
     """Something outside the allow list: ``what`` it is, and a ``hint`` what to write instead."""
 
-    def __init__(self, what: str, hint: str) -> None:
+    def __init__(self, what: str, hint: str, *, part: object = None) -> None:
         super().__init__(what)
         self.what = what
         self.hint = hint
         self.position: int | None = None
+        # The part of the parsed text that is meant, for whoever can look up its position.
+        self.part = part
+
+
+class Wrong(Refused):
+    """A mistake that Spark would not take either; ``what`` is a whole sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +112,29 @@ class Ordering:
 
 
 @dataclass(frozen=True, slots=True)
+class Offset:
+    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds, or a number of ``dtype``."""
+
+    amount: int | float | Decimal
+    unit: str
+    dtype: pa.DataType
+
+    @property
+    def before(self) -> bool:
+        """Is it before the current row?"""
+        return self.amount < 0
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
-    """``ROWS`` or ``RANGE`` between two bounds: None is unbounded, 0 the current row, -n before it, +n after it."""
+    """``ROWS`` or ``RANGE`` between two bounds: None is unbounded, 0 the current row, -n before it, +n after it.
+
+    Along whole numbers an offset is an int; along other keys it is an `Offset`.
+    """
 
     unit: str
-    start: int | None
-    end: int | None
+    start: int | Offset | None
+    end: int | Offset | None
 
 
 @dataclass(frozen=True, slots=True)

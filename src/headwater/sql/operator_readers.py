@@ -6,13 +6,14 @@ two could group a text differently, parentheses are demanded instead of guessed.
 
 from __future__ import annotations
 
+import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql import operators
 from headwater.sql.functions.catalogue import apply_function
-from headwater.sql.grammar import kind_name
 from headwater.sql.literals import number_literal
-from headwater.sql.nodes import Literal, Node, Refused
+from headwater.sql.nodes import Literal, Node, Refused, Wrong
+from headwater.sql.reader.clauses import name_of_kind
 
 __all__ = ["ARITHMETIC", "BITS", "COMPARISONS", "LOGIC", "PREDICATES", "OperatorReaders"]
 
@@ -26,7 +27,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "<=>",
 }
 ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
-PREDICATES = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.Escape)
+PREDICATES = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape)
 LOGIC = (exp.And, exp.Or, exp.Not)
 BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _TERMS = (exp.Add, exp.Sub)
@@ -50,13 +51,13 @@ class OperatorReaders:
     def _args(self, node: exp.Expr, *known: str) -> None:
         strange = [k for k, v in node.args.items() if v and k not in known]
         if strange:
-            raise Refused(f"`{kind_name(node)}` with {', '.join(strange)}", "write the plain form")
+            raise Refused(f"this form of `{name_of_kind(node)}`", "write the plain form")
 
     def _operand(self, node: exp.Expr | None, barred: tuple[type[exp.Expr], ...]) -> Node:
         if node is None:
             raise Refused("a missing operand", "complete the expression")
         if isinstance(node, barred):
-            raise Refused(f"`{kind_name(node)}` inside another operator without parentheses", "add parentheses")
+            raise Refused(f"`{name_of_kind(node)}` inside another operator without parentheses", "add parentheses")
         return self.read(node)
 
     def _sides(self, node: exp.Expr, barred: tuple[type[exp.Expr], ...]) -> tuple[Node, Node]:
@@ -70,7 +71,23 @@ class OperatorReaders:
             return number_literal(inner.this, negative=True)
         if self._is_suffixed(inner):
             return self._suffixed(inner, negative=True)
+        if (found := self._cast_of_negative(inner)) is not None:
+            return self.read(found)
         return operators.minus(self._operand(inner, (exp.Binary, *PREDICATES, *LOGIC)))
+
+    def _cast_of_negative(self, node: exp.Expr) -> exp.Expr | None:
+        """``-1::int`` is the cast of -1: a minus belongs to the number behind it."""
+        if not node.meta.get("colons"):
+            return None
+        inner = node.this
+        number = isinstance(inner, exp.Literal) and not inner.is_string
+        negative = exp.Neg(this=inner.copy()) if number or self._is_suffixed(inner) else self._cast_of_negative(inner)
+        if negative is None:
+            return None
+        found: exp.Expr = node.copy()
+        found.meta.update(node.meta)
+        found.set("this", negative)
+        return found
 
     def logic(self, node: exp.Expr) -> Node:
         kind, op = type(node), "and" if isinstance(node, exp.And) else "or"
@@ -104,6 +121,10 @@ class OperatorReaders:
             raise Refused("`subquery`", "an expression sees one row at a time: join first, or use lake.sql")
         self._args(node, "this", "expressions")
         items = [self._operand(i, (exp.Tuple,)) for i in node.expressions]
+        for written, item in zip(node.expressions, items, strict=True):
+            if isinstance(written, exp.Placeholder) and pa.types.is_list(item.dtype):
+                name = f":{written.name}" if written.args.get("this") else "?"
+                raise Wrong(f"{name} is a list, and IN takes single values", f"write array_contains({name}, x)")
         if not items:
             raise Refused("IN without values", "list at least one value")
         return operators.contains(self._operand(node.this, PREDICATES + LOGIC), items)
@@ -124,6 +145,15 @@ class OperatorReaders:
         self._args(node, "this", "expression", "negate")
         sides = [self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression)]
         found = operators.like(sides[0], sides[1], escape)
+        return operators.negate(found) if node.args.get("negate") else found
+
+    def ilike(self, node: exp.Expr) -> Node:
+        """ILIKE compares in lower case, as Spark does."""
+        self._args(node, "this", "expression", "negate")
+        value, pattern = (self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression))
+        if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+            pattern = Literal(pattern.value.lower(), pattern.dtype)
+        found = operators.like(apply_function("lower", [value]), pattern)
         return operators.negate(found) if node.args.get("negate") else found
 
     def joined(self, node: exp.Expr) -> Node:

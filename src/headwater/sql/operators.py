@@ -13,7 +13,7 @@ from decimal import Context, Decimal, localcontext
 import pyarrow as pa
 
 from headwater.sql.casts import cast
-from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import (
     BOOLEAN,
     DOUBLE,
@@ -105,7 +105,7 @@ def _condition(node: Node) -> Node:
     if node.dtype == NULL:
         return cast(node, BOOLEAN)
     if node.dtype != BOOLEAN:
-        raise Refused(f"a condition of type {name_of(node.dtype)}", "compare it with something")
+        raise Wrong(f"a condition of type {name_of(node.dtype)} is no boolean", "compare it with something")
     return node
 
 
@@ -183,7 +183,8 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
     if not kinds <= _NUMBERS or not kinds:
         hint = "cast texts to numbers; use date_add, date_sub and datediff for dates"
         raise Refused(f"`{op}` of {name_of(left.dtype)} and {name_of(right.dtype)}", hint)
-    if "decimal" in kinds and "float" not in kinds:
+    # Spark takes a NULL on the left of a division for a double, and nowhere else.
+    if "decimal" in kinds and "float" not in kinds and not (op == "/" and left.dtype == NULL):
         return _decimal_arithmetic(op, left, right)
     if op == "/":
         left, right = cast(left, DOUBLE), cast(right, DOUBLE)

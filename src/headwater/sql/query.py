@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from headwater.base.errors import ExpressionError, InputError
 from headwater.sql.lexis import scan
-from headwater.sql.nodes import Refused
+from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Plan
 from headwater.sql.reader.context import Arguments, Catalog, Context, Parameters, TableFunctions
 from headwater.sql.reader.queries import read_query
@@ -58,6 +58,8 @@ def parse_query(
     context = Context(text, scanned, catalog, given, read_query, functions)
     try:
         plan = read_query(context, parse_text(text, scanned), None)
+    except Wrong as wrong:
+        raise ExpressionError.wrong(text, wrong.what, wrong.hint, wrong.position) from None
     except Refused as refused:
         raise ExpressionError.refused(text, refused.what, refused.hint, refused.position) from None
     except RecursionError:

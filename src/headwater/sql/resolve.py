@@ -9,7 +9,6 @@ that its reader does not look at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -19,19 +18,20 @@ from sqlglot import exp
 from headwater.base.errors import ExpressionError, NotFoundError
 from headwater.sql import operators
 from headwater.sql.casts import cast, try_cast
-from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST, UNSTABLE, apply_function
+from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST, apply_function
 from headwater.sql.functions.struct import field_of
-from headwater.sql.grammar import data_type, kind_name, parse_text
+from headwater.sql.grammar import data_type, parse_text
 from headwater.sql.intervals import Interval
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
 from headwater.sql.names import Scope
-from headwater.sql.nodes import Literal, Node, Refused, Unbound
+from headwater.sql.nodes import Literal, Node, Refused, Unbound, Wrong
 from headwater.sql.operator_readers import ARITHMETIC, BITS, COMPARISONS, LOGIC, PREDICATES, OperatorReaders
+from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.context import Parameters, constant
 from headwater.sql.types import BOOLEAN, NULL, STRING, family, has_void, name_of
 
-__all__ = ["Names", "Reader", "data_type", "kind_name", "parse_text", "resolve"]
+__all__ = ["Names", "Reader", "data_type", "parse_text", "resolve"]
 
 
 class Names(Protocol):
@@ -42,6 +42,8 @@ class Names(Protocol):
     def column(self, parts: tuple[str, ...]) -> Node: ...
 
 
+# Functions that are called without parentheses.
+_BARE = {"current_date", "current_timestamp", "current_time", "current_user", "user", "session_user"}
 _PLAIN_HINT = "use comparisons, AND, OR, NOT, arithmetic, CASE and functions such as coalesce"
 _ONE_ROW = "an expression sees one row at a time: join first, or use lake.sql"
 HINTS: dict[type[exp.Expr], str] = {
@@ -50,11 +52,13 @@ HINTS: dict[type[exp.Expr], str] = {
     exp.Exists: _ONE_ROW,
     exp.Window: _ONE_ROW,
     exp.RegexpLike: "use LIKE 'a%', or run the statement on Spark",
-    exp.ILike: "compare lower(x) with a lower-case pattern",
     exp.IntDiv: "write CAST(a / b AS BIGINT) if the numbers are small",
     exp.Lambda: "lambdas are arguments of transform, filter, aggregate and the like",
     exp.Alias: "give the expression alone, without AS",
     exp.Interval: "use date_add and date_sub",
+    exp.Parameter: "write parameters as :name or ?",
+    exp.Tuple: "compare the values one by one",
+    exp.Var: "write a value, or a name in `backticks`",
 }
 
 
@@ -68,6 +72,8 @@ def resolve(text: str, scope: Scope, parameters: Parameters = ()) -> Node:
         if node.dtype != NULL and has_void(node.dtype):
             raise Refused(f"a value of type {name_of(node.dtype)}", "cast the array to its type")
         return node
+    except Wrong as wrong:
+        raise ExpressionError.wrong(text, wrong.what, wrong.hint, wrong.position) from None
     except Refused as refused:
         raise ExpressionError.not_known(text, refused.what, refused.hint, refused.position) from None
     except NotFoundError as error:
@@ -83,7 +89,6 @@ class Reader(OperatorReaders):
 
     def __init__(self, scanned: Scanned, scope: Names, parameters: Parameters = ()) -> None:
         self.texts = scanned.texts
-        self.casts = re.search(r"\bcast\s*\(", scanned.sql, re.IGNORECASE) is not None
         self.scope = scope
         self.variables: list[dict[str, Node]] = []
         self.parameters = parameters
@@ -96,7 +101,7 @@ class Reader(OperatorReaders):
             return operators.arithmetic(ARITHMETIC[kind], *self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS)))
         reader = self.READERS.get(kind)
         if reader is None:
-            raise Refused(f"`{kind_name(node)}`", HINTS.get(kind, _PLAIN_HINT))
+            raise Refused(f"`{name_of_kind(node)}`", HINTS.get(kind, _PLAIN_HINT))
         return reader(self, node)
 
     def paren(self, node: exp.Expr) -> Node:
@@ -118,12 +123,12 @@ class Reader(OperatorReaders):
             self._args(node, "this", "table", "db", "catalog")
             parts = [p.name for p in node.parts] + parts
         else:
-            raise Refused(f"`{kind_name(node)}`", "name columns as a, t.a or a.field")
+            raise Refused(f"`{name_of_kind(node)}`", "name columns as a, t.a or a.field")
         variable = self._variable(parts[0])
         if variable is not None:
             return self._fields(variable, parts[1:])
         bare_word = len(parts) == 1 and isinstance(node, exp.Column) and not node.this.args.get("quoted")
-        if bare_word and parts[0].lower() in UNSTABLE and not self.scope.has(parts[0]):
+        if bare_word and parts[0].lower() in _BARE and not self.scope.has(parts[0]):
             return apply_function(parts[0], [])
         return self.scope.column(tuple(parts))
 
@@ -150,9 +155,9 @@ class Reader(OperatorReaders):
         name = str(node.name) if node.args.get("this") else None
         place = int(node.meta["number"]) if name is None else 0
         if name is not None and isinstance(self.parameters, Mapping) and name in self.parameters:
-            return constant(self.parameters[name])
+            return constant(self.parameters[name], f":{name}")
         if name is None and not isinstance(self.parameters, Mapping) and place < len(self.parameters):
-            return constant(self.parameters[place])
+            return constant(self.parameters[place], f"? number {place + 1}")
         raise Refused(f"the parameter {'?' if name is None else ':' + name} without a value", "pass its value")
 
     def null(self, node: exp.Expr) -> Node:
@@ -198,6 +203,8 @@ class Reader(OperatorReaders):
             first = ("col", 1) if name == "struct" else ("", 0)
             named = self._labelled(node.expressions, *first)
             return apply_function("named_struct" if name == "struct" else name, named)
+        if name == "ilike" and len(node.expressions) == 2:
+            return self.ilike(exp.ILike(this=node.expressions[0], expression=node.expressions[1]))
         args, unit = list(node.expressions), []
         if name in UNIT_FIRST and len(args) == 3 and isinstance(args[0], exp.Column) and not args[0].table:
             unit = [text_literal(args.pop(0).name)]
@@ -206,7 +213,10 @@ class Reader(OperatorReaders):
     def _argument(self, function: str, node: exp.Expr) -> Any:
         if isinstance(node, exp.Lambda):
             if function not in FUNCTIONS or not FUNCTIONS[function].lambdas:
-                raise Refused(f"a lambda in {function}()", "lambdas are for transform, filter, aggregate and the like")
+                raise Wrong(
+                    f"a lambda cannot stand in {function}()",
+                    "lambdas are for transform, filter, aggregate and the like",
+                )
             return self._unbound(node)
         if isinstance(node, exp.Interval) and function == "sequence":
             return Literal(self._interval(node), pa.month_day_nano_interval())
@@ -220,7 +230,7 @@ class Reader(OperatorReaders):
         self._args(node, "this", "expressions")
         names = [p.name for p in node.expressions if isinstance(p, exp.Identifier)]
         if len({n.lower() for n in names}) != len(node.expressions):
-            raise Refused("a lambda with two parameters of one name", "give each parameter its own name")
+            raise Wrong("a lambda has two parameters of one name", "give each parameter its own name")
         depth = len(self.variables)
 
         def read(values: Sequence[Node]) -> Node:
@@ -250,7 +260,7 @@ class Reader(OperatorReaders):
                 self._args(node, "this", "alias")
                 label, inner = str(node.args["alias"].name), node.this
                 if label in self.texts:
-                    raise Refused("a text in the place of a name", "write names bare or in `backticks`")
+                    raise Wrong("a text stands in the place of a name", "write names bare or in `backticks`")
             elif isinstance(node, exp.Column | exp.Identifier):
                 label = str(node.name)
             elif isinstance(node, exp.Dot):
@@ -273,19 +283,10 @@ class Reader(OperatorReaders):
 
     def _suffixed(self, node: exp.Expr, *, negative: bool) -> Node:
         """``-128Y``, ``1.5D``, ``2.5BD``: sqlglot shows a suffix as a cast of the number."""
-        if negative and self.casts:
-            # -128Y is a number, -CAST(128 AS TINYINT) an overflow, and here they look the same.
-            return operators.minus(self._suffixed(node, negative=False))
         return cast(number_literal(node.this.this, negative=negative), data_type(node.args["to"]))
 
     def _is_suffixed(self, node: exp.Expr) -> bool:
-        inner = node.this
-        return (
-            isinstance(node, exp.TryCast)
-            and not node.args.get("safe")
-            and isinstance(inner, exp.Literal)
-            and inner.this not in self.texts
-        )
+        return bool(node.meta.get("suffix"))
 
 
 Reader.READERS.update(
@@ -308,6 +309,7 @@ Reader.READERS.update(
         exp.Between: Reader.between,
         exp.Like: Reader.like,
         exp.Escape: Reader.like,
+        exp.ILike: Reader.ilike,
         exp.DPipe: Reader.joined,
         exp.Case: Reader.case,
         exp.If: Reader.if_,

@@ -6,6 +6,7 @@ of the machine can be read from there: only the folders of these tables are open
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["named_tables", "native"]
 
+_NAME = re.compile(r'(?:"(?:[^"]|"")*"|[^\s"])+')
+
 
 def native(sql: str, tables: Mapping[str, Source]) -> Running:
     """Run one SELECT of DuckDB's."""
@@ -36,9 +39,7 @@ def native(sql: str, tables: Mapping[str, Source]) -> Running:
     sources: Mapping[Scan, Source] = {Scan(name, None, None, ()): source for name, source in tables.items()}
     try:
         connection.execute("SET TimeZone = 'UTC'")
-        statements = connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise ExpressionError.native(sql, "one SELECT is expected", "DuckDB")
+        _check_select(connection, sql)
         for name, source in tables.items():
             _view(connection, name, source)
         folders = [s.snapshot.storage.local_path("") for s in tables.values() if isinstance(s, TableSource)]
@@ -67,9 +68,20 @@ def named_tables(sql: str) -> set[str]:
 
     with duckdb.connect(":memory:") as connection:
         try:
-            return {name.replace('"', "") for name in connection.get_table_names(sql, qualified=True)}
+            _check_select(connection, sql)
+            # An alias, or a sample, stands behind the name.
+            found = (_NAME.match(name) for name in connection.get_table_names(sql, qualified=True))
+            return {name[0].replace('"', "") for name in found if name is not None}
         except duckdb.Error as error:
             raise _failure(sql, error, {}) from None
+
+
+def _check_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    import duckdb
+
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise ExpressionError.native(sql, "one SELECT is expected", "DuckDB")
 
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, source: Source) -> None:

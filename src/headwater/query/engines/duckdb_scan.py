@@ -3,8 +3,9 @@
 Files are given to ``read_parquet`` with the table's schema, so that DuckDB opens none of them to learn it, and a column which an older
 file holds in a narrower type comes out as the table says today. Files that lack a column are read apart, with nulls in its place.
 What is not in the files is computed from ``file_index`` and ``file_row_number``: partition values are looked up by file,
-and deleted rows are tested in one string of bits that holds the deletion vectors of all files one after the other (a join with
-the deleted positions costs twice as much).
+and deleted rows are tested in strings of bits that hold the deletion vectors of some files one after the other (a join with
+the deleted positions costs more). DuckDB copies such a string for every 2,048 rows it tests, so the strings are kept short, but
+not so short that a query falls into hundreds of scans.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ __all__ = ["Relations"]
 
 # get_bit() takes a 32-bit index.
 _MOST_BITS = 2**31 - 1
+_FEW_BITS = 2**20
+_MOST_GROUPS = 64
 
 
 @dataclass
@@ -105,9 +108,10 @@ def _by_file(values: Sequence[str]) -> str:
 def _vectors(source: TableSource, files: Sequence[AddFile]) -> list[tuple[list[AddFile], bytes, list[int]]]:
     """Files in groups, each with the bits of its deleted rows and the place where each file's bits begin."""
     groups: list[tuple[list[AddFile], list[int], int]] = []
-    for add in files:
-        rows = _rows(source, add)
-        if not groups or groups[-1][2] + rows > _MOST_BITS:
+    counts = [_rows(source, add) for add in files]
+    most = min(_MOST_BITS, max(_FEW_BITS, sum(counts) // _MOST_GROUPS))
+    for add, rows in zip(files, counts, strict=True):
+        if not groups or groups[-1][2] + rows > most:
             groups.append(([], [], 0))
         group, starts, length = groups.pop()
         groups.append(([*group, add], [*starts, length], length + rows))

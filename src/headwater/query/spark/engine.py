@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from headwater.base.errors import CancelledError, ExpressionError, HeadwaterError, InputError, NotFoundError, SetupError
 from headwater.base.schema import normalize_type
+from headwater.lake.addressed import FILE, POSITION
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.types import arrow_schema
 from headwater.query.engines.engine import Running, conformed
@@ -28,7 +29,7 @@ from headwater.query.session import Pinned, Relations
 from headwater.query.sources import Source
 from headwater.query.spark.references import Reference, references, replaced
 from headwater.sql.fragment import Fragment
-from headwater.sql.nodes import Refused
+from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Plan, Scan
 from headwater.sql.tokens import Token, tokenize
 
@@ -52,6 +53,7 @@ _IN_SHORT = {
     "CAST_INVALID_INPUT": "a value cannot be cast to the type asked for",
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": "a subquery that stands for one value gave more than one row",
 }
+_PROPOSED = 5
 _ALIKE = {"Etc/UTC": "UTC", "GMT": "UTC", "Z": "UTC"}
 
 
@@ -86,9 +88,16 @@ class SparkEngine:
 
         return Running(conformed(batches(), schema, query.failure), cancel, query.close)
 
-    def frame(self, lake: Lake, fragment: Fragment, relations: Relations) -> DataFrame:
-        """The query as a DataFrame, for Spark's writers."""
-        return _Query(lake, fragment, relations).frame
+    def frame(
+        self, lake: Lake, fragment: Fragment, relations: Relations
+    ) -> tuple[DataFrame, Callable[[], None], Callable[[Exception], Exception]]:
+        """The query as a DataFrame, for Spark's writers, with what drops its views, and the meaning of its errors."""
+        query = _Query(lake, fragment, relations)
+
+        def meaning(error: Exception) -> Exception:
+            return query.failure(error) if type(error).__module__.startswith(("pyspark", "py4j")) else error
+
+        return query.frame, query.close, meaning
 
     def schema(self, lake: Lake, fragment: Fragment, relations: Relations) -> pa.Schema:
         query = _Query(lake, fragment, relations)
@@ -121,6 +130,7 @@ class _Query:
         self.pinned = Pinned(lake, relations)
         self.known = {name.lower(): name for name in lake.tables()}
         self.views: list[str] = []
+        self.columns: list[str] = []
         self.shifts: list[tuple[int, int]] = [(0, 0)]
         _check_session(self.session, fragment.text)
         try:
@@ -144,7 +154,17 @@ class _Query:
                 self.session.catalog.dropTempView(self.views.pop())
 
     def _view(self, reference: Reference) -> str | None:
-        """The view that stands for a table, or None for one that is not the lake's."""
+        """The view that stands for a table, or None for one that is not the lake's; errors point at the reference."""
+        try:
+            return self._view_of(reference)
+        except Refused as refused:
+            raise ExpressionError.statement(self.fragment.text, refused.what, reference.start, refused.hint) from None
+        except HeadwaterError as error:
+            if error.position is None:
+                error.placed_at(self.fragment.text, reference.start)
+            raise
+
+    def _view_of(self, reference: Reference) -> str | None:
         if reference.arguments is not None:
             return self._function_view(reference)
         written = reference.name
@@ -184,6 +204,7 @@ class _Query:
     def _add(self, frame: DataFrame) -> str:
         name = f"headwater_{next(_numbers)}"
         frame.createOrReplaceTempView(name)
+        self.columns += [c for c in frame.columns if c not in (FILE, POSITION, *self.columns)]
         self.views.append(name)
         return name
 
@@ -192,6 +213,8 @@ class _Query:
         if isinstance(error, HeadwaterError):
             return error
         text = self.fragment.text
+        if isinstance(error, Wrong):
+            return ExpressionError.wrong(text, error.what, error.hint, error.position)
         if isinstance(error, Refused):
             return ExpressionError.refused(text, error.what, error.hint, error.position)
         condition = _asked(error, "getCondition") or ""
@@ -206,7 +229,8 @@ class _Query:
         elif condition.startswith("UNRESOLVED_COLUMN"):
             given = _asked(error, "getMessageParameters") or {}
             near = [n.replace("`", "").rpartition(".")[2] for n in given.get("proposal", "").split(", ") if n]
-            made = NotFoundError.column(given.get("objectName", "").replace("`", ""), near, where=text)
+            known = self._in_order(near)
+            made = NotFoundError.column(given.get("objectName", "").replace("`", ""), known, where=text)
             made.placed_at(text, start)
         elif type(error).__name__ in ("AnalysisException", "ParseException"):
             made = ExpressionError.spark(text, message, start)
@@ -215,6 +239,14 @@ class _Query:
         if self.fragment.whole is not None and made.position is not None:
             made.placed_at(self.fragment.whole, self.fragment.place(made.position))
         return made
+
+    def _in_order(self, near: Sequence[str]) -> list[str]:
+        """The columns that Spark proposes, which are the five most alike, as the tables have them."""
+        plain = [n for n in near if n not in (FILE, POSITION)]
+        if any(n not in self.columns for n in plain):
+            return plain
+        # Fewer than five are all that the query can see there; of more, the tables' own list tells the rest.
+        return [c for c in self.columns if len(near) >= _PROPOSED or c in plain]
 
     def _place(self, error: Exception) -> int | None:
         """Where in the user's text Spark's error lies."""
@@ -288,10 +320,21 @@ def _bound(text: str, parameters: Mapping[str, object] | Sequence[object]) -> tu
     out, at = [], 0
     for number, token in enumerate(tokens):
         value = parameters[token.text[1:]] if isinstance(parameters, Mapping) else parameters[number]
+        if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+            value = value.tolist()
         if isinstance(value, datetime) and value.tzinfo is None:
             # Spark would take it for an instant. Its ISO form holds nothing but digits and marks.
             out += [text[at : token.start], f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"]
             at = token.end
+        elif isinstance(value, list | tuple):
+            # One parameter for each element, so that they meet in one type as the elements of array() do.
+            names = [
+                f":{token.text[1:]}__{at_}" if isinstance(parameters, Mapping) else "?" for at_ in range(len(value))
+            ]
+            out += [text[at : token.start], f"array({', '.join(names)})"]
+            at = token.end
+            named |= {name[1:]: item for name, item in zip(names, value, strict=True) if name != "?"}
+            numbered += [item for name, item in zip(names, value, strict=True) if name == "?"]
         elif isinstance(parameters, Mapping):
             named[token.text[1:]] = value
         else:

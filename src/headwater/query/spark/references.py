@@ -9,9 +9,11 @@ Invariant: only tokens that are the name of a relation (and the time travel behi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from headwater.base.errors import ExpressionError
 from headwater.sql.tokens import Token, tokenize
 
 __all__ = ["Reference", "references", "replaced"]
@@ -25,6 +27,7 @@ _NO_ALIAS = _ENDS_FROM | {
     "VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME", "OUTER", "WHEN", "SET",
 }  # fmt: skip
 _NO_TABLE = {"VALUES", "SELECT", "LATERAL", "TABLE", "WITH"}
+_BEFORE_QUERY = {"(", ")", "UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS"}
 _TRAVEL = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "timestamp", "SYSTEM_TIME": "timestamp"}
 
 
@@ -52,6 +55,8 @@ class _Frame:
     is_query: bool = False
     in_from: bool = False
     expects: bool = False
+    # A table that is a query by itself (TABLE t), which takes no alias.
+    bare: bool = False
     in_with: bool = False
     recursive: bool = False
     names: set[str] = field(default_factory=set)
@@ -125,6 +130,8 @@ class _Walk:
             frame.in_from = frame.expects = True
         elif word in _ENDS_FROM and frame.in_from:
             frame.in_from = frame.expects = False
+        elif word == "TABLE" and (self.at == 0 or self._peek(-1) in _BEFORE_QUERY):
+            frame.expects = frame.bare = True
         elif word in _NO_TABLE:
             frame.expects = False
 
@@ -141,7 +148,7 @@ class _Walk:
         self.at += 1
 
     def _relation(self, frame: _Frame) -> None:
-        frame.expects = False
+        bare, frame.expects, frame.bare = frame.bare, False, False
         start = self.at
         parts = [str(self.tokens[self.at].value)]
         self.at += 1
@@ -157,19 +164,44 @@ class _Walk:
         hidden = any(parts[0].lower() in f.names for f in self.frames) and len(parts) == 1
         travel, value, end = self._travel(last.end)
         if not hidden or travel is not None:
-            self.found.append(Reference(tuple(parts), first.start, end, travel, value, has_alias=self._has_alias()))
+            self.found.append(
+                Reference(tuple(parts), first.start, end, travel, value, has_alias=bare or self._has_alias())
+            )
 
     def _travel(self, end: int) -> tuple[str | None, tuple[Token, ...], int]:
+        if self._peek() == "@" and self.tokens[self.at].start == end:
+            return self._short_version()
         begin = self.at + (1 if self._peek() == "FOR" else 0)
         words = [self.tokens[i].word for i in range(begin, min(begin + 3, len(self.tokens)))]
         if len(words) < 3 or words[0] not in _TRAVEL or words[1:] != ["AS", "OF"]:
             return None, (), end
         at = begin + 3
+        if words[0] in ("TIMESTAMP", "SYSTEM_TIME") and (now := self._now(at)) is not None:
+            # The newest version is read anyway.
+            self.at = now + 1
+            return None, (), self.tokens[now].end
         if at < len(self.tokens) and self.tokens[at].word in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
             at += 1
         value = self.tokens[begin + 3 : at + 1]
         self.at = min(at + 1, len(self.tokens))
         return _TRAVEL[words[0]], tuple(value), value[-1].end if value else end
+
+    def _short_version(self) -> tuple[str, tuple[Token, ...], int]:
+        """``t@v3`` is Delta's short form of ``t VERSION AS OF 3``."""
+        mark = self.tokens[self.at]
+        word = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        if word is None or word.start != mark.end or not re.fullmatch("[vV][0-9]+", word.text):
+            why = "a version is written t@v3, or VERSION AS OF 3"
+            raise ExpressionError.syntax(mark.source, why, mark.start)
+        self.at += 2
+        return "version", (replace(word, kind="number", start=word.start + 1),), word.end
+
+    def _now(self, at: int) -> int | None:
+        """Where ``current_timestamp()`` or ``now()`` ends, if it begins here."""
+        words = [t.word for t in self.tokens[at : at + 3]]
+        if words[:1] and words[0] in ("CURRENT_TIMESTAMP", "NOW") and words[1:] == ["(", ")"]:
+            return at + 2
+        return at if words[:1] == ["CURRENT_TIMESTAMP"] else None
 
     def _has_alias(self) -> bool:
         if self._peek() == "AS":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from headwater.base.errors import InputError
 from headwater.base.schema import arrow_type
 from headwater.lake.table import Table
 from headwater.query.result import Result
@@ -35,9 +38,17 @@ def alter(statement: AlterTable, session: Session) -> Result:
     return version_only(statement.verb, table.version)
 
 
+def _check_new(what: str, names: Sequence[str], known: Sequence[str], hint: str) -> None:
+    there = {name.lower() for name in known}
+    for name in names:
+        if name.lower() in there:
+            raise InputError.bad_clause(f"there is a {what} `{name}` already", hint)
+
+
 def _apply(table: Table, change: Change) -> None:
     columns = table.snapshot.schema
     if isinstance(change, AddColumns):
+        _check_new("column", [f.name for f in change.fields], columns.names, "give the new one another name")
         table.add_columns(change.fields)
     elif isinstance(change, CommentColumn):
         table.comment_column(change.column, change.comment)
@@ -58,6 +69,8 @@ def _apply(table: Table, change: Change) -> None:
     elif isinstance(change, UnsetProperties):
         table.unset_properties(change.names)
     elif isinstance(change, AddConstraint):
+        hint = f"give it another name, or ALTER TABLE … DROP CONSTRAINT {change.name} first"
+        _check_new("constraint", [change.name], list(table.snapshot.constraints), hint)
         table.add_constraint(change.name, change.condition)
     else:
         assert isinstance(change, DropConstraint)

@@ -1,7 +1,7 @@
 """INSERT: the rows of a query, streamed into files and then committed.
 
-Columns are matched by position, or by name where the statement says so; types by Spark's store assignment, which refuses what
-would lose something. A query that reads the table it writes sees the version before: data files never change, and the commit comes
+Columns are matched by position, or by name where the statement says so; types by Spark's store assignment (see `assigning`).
+A query that reads the table it writes sees the version before: data files never change, and the commit comes
 last. Where such an INSERT replaces rows, another writer's commit in between is a conflict, because the new rows do not know of it.
 """
 
@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import spark_type
-from headwater.lake.conform import is_spark_frame
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 from headwater.query.result import Result
 from headwater.query.run import run
 from headwater.query.session import Session
 from headwater.query.statements.answers import counts
+from headwater.query.statements.assigning import cast_for, quoted
 from headwater.query.statements.placing import placing
 from headwater.sql.fragment import Fragment, joined
 from headwater.sql.statements import Insert
@@ -55,18 +55,60 @@ def _rows(statement: Insert, session: Session, base: Snapshot) -> Any:
     fixed = {base.schema.field(c, base.where).name: v for c, v in statement.partition.items() if v is not None}
     pieces: list[str | Fragment] = []
     for name, value in fixed.items():
-        pieces += [", ", _cast(value, base, name), f" AS `{name.replace('`', '``')}`"]
+        pieces += [", ", _cast(value, base, name), f" AS {quoted(name)}"]
     query = (
         joined("SELECT `values`.*", *pieces, " FROM (", statement.query, ") AS `values`") if fixed else statement.query
     )
-    data = session.data(query, {statement.table: base})
-    given = list(data.columns) if is_spark_frame(data) else list(data.schema.names)
-    own = given[: len(given) - len(fixed)]
+    relations = {statement.table: base}
+    frame = session.data(query, relations) if session.engine.name == "spark" else None
+    given = session.schema(query, relations) if frame is None else _frame_schema(frame)
+    own = given.names[: len(given) - len(fixed)]
     wanted = own if statement.by_name else _targets(statement, base, fixed)
     if len(own) != len(wanted):
         wrong = SchemaError.column_count(len(own), wanted)
         raise wrong.placed_at(statement.text, statement.query.place(0))
-    return renamed(data, [*wanted, *fixed])
+    names = [*wanted, *fixed]
+    casts = _casts(statement, base, names, given)
+    if frame is not None:
+        return _cast_frame(frame.toDF(*names), casts)
+    return renamed(session.data(_cast_query(query, casts), relations), names)
+
+
+def _casts(statement: Insert, base: Snapshot, names: list[str], given: pa.Schema) -> list[str | None]:
+    """The types that the columns have to be cast to, None for those that go as they are."""
+    try:
+        return [
+            cast_for(name, dtype, base, by_name=statement.by_name, evolve=statement.evolve)
+            for name, dtype in zip(names, given.types, strict=True)
+        ]
+    except SchemaError as error:
+        raise error.placed_at(statement.text, statement.query.place(0)) from None
+
+
+def _cast_query(query: Fragment, casts: list[str | None]) -> Fragment:
+    if not any(casts):
+        return query
+    columns = [f"`c{i}`" for i in range(len(casts))]
+    cast = [c if kind is None else f"CAST({c} AS {kind}) AS {c}" for c, kind in zip(columns, casts, strict=True)]
+    return joined(f"SELECT {', '.join(cast)} FROM (", query, f") AS `values`({', '.join(columns)})")
+
+
+def _frame_schema(frame: Any) -> pa.Schema:
+    from headwater.lake.spark.types import arrow_schema
+
+    return arrow_schema(frame.schema)
+
+
+def _cast_frame(frame: Any, casts: list[str | None]) -> Any:
+    if not any(casts):
+        return frame
+    columns = [frame[quoted(name)] for name in frame.columns]
+    return frame.select(
+        *[
+            c if kind is None else c.cast(kind).alias(name)
+            for c, kind, name in zip(columns, casts, frame.columns, strict=True)
+        ]
+    )
 
 
 def _targets(statement: Insert, base: Snapshot, fixed: dict[str, Fragment]) -> list[str]:
@@ -90,14 +132,12 @@ def _partition_condition(statement: Insert, base: Snapshot) -> Fragment | None:
         if name not in base.partition_columns:
             raise SchemaError.bad_partition(name, "the table is not partitioned by it")
         if value is not None:
-            parts += [" AND " if parts else "", f"(`{name.replace('`', '``')}` <=> ", _cast(value, base, name), ")"]
+            parts += [" AND " if parts else "", f"({quoted(name)} <=> ", _cast(value, base, name), ")"]
     return joined(*parts) if parts else None
 
 
-def renamed(data: Any, names: list[str]) -> Any:
+def renamed(data: pa.RecordBatchReader, names: list[str]) -> pa.RecordBatchReader:
     """The same rows under other names, by position."""
-    if is_spark_frame(data):
-        return data.toDF(*names)
     schema = pa.schema([f.with_name(n) for f, n in zip(data.schema, names, strict=True)])
     batches = (pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in data)
     return pa.RecordBatchReader.from_batches(schema, batches)

@@ -1,37 +1,122 @@
-"""Placing: an error about a name shows where the statement names it."""
+"""Placing: an error of a statement shows where the statement is wrong, and its hint speaks SQL.
+
+The lake knows nothing of texts: its errors name a table, a column or a version, and their hints name methods. Here the name is found in the
+statement and underlined, and each method in a hint is replaced by the SQL that does the same (`IN_SQL`).
+"""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from headwater.base.errors import InputError
+from headwater.base.errors import HeadwaterError, InputError
+from headwater.base.schema import TYPES
 from headwater.query.result import Result
 from headwater.query.session import Session
-from headwater.sql.statements import Statement
+from headwater.sql.statements import AlterTable, Restore, Statement
 from headwater.sql.tokens import tokenize
 
-__all__ = ["place_of", "placing"]
+__all__ = ["IN_SQL", "in_sql", "place_of", "placing"]
 
 S = TypeVar("S", bound=Statement)
 
+# What a hint says to those who call methods, and to those who write SQL.
+IN_SQL = {
+    'open it with lake.table(), replace its rows with overwrite(), or pass mode="ignore"': (
+        "CREATE TABLE IF NOT EXISTS keeps it, CREATE OR REPLACE TABLE replaces it"
+    ),
+    "widen the table with widen_column() where that is safe": (
+        "widen the column where that is safe: ALTER TABLE … ALTER COLUMN … TYPE …"
+    ),
+    'pass schema_mode="merge" to add them to the table': "add them to the table: INSERT WITH SCHEMA EVOLUTION INTO …",
+    "properties={'delta.columnMapping.mode': 'name'}": "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+    "t.set_properties({'delta.appendOnly': 'false'})": (
+        "ALTER TABLE … SET TBLPROPERTIES ('delta.appendOnly' = 'false')"
+    ),
+    "pass enforce_retention=False when nothing else touches the table": (
+        "when nothing else touches the table, make it shorter: "
+        "ALTER TABLE … SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 1 hour')"
+    ),
+    "drop the rule with drop_not_null()": "drop the rule: ALTER TABLE … ALTER COLUMN … DROP NOT NULL",
+    "drop_constraint() first": "ALTER TABLE … DROP CONSTRAINT … first",
+    "byte -> short -> int -> long, float": "TINYINT -> SMALLINT -> INT -> BIGINT, float",
+    "; t.changes(after=…) gives inserted and deleted rows of any version": "",
+}
+_SPARK_NAMES = {t.delta: t.spark for t in TYPES}
+_VERSIONS = {"E1102", "E1103", "E1104"}
+_BY_PATH = re.compile(r"(delta|parquet)\..*/", re.DOTALL)
+
 
 def placing(runs: Callable[[S, Session], Result]) -> Callable[[S, Session], Result]:
-    """A function that runs a statement, with its errors about tables and columns pointing into the statement."""
+    """A function that runs a statement, with its errors pointing into it; what it read from is closed when it is over."""
 
     @functools.wraps(runs)
     def placed(statement: S, session: Session) -> Result:
         try:
             return runs(statement, session)
-        except InputError as error:
-            if error.subject is not None and error.position is None:
-                position = place_of(statement.text, error.subject)
-                if position is not None:
-                    raise error.placed_at(statement.text, position) from None
-            raise
+        except HeadwaterError as error:
+            raise _told(error, statement) from None
+        except Exception as error:
+            found = session.failure(error)
+            if found is error:
+                raise
+            raise found from None
+        finally:
+            session.close()
 
     return placed
+
+
+def _told(error: HeadwaterError, statement: Statement) -> HeadwaterError:
+    """The same error, in the terms of the statement."""
+    if error.code in ("E1004", "E1101") and _BY_PATH.match(error.subject or ""):
+        error.hint = "give the table a name: CREATE TABLE name USING DELTA LOCATION 'path', or lake.attach(name, path)"
+    if error.code == "E2002" and isinstance(statement, AlterTable):
+        error.hint = "nothing was changed; mend those rows first, or loosen the condition"
+    if error.hint is not None:
+        error.hint = in_sql(error.hint)
+    if error.code in ("E1206", "E1210"):
+        error.message = re.sub(
+            r"(?<=(?:it|om|to) )(?:byte|short|integer|long)\b", lambda m: _SPARK_NAMES[m[0]], error.message
+        )
+    if error.position is None:
+        position = _place(error, statement)
+        if position is not None:
+            error.placed_at(statement.text, position)
+    return error
+
+
+def in_sql(hint: str) -> str:
+    """A hint, with SQL in the place of methods.
+
+    >>> in_sql("mend the rows, or drop_constraint() first")
+    'mend the rows, or ALTER TABLE … DROP CONSTRAINT … first'
+    """
+    for method, sql in IN_SQL.items():
+        hint = hint.replace(method, sql)
+    return hint
+
+
+def _place(error: HeadwaterError, statement: Statement) -> int | None:
+    """Where in the statement an error belongs that says so by a name, or by its kind."""
+    text, table = statement.text, getattr(statement, "table", "")
+    if error.subject is not None and isinstance(error, InputError):
+        return place_of(text, error.subject)
+    if isinstance(statement, Restore) and error.code in _VERSIONS:
+        return list(tokenize(text))[-1].start
+    if isinstance(statement, AlterTable):
+        change = statement.change
+        named = getattr(change, "column", None) or getattr(change, "name", None)
+        several = [f.name for f in getattr(change, "fields", ())] + list(getattr(change, "columns", ()))
+        named = named or next((c for c in several if f"`{c}`" in error.message), None)
+        return place_of(text, named) if named is not None else None
+    if error.code == "E1020":
+        return place_of(text, "table_changes")
+    if error.code == "E1005":
+        return place_of(text, table)
+    return None
 
 
 def place_of(text: str, name: str) -> int | None:

@@ -63,6 +63,8 @@ def _plain(function: str) -> AggregateForm:
 
 def _extreme(function: str) -> AggregateForm:
     def form(node: _Many, a: list[str], apply: Apply) -> str:
+        if family(node.dtype) == "nested":
+            raise refusal(f"{function}() of arrays and structs")
         if family(node.dtype) == "boolean":
             # Of integers, since not every kind of group can do it of booleans.
             return f"CAST({apply(function, f'CAST({a[0]} AS INT)')} AS BOOLEAN)"

@@ -52,6 +52,13 @@ def _contains(_: Call, a: list[str]) -> str:
     return f"(CASE WHEN {nothing} THEN NULL WHEN {found} THEN TRUE WHEN {maybe} THEN NULL ELSE FALSE END)"
 
 
+def _sequence(node: Call, a: list[str]) -> str:
+    # Constants that fit each other, as range() gives them; of columns the bounds would have to be checked.
+    if len(a) != 3 or not all(isinstance(n, Literal) and n.value is not None for n in node.args):
+        raise refusal("sequence() of columns")
+    return f"generate_series({', '.join(a)})"
+
+
 def _struct(node: Call, a: list[str]) -> str:
     pairs = zip(node.args[::2], a[1::2], strict=True)
     fields = ", ".join(f"{literal_sql(n.value)}, {x}" for n, x in pairs if isinstance(n, Literal))
@@ -77,6 +84,7 @@ FORMS: dict[str, Form] = {
     "field": _field,
     "element_at": _element,
     "array_contains": _contains,
+    "sequence": _sequence,
     "array_max": "array_max({0})",
     "array_min": "array_min({0})",
     "array_join": _joined,

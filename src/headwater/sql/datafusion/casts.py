@@ -9,6 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.sql.datafusion.spelling import lazy, literal, one_nan, raise_form, refusal, type_name, witness
+from headwater.sql.moment_casts import PAIRS as MOMENT_PAIRS
 from headwater.sql.nodes import Node
 from headwater.sql.quoting import literal_sql
 from headwater.sql.types import family, name_of
@@ -44,7 +45,7 @@ def cast_form(x: str, node: Node, target: pa.DataType, *, word: str = "CAST") ->
         why = raise_form("a date outside the years 1 to 9999 has no common text", witness([node], [x]), target)
         text = f"CAST({x} AS VARCHAR)"
         return f"(CASE WHEN date_part('year', {x}) NOT BETWEEN 1 AND 9999 THEN {why} ELSE {text} END)"
-    if "nested" in pair:
+    if "nested" in pair or pair in MOMENT_PAIRS:
         raise refusal(f"a cast of {name_of(source)} to {name_of(target)}")
     sql = f"{word}({x} AS {type_name(target)})"
     return one_nan(sql, target) if pair == ("float", "float") else sql

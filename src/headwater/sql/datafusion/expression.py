@@ -27,6 +27,7 @@ from headwater.sql.nodes import (
     Frame,
     Literal,
     Node,
+    Offset,
     Ordering,
     Refused,
     SubqueryCall,
@@ -166,7 +167,9 @@ def _monotone(node: Node) -> Iterator[Node]:
 
 
 def _frame(frame: Frame) -> str:
-    def bound(value: int | None, unbounded: str) -> str:
+    def bound(value: int | Offset | None, unbounded: str) -> str:
+        if isinstance(value, Offset):
+            raise refusal("RANGE with an offset over this order")
         if value is None:
             return f"UNBOUNDED {unbounded}"
         return "CURRENT ROW" if value == 0 else f"{abs(value)} {'PRECEDING' if value < 0 else 'FOLLOWING'}"

@@ -15,8 +15,9 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.decimals import scaled_form, whole_form
 from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, Function
+from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
-from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, name_of
+from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, is_comparable, name_of
 
 __all__ = ["FUNCTIONS", "average", "average_form"]
 
@@ -102,13 +103,23 @@ def _try_sum_form(node: _Many, a: list[str], apply: Apply) -> str:
     return f"TRY_CAST({apply('sum', a[0])} AS {duckdb_type(node.dtype)})"
 
 
-def _same(name: str) -> Builder:
+def _extreme(name: str) -> Builder:
     def build(args: Sequence[Node]) -> Node:
-        if family(args[0].dtype) == "nested":
+        if not is_comparable(args[0].dtype):
             raise Refused(f"{name}() of {name_of(args[0].dtype)}", "compare its fields one by one")
         return AggregateCall(name, (args[0],), args[0].dtype)
 
     return build
+
+
+def _extreme_form(function: str) -> AggregateForm:
+    def form(node: _Many, a: list[str], apply: Apply) -> str:
+        dtype = node.args[0].dtype
+        if family(dtype) != "nested":
+            return apply(function, a[0])
+        return apply(f"arg_{function}", a[0], null_or_key(a[0], dtype))
+
+    return form
 
 
 def _plain(function: str) -> AggregateForm:
@@ -226,8 +237,8 @@ FUNCTIONS = (
     _aggregate("sum", _sum, _sum_form, note=_DIGITS),
     _aggregate("avg", average, average_form, note=_DIGITS),
     _aggregate("mean", average, average_form, note=_DIGITS),
-    _aggregate("min", _same("min"), _plain("min")),
-    _aggregate("max", _same("max"), _plain("max")),
+    _aggregate("min", _extreme("min"), _extreme_form("min")),
+    _aggregate("max", _extreme("max"), _extreme_form("max")),
     _aggregate("bool_and", _truths("bool_and"), _plain("bool_and")),
     _aggregate("every", _truths("bool_and"), _plain("bool_and")),
     _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),

@@ -11,6 +11,7 @@ from dataclasses import replace
 from headwater.base.errors import did_you_mean
 from headwater.sql.functions import (
     aggregate,
+    approximate,
     array,
     array_change,
     array_set,
@@ -25,9 +26,12 @@ from headwater.sql.functions import (
     json,
     letters,
     math,
+    number_format,
     number_text,
     numeric,
+    of_types,
     pieces,
+    printf,
     regexp,
     statistics,
     string,
@@ -36,12 +40,13 @@ from headwater.sql.functions import (
 )
 from headwater.sql.functions import map as map_
 from headwater.sql.functions.function import AggregateForm, Form, Function, overloaded
-from headwater.sql.nodes import AggregateCall, Node, Refused
+from headwater.sql.nodes import AggregateCall, Node, Refused, Wrong
 
 __all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNIT_FIRST", "UNSTABLE", "apply_aggregate", "apply_function"]
 
 _FAMILIES = (
     aggregate,
+    approximate,
     array,
     array_change,
     array_set,
@@ -57,9 +62,12 @@ _FAMILIES = (
     letters,
     map_,
     math,
+    number_format,
     number_text,
     numeric,
+    of_types,
     pieces,
+    printf,
     regexp,
     statistics,
     string,
@@ -138,7 +146,8 @@ def _built(function: Function, args: Sequence[Node]) -> Node:
 
 def _unknown(key: str) -> Refused:
     near = did_you_mean(key, [*FUNCTIONS, *AGGREGATES])
-    return Refused(f"the function {key}()", f"did you mean `{near}`?" if near else "it is not in the catalogue yet")
+    lead = f"did you mean `{near}`? " if near else ""
+    return Wrong(f"there is no function {key}() here", f'{lead}If it is one of Spark\'s, run it with engine="spark"')
 
 
 def _arity(least: int, most: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +17,12 @@ from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
-from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, family, name_of
+from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, digits_of, family, name_of
 
 __all__ = ["FUNCTIONS"]
 
 _WIDE = Context(prec=400)
+_DOUBLE_DIGITS = pa.decimal128(30, 15)
 _BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 
 
@@ -41,9 +42,21 @@ def _isnan(args: Sequence[Node]) -> Node:
 
 
 def _whole(op: str) -> Builder:
-    """ceil and floor: of a double a bigint, of a decimal a decimal without a fraction."""
+    """ceil and floor: of a double a bigint, of a decimal a decimal without a fraction; to a place always a decimal."""
+    to_place = _round(f"{op} to")
 
     def build(args: Sequence[Node]) -> Node:
+        if len(args) == 2:
+            value = _number(args[0], op)
+            if family(value.dtype) == "integer":
+                digits = digits_of(value.dtype)
+                assert digits is not None
+                value = cast(value, pa.decimal128(*digits))
+            elif value.dtype == DOUBLE:
+                value = call("digits of double", (value,), _DOUBLE_DIGITS, fallible=True)
+            elif family(value.dtype) == "float":
+                raise Refused(f"{op}() of a float to a place", "cast it to a decimal first")
+            return to_place((value, args[1]))
         value = _number(args[0], op)
         if family(value.dtype) == "integer":
             return cast(value, LONG)
@@ -67,8 +80,19 @@ def _whole_form(function: str) -> Form:
     return form
 
 
+def _decimal_digits(value: float) -> Decimal:
+    """A double as Spark's decimal of it: the digits that Java prints, up to 15 after the point."""
+    text = java_text(value) if math.isfinite(value) else None
+    if text is None or abs(value) >= 1e15:
+        raise Failed(f"{value!r} as a decimal has no common digits")
+    return _rounded(Decimal(text), 15, ROUND_HALF_UP)
+
+
 def _rounded(value: Decimal, places: int, mode: str) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-places), mode, _WIDE)
+
+
+_DIGITS = define("digits_of_double", "DOUBLE", _DOUBLE_DIGITS, _decimal_digits)
 
 
 def _rounder(mode: str) -> Callable[[float, int], float]:
@@ -140,7 +164,9 @@ def _round_form(op: str, mode: str) -> Form:
         else:
             body = _decimal_rounder(mode, node.dtype.precision)
             signature += f"_to_{node.dtype.precision}_{node.dtype.scale}"
-        general = f"{define(f'{op}_{signature}', f'{name} INTEGER', node.dtype, body)}({a[0]}, {a[1]})"
+        general = (
+            f"{define(f'{op}_{signature}'.replace(' ', '_'), f'{name} INTEGER', node.dtype, body)}({a[0]}, {a[1]})"
+        )
         if given != DOUBLE or op != "round" or not 0 <= places.value <= 12:
             return general
         # Spark rounds the decimal digits that a double prints; up to 15 of them are the same everywhere.
@@ -228,6 +254,12 @@ def _positive(args: Sequence[Node]) -> Node:
 
 _PMOD = "(CASE WHEN {0} < 0 THEN CAST(({0} + {1}) % {1} AS {type}) ELSE {0} END)"
 _FACTORIAL = "(CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial(CAST({0} AS INTEGER)) AS BIGINT) END)"
+
+
+def _whole_forms(op: str, mode: str) -> dict[str, Form]:
+    return {op: _whole_form(op), f"{op} to": _round_form(f"{op} to", mode), "digits of double": f"{_DIGITS}({{0}})"}
+
+
 _ROUNDINGS: tuple[Function, ...] = tuple(
     Function(op, "numeric", _round(op), 1, 2, {op: _round_form(op, mode)}, note="digits as Java prints them")
     for op, mode in (("round", ROUND_HALF_UP), ("bround", ROUND_HALF_EVEN))
@@ -238,9 +270,9 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("mod", "numeric", lambda args: arithmetic("%", args[0], args[1]), 2, 2),
     Function("pmod", "numeric", _pmod, 2, 2, {"pmod": _PMOD}),
     Function("div", "numeric", lambda args: whole_quotient(args[0], args[1]), 2, 2),
-    Function("ceil", "numeric", _whole("ceil"), 1, 1, {"ceil": _whole_form("ceil")}),
-    Function("ceiling", "numeric", _whole("ceil"), 1, 1),
-    Function("floor", "numeric", _whole("floor"), 1, 1, {"floor": _whole_form("floor")}),
+    Function("ceil", "numeric", _whole("ceil"), 1, 2, _whole_forms("ceil", ROUND_CEILING)),
+    Function("ceiling", "numeric", _whole("ceil"), 1, 2),
+    Function("floor", "numeric", _whole("floor"), 1, 2, _whole_forms("floor", ROUND_FLOOR)),
     *_ROUNDINGS,
     simple("rint", "numeric", "d", DOUBLE, "round_even({0}, 0)"),
     *(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Ordering, SubqueryCall, WindowCall
+from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Offset, Ordering, SubqueryCall, WindowCall
 from headwater.sql.plan.attribute import Named
 from headwater.sql.types import name_of
 
@@ -68,9 +68,12 @@ def _window(node: WindowCall, args: str) -> str:
 
 
 def _frame(frame: Frame) -> str:
-    def bound(value: int | None, unbounded: str) -> str:
+    def bound(value: int | Offset | None, unbounded: str) -> str:
         if value is None:
             return f"unbounded {unbounded}"
+        if isinstance(value, Offset):
+            unit = f" {value.unit}s" if value.unit else ""
+            return f"{abs(value.amount)}{unit} {'preceding' if value.before else 'following'}"
         return "current row" if value == 0 else f"{abs(value)} {'preceding' if value < 0 else 'following'}"
 
     return f"{frame.unit} between {bound(frame.start, 'preceding')} and {bound(frame.end, 'following')}"

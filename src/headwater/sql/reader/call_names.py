@@ -11,7 +11,7 @@ _CAPITALS = """
     sqrt tan tanh
 """
 UPPER = frozenset(_CAPITALS.split())
-RENAMED = {"array_agg": "collect_list"}
+RENAMED = {"array_agg": "collect_list", "curdate": "current_date"}
 # The last argument that Spark adds by itself, and how many there are then.
 DEFAULTS = {
     "round": ("0", 2),
@@ -27,6 +27,8 @@ DEFAULTS = {
     "lpad": (" ", 3),
     "rpad": (" ", 3),
     "percentile": ("1", 3),
+    "approx_percentile": ("10000", 3),
+    "percentile_approx": ("10000", 3),
     "regexp_instr": ("0", 3),
     "regexp_extract_all": ("1", 3),
     "split": ("-1", 3),
@@ -40,12 +42,13 @@ FORMS: dict[tuple[str, int], str] = {
     ("dateadd", 3): "timestampadd({0}, {1}, {2})",
     ("datediff", 3): "timestampdiff({0}, {1}, {2})",
     ("date_diff", 3): "timestampdiff({0}, {1}, {2})",
-    ("date", 1): "CAST({0} AS DATE)",
-    ("timestamp", 1): "CAST({0} AS TIMESTAMP)",
     ("convert_timezone", 2): "convert_timezone(current_timezone(), {0}, {1})",
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
     ("div", 2): "({0} div {1})",
+    ("approx_count_distinct", 2): "approx_count_distinct({0})",
+    ("ceil", 2): "ceil({0}, {1})",
+    ("floor", 2): "floor({0}, {1})",
     ("positive", 1): "(+ {0})",
     ("mask", 1): "mask({0}, X, x, n, NULL)",
     ("mask", 2): "mask({0}, {1}, x, n, NULL)",

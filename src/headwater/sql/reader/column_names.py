@@ -6,21 +6,22 @@ it made itself. The names here are made from the text as parsed, and are compare
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.sql.functions.of_types import CAST_FUNCTIONS
 from headwater.sql.grammar import data_type
-from headwater.sql.nodes import Call, Column, Literal
+from headwater.sql.nodes import Call, Column, Literal, SubqueryCall, walk
 from headwater.sql.reader.call_names import DEFAULTS, FORMS, RENAMED, UNITS_FIRST, UPPER
+from headwater.sql.reader.clock import is_clock_word
 from headwater.sql.reader.constant_names import constant_name
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.nested_names import NESTED_NAMES
 from headwater.sql.reader.scopes import RowScope
-from headwater.sql.types import name_of
+from headwater.sql.types import family, name_of
 
 __all__ = ["column_name"]
 
@@ -45,15 +46,6 @@ _INFIX: dict[type[exp.Expr], str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
-# The words that CAST knows a suffixed number's type by.
-_CAST_WORDS = {
-    "TINYINT": "tinyint|byte",
-    "SMALLINT": "smallint|short",
-    "BIGINT": "bigint|long",
-    "DECIMAL": "decimal|dec|numeric",
-    "DOUBLE": "double",
-    "FLOAT": "float|real",
-}
 _ROW_FRAMES = {"row_number", "rank", "dense_rank", "percent_rank", "ntile"}
 
 
@@ -64,14 +56,14 @@ def column_name(context: Context, scope: RowScope, node: exp.Expr, windows: Mapp
     base = node
     while isinstance(base, exp.Dot):
         base = base.this
+    if is_clock_word(base) and not scope.has(base.name):
+        return f"{base.name.lower()}()"
     if isinstance(base, exp.Column):
         return str(node.name if isinstance(node, exp.Column) else node.expression.name)
     if isinstance(node, exp.TryCast) and isinstance(node.this, exp.Column):
         return str(node.this.name)
-    if isinstance(node, exp.Anonymous) and node.name.lower() in ("date", "timestamp") and len(node.expressions) == 1:
-        (inner,) = node.expressions
-        if isinstance(inner, exp.Column):
-            return str(inner.name)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in CAST_FUNCTIONS and len(node.expressions) == 1:
+        return column_name(context, scope, node.expressions[0], windows)
     return _Namer(context, scope, windows).name(node)
 
 
@@ -85,10 +77,23 @@ class _Namer:
         if type(node) in _INFIX:
             left, right = node.this, node.expression
             if isinstance(left, exp.Interval) or isinstance(right, exp.Interval):
+                if (days := self._days_later(node)) is not None:
+                    return days
                 return f"{self.name(left)} {_INFIX[type(node)]} {self.name(right)}"
             return f"({self.name(left)} {_INFIX[type(node)]} {self.name(right)})"
         maker = _MAKERS.get(type(node))
         return maker(self, node) if maker is not None else node.sql(dialect="spark")
+
+    def _days_later(self, node: exp.Expr) -> str | None:
+        """``date + INTERVAL '7' DAY`` is date_add() to Spark."""
+        moved, interval = node.this, node.expression
+        if isinstance(moved, exp.Interval):
+            moved, interval = interval, moved
+        days = interval.args["unit"].name.upper().removesuffix("S") in ("DAY", "WEEK")
+        if not days or family(self.reader.read(moved).dtype) != "date":
+            return None
+        count = f"extractansiintervaldays({self.name(interval)})"
+        return f"date_add({self.name(moved)}, {f'(- {count})' if isinstance(node, exp.Sub) else count})"
 
     def names(self, nodes: list[exp.Expr]) -> str:
         return ", ".join(map(self.name, nodes))
@@ -104,6 +109,8 @@ class _Namer:
             return f"{self.name(node.this)}.{node.expression.name}"
         if isinstance(node, exp.Identifier):
             parts = [node.name]
+        if is_clock_word(node) and not self._is_variable(parts[0]) and not self.scope.has(parts[0]):
+            return f"{parts[0].lower()}()"
         if self._is_variable(parts[0]):
             return ".".join(["namedlambdavariable()", *parts[1:]])
         if len(parts) == 1 and self.scope.is_alias(parts[0]):
@@ -124,24 +131,20 @@ class _Namer:
         return constant_name(self.reader.read(node))
 
     def cast(self, node: exp.Expr) -> str:
-        if type(node) is exp.Cast or (self.reader._is_suffixed(node) and not self._written_as_cast(node)):
+        if type(node) is exp.Cast or self.reader._is_suffixed(node):
             return constant_name(self.reader.read(node))
         word, dtype = "TRY_CAST" if node.args.get("safe") else "CAST", data_type(node.args["to"])
         if pa.types.is_nested(dtype):
             return self.name(node.this)
         return f"{word}({self.name(node.this)} AS {name_of(dtype).upper()})"
 
-    def _written_as_cast(self, node: exp.Expr) -> bool:
-        """``CAST(1 AS TINYINT)`` and ``1Y`` look the same once they are parsed."""
-        number = re.escape(node.this.this)
-        kind = _CAST_WORDS.get(str(getattr(node.args["to"].this, "value", "")), r"\w+")
-        return re.search(rf"(?i)\bcast\s*\(\s*{number}\s+as\s+(?:{kind})\b", self.context.scanned.sql) is not None
-
     def minus(self, node: exp.Expr) -> str:
         inner = node.this
+        if (moved := self.reader._cast_of_negative(inner)) is not None:
+            return self.name(moved)
         if (isinstance(inner, exp.Literal) and not inner.is_string) or self.reader._is_suffixed(inner):
             found = self.reader.read(node)
-            if not isinstance(found, Literal) and not self._written_as_cast(inner):
+            if not isinstance(found, Literal):
                 return f"-{constant_name(self.reader.read(inner))}"
             return constant_name(found)
         return f"(- {self.name(inner)})"
@@ -162,7 +165,7 @@ class _Namer:
         return f"(NOT ({self.name(node.this)} {op} {self.name(node.expression)}))"
 
     def contains(self, node: exp.Expr) -> str:
-        items = "listquery()" if node.args.get("query") else self.names(node.expressions)
+        items = f"listquery({self._outer(node)})" if node.args.get("query") else self.names(node.expressions)
         return f"({self.name(node.this)} IN ({items}))"
 
     def between(self, node: exp.Expr) -> str:
@@ -216,6 +219,8 @@ class _Namer:
 
     def call(self, node: exp.Expr) -> str:
         name, parts = node.name.lower(), list(node.expressions)
+        if name in CAST_FUNCTIONS and len(parts) == 1:
+            return self.name(parts[0])
         if name in NESTED_NAMES:
             return NESTED_NAMES[name](name, [self.name(p) for p in parts])
         distinct = ""
@@ -259,7 +264,15 @@ class _Namer:
         return f"extract({node.this.name.lower()} FROM {self.name(node.expression)})"
 
     def subquery(self, node: exp.Expr) -> str:
-        return "exists()" if isinstance(node, exp.Exists) else "scalarsubquery()"
+        return f"{'exists' if isinstance(node, exp.Exists) else 'scalarsubquery'}({self._outer(node)})"
+
+    def _outer(self, node: exp.Expr) -> str:
+        """The columns of this query that a subquery names, each time it does."""
+        found = self.reader.read(node)
+        keys = {e.attribute.key: e.attribute.name for e in self.scope.entries}
+        plans = found.plan.walk() if isinstance(found, SubqueryCall) else ()
+        used = [n for p in plans for e in p.expressions for n in walk(e) if isinstance(n, Column)]
+        return ", ".join(keys[n.path[0]] for n in used if n.path[0] in keys)
 
     def filtered(self, node: exp.Expr) -> str:
         return f"{self.name(node.this)} FILTER (WHERE {self.name(node.expression.this)})"
@@ -318,6 +331,13 @@ class _Namer:
         parts.append(self._frame(node, name, ordered=order is not None))
         return f"{function} OVER ({' '.join(parts)})"
 
+    def _converted(self, value: exp.Expr, node: exp.Expr) -> bool:
+        """Is the bound of a RANGE a number of another type than the key?"""
+        if isinstance(value, exp.Interval) or str(node.args["spec"].args["kind"]).upper() != "RANGE":
+            return False
+        key = self.reader.read(node.args["order"].expressions[0].this)
+        return family(key.dtype) != "date" and self.reader.read(value).dtype != key.dtype
+
     def _frame(self, node: exp.Expr, name: str, *, ordered: bool) -> str:
         spec = node.args.get("spec")
         if name in ("lag", "lead"):
@@ -337,6 +357,8 @@ class _Namer:
                 return "CURRENT ROW"
             if isinstance(value, str):
                 return f"{value.upper()} {side}".strip()
+            if side == "PRECEDING" and self._converted(value, node):
+                return f"(- {self.name(value)}) FOLLOWING"
             return f"{self.name(value)} {side}"
 
         return f"{str(spec.args['kind']).upper()} BETWEEN {bound('start')} AND {bound('end')}"

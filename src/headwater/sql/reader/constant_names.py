@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from headwater.sql.java_numbers import java_text
+from headwater.sql.java_numbers import java_text, newest_text
 from headwater.sql.nodes import Literal, Node
 
 __all__ = ["constant_name"]
@@ -32,5 +32,5 @@ def constant_name(node: Node) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, float):
-        return java_text(value) or str(value)
+        return java_text(value) or newest_text(value)
     return str(value)

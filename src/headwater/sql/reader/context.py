@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,9 @@ from sqlglot import exp
 from headwater.base.errors import InputError
 from headwater.sql.lexis import Scanned
 from headwater.sql.literals import text_literal
-from headwater.sql.nodes import Literal, Node, Refused
+from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.nullability import nullable
+from headwater.sql.operators import united
 from headwater.sql.plan import Attribute, Named, Plan, Reference
 from headwater.sql.types import (
     BOOLEAN,
@@ -27,6 +28,7 @@ from headwater.sql.types import (
     NULL,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    array_of,
     has_void,
     literal_decimal,
     name_of,
@@ -56,6 +58,8 @@ class Context:
     functions: TableFunctions | None = None
     tables: dict[str, Reference] = field(default_factory=dict)
     used: set[object] = field(default_factory=set)
+    # What current_timestamp() means: one instant for the whole query.
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def attribute(self, name: str, dtype: pa.DataType, *, nullable: bool = True) -> Attribute:
@@ -79,18 +83,25 @@ class Context:
 
     def position(self, node: exp.Expr | None) -> int | None:
         """Where in the user's text a parsed node begins, or None."""
-        starts = [n.meta["start"] for n in node.walk() if "start" in n.meta] if node is not None else []
+        if node is None:
+            return None
+        starts = [n.meta[k] for n in node.walk() for k in ("start", "clause") if k in n.meta]
         return self.scanned.original(min(starts)) if starts else None
+
+    def position_of(self, refused: Refused, node: exp.Expr) -> int | None:
+        """Where the refused part of ``node`` begins, as near as the parsed text tells."""
+        found = self.position(refused.part) if isinstance(refused.part, exp.Expr) else None
+        return self.position(node) if found is None else found
 
     def name_of(self, identifier: exp.Expr) -> str:
         """The name an identifier spells; texts in quotes are no names."""
         name = str(identifier.name)
         start = identifier.meta.get("start")
         if name in self.scanned.texts and start is not None and self.scanned.sql[start : start + 1] in ("'", '"'):
-            raise Refused("a text in the place of a name", "write names bare or in `backticks`")
+            raise Wrong("a text stands in the place of a name", "write names bare or in `backticks`")
         return name
 
-    def parameter(self, node: exp.Expr) -> Literal:
+    def parameter(self, node: exp.Expr) -> Node:
         """The value behind ``:name`` or ``?``, as a constant."""
         if node.args.get("this"):
             name = str(node.name)
@@ -98,23 +109,25 @@ class Context:
                 known = ", ".join(self.parameters) if isinstance(self.parameters, Mapping) else "positional ones"
                 raise InputError.bad_argument("parameters", f":{name}", f"a value for it (given: {known or 'none'})")
             self.used.add(name)
-            return constant(self.parameters[name])
+            return constant(self.parameters[name], f":{name}")
         place = int(node.meta["number"])
         if isinstance(self.parameters, Mapping) or place >= len(self.parameters):
             given = 0 if isinstance(self.parameters, Mapping) else len(self.parameters)
             raise InputError.bad_argument("parameters", given, f"a value for the `?` of number {place + 1}")
         self.used.add(place)
-        return constant(self.parameters[place])
+        return constant(self.parameters[place], f"? number {place + 1}")
 
 
-def constant(value: object) -> Literal:
-    """A Python value as a constant of Spark's type.
+def constant(value: object, name: str = "parameters") -> Node:
+    """A Python value as a constant of Spark's type; a list is an array of what its values meet in.
 
-    >>> constant(3).dtype, constant(Decimal("1.50")).dtype
-    (DataType(int32), Decimal128Type(decimal128(3, 2)))
+    >>> constant(3).dtype, constant(Decimal("1.50")).dtype, str(constant([1, 2**40]).dtype)
+    (DataType(int32), Decimal128Type(decimal128(3, 2)), 'list<element: int64>')
     """
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
-        value = value.item()  # a value out of a DataFrame
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        value = value.tolist()  # out of a DataFrame
+    if isinstance(value, list | tuple):
+        return _array(value, name)
     if isinstance(value, str):
         return text_literal(value)
     if isinstance(value, bool):
@@ -140,4 +153,17 @@ def constant(value: object) -> Literal:
             return Literal(value, TIMESTAMP_NTZ if naive else dtype)
     if value is None:
         return Literal(None, NULL)
-    raise InputError.bad_argument("parameters", value, "None, bool, int, float, Decimal, str, bytes, date or datetime")
+    raise InputError.bad_argument(
+        name, value, "None, bool, int, float, Decimal, str, bytes, date, datetime, or a list of one of these"
+    )
+
+
+def _array(values: Sequence[object], name: str) -> Node:
+    items = [constant(v, name) for v in values]
+    if not items or all(i.dtype == NULL for i in items) or not all(isinstance(i, Literal) for i in items):
+        raise InputError.bad_argument(name, list(values), "a list with at least one value, and no lists in it")
+    try:
+        same = united(items, "a list")
+    except Refused:
+        raise InputError.bad_argument(name, list(values), "a list of values of one type") from None
+    return call("array", same, array_of(same[0].dtype))

@@ -25,16 +25,21 @@ from headwater.sql.nodes import (
     Frame,
     Literal,
     Node,
+    Offset,
     Ordering,
     Refused,
     SubqueryCall,
     WindowCall,
+    Wrong,
     walk,
 )
 from headwater.sql.plan import Project
+from headwater.sql.reader.clauses import name_of_kind
+from headwater.sql.reader.clock import CLOCKS, at, is_clock_word
 from headwater.sql.reader.context import Context
+from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
-from headwater.sql.resolve import Reader, kind_name
+from headwater.sql.resolve import Reader
 from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
 
 __all__ = ["QueryReader", "check_membership"]
@@ -85,12 +90,14 @@ class QueryReader(Reader):
         if found.dtype == NULL:
             return cast(found, BOOLEAN)
         if found.dtype != BOOLEAN:
-            refused = Refused(f"{what} of type {name_of(found.dtype)}", "compare it with something")
+            refused = Wrong(f"{what} of type {name_of(found.dtype)} is no condition", "compare it with something")
             refused.position = self.context.position(node)
             raise refused
         return found
 
     def column(self, node: exp.Expr) -> Node:
+        if is_clock_word(node) and self._variable(node.name) is None and not self.scope.has(node.name):
+            return at(node.name, self.context.now)
         try:
             return super().column(node)
         except NotFoundError as error:
@@ -102,14 +109,19 @@ class QueryReader(Reader):
     # --- many rows
 
     def call(self, node: exp.Expr) -> Node:
+        if node.name.lower() in CLOCKS:
+            self._args(node, "this", "expressions")
+            if node.expressions:
+                raise Wrong(f"{node.name.lower()}() takes no arguments", "leave them out")
+            return at(node.name, self.context.now)
         if node.name.lower() in AGGREGATES:
             if AGGREGATES[node.name.lower()].kind == "window":
-                raise Refused(f"the window function {node.name.lower()}() without OVER", "write OVER (ORDER BY …)")
+                raise Wrong(f"the window function {node.name.lower()}() needs OVER", "write OVER (ORDER BY …)")
             return self._aggregate(node)
         if node.name.lower() in ("grouping", "grouping_id"):
             dtype = pa.int8() if node.name.lower() == "grouping" else pa.int64()
             return AggregateCall(node.name.lower(), tuple(self.read(a) for a in node.expressions), dtype)
-        if node.name.lower() not in FUNCTIONS and node.name.lower() not in UNSTABLE:
+        if node.name.lower() not in FUNCTIONS and node.name.lower() != "ilike" and node.name.lower() not in UNSTABLE:
             return apply_aggregate(node.name, ())  # which refuses it by name
         return super().call(node)
 
@@ -137,12 +149,11 @@ class QueryReader(Reader):
             skip, node = isinstance(node, exp.IgnoreNulls), node.this
         within, node = self._ordered(node)
         if not isinstance(node, exp.Anonymous):
-            raise Refused(f"`{kind_name(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
+            raise Refused(f"`{name_of_kind(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
         self._args(node, "this", "expressions")
         if self.place is not None and not window:
-            raise Refused(
-                f"the aggregate {node.name.lower()}() in {self.place}", "compute it in a subquery or in HAVING"
-            )
+            what = f"the aggregate {node.name.lower()}() cannot stand in {self.place}"
+            raise Wrong(what, "compute it in a subquery or in HAVING")
         parts = list(node.expressions)
         if len(parts) == 1 and isinstance(parts[0], exp.Distinct):
             self._args(parts[0], "expressions")
@@ -152,7 +163,7 @@ class QueryReader(Reader):
                 raise Refused("this use of `*`", "write count(*)")
             parts = []
         elif not parts and node.name.lower() == "count":
-            raise Refused("count() without arguments", "write count(*)")
+            raise Wrong("count() needs an argument", "write count(*)")
         # The aggregates that a window is over stand below it: sum(sum(x)) OVER ().
         with contextlib.nullcontext() if window else self._inside(f"{node.name.lower()}()"):
             args = [self.read(p) for p in parts]
@@ -179,7 +190,7 @@ class QueryReader(Reader):
         """WITHIN GROUP (ORDER BY x DESC) as arguments: the key, is it descending, do nulls come first."""
         if order is None:
             if name in _NEED_ORDER:
-                raise Refused(f"{name}() without an order", "write WITHIN GROUP (ORDER BY x) behind it")
+                raise Wrong(f"{name}() needs an order", "write WITHIN GROUP (ORDER BY x) behind it")
             return []
         if name not in _TAKE_ORDER:
             raise Refused(f"{name}() WITHIN GROUP", "leave the order out")
@@ -194,13 +205,13 @@ class QueryReader(Reader):
 
     def window(self, node: exp.Expr) -> Node:
         if self.place is not None:
-            raise Refused(f"a window function in {self.place}", "compute it in a subquery")
+            raise Wrong(f"a window function cannot stand in {self.place}", "compute it in a subquery")
         spec = node
         if node.args.get("alias") is not None:
             self._args(node, "this", "alias", "over")
             spec = self.windows.get(node.args["alias"].name.lower())  # type: ignore[assignment]
             if spec is None:
-                raise Refused(f"the window `{node.args['alias'].name}`", "define it with WINDOW w AS (…)")
+                raise Wrong(f"there is no window `{node.args['alias'].name}`", "define it with WINDOW w AS (…)")
         self._args(spec, "this", "partition_by", "order", "spec", "over")
         with self._inside_window():
             found = self._aggregate(node.this, window=True)
@@ -208,11 +219,11 @@ class QueryReader(Reader):
             order = self.orderings(spec.args.get("order"))
             frame = self._frame(spec.args.get("spec"), order)
         if found.distinct:
-            raise Refused("DISTINCT in a window", "count distinct values in a GROUP BY")
+            raise Wrong("DISTINCT cannot stand in a window function", "count distinct values in a GROUP BY")
         if found.op in _UNFRAMED and (order or frame is not None):
             raise Refused(f"{found.op}() over an order or a frame", "leave them out")
         if found.op.split(" ")[0] in _RANKS and not order:
-            raise Refused(f"{found.op}() without ORDER BY", "say by what the rows are ordered")
+            raise Wrong(f"{found.op}() needs an ORDER BY in its OVER", "say by what the rows are ordered")
         if found.op.split(" ")[0] in _RANKS and frame is not None:
             raise Refused(f"{found.op}() with a frame", "leave the frame out")
         for key in partition:
@@ -248,8 +259,10 @@ class QueryReader(Reader):
             return None
         self._args(node, "kind", "start", "start_side", "end", "end_side")
         unit = str(node.args["kind"]).lower()
+        if unit not in ("rows", "range"):
+            raise Wrong("a frame is of ROWS or RANGE", "write ROWS BETWEEN 3 PRECEDING AND CURRENT ROW")
 
-        def bound(which: str, default: int) -> int | None:
+        def bound(which: str, default: int) -> int | Offset | None:
             value, side = node.args.get(which), str(node.args.get(f"{which}_side") or "").lower()
             if value is None:
                 return default
@@ -259,19 +272,16 @@ class QueryReader(Reader):
                     return None
                 if words == "CURRENT ROW":
                     return 0
-                raise Refused(f"the bound {words} {side.upper()}", "write UNBOUNDED PRECEDING … UNBOUNDED FOLLOWING")
-            count = self.read(value)
-            number = getattr(count, "value", None)
-            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-                raise Refused("a frame whose bound is no whole number", "write 3 PRECEDING")
-            return -number if side == "preceding" else number
+                raise Wrong(
+                    f"a frame cannot have the bound {words} {side.upper()} here",
+                    "write UNBOUNDED PRECEDING … UNBOUNDED FOLLOWING",
+                )
+            distance = self._interval(value) if isinstance(value, exp.Interval) else self.read(value)
+            return offset(distance, order, unit, before=side == "preceding")
 
         frame = Frame(unit, bound("start", 0), bound("end", 0))
-        offsets = [b for b in (frame.start, frame.end) if b]
-        if unit == "range" and offsets and (len(order) != 1 or family(order[0].node.dtype) != "integer"):
-            raise Refused("RANGE with an offset over this order", "order by one whole number, or use ROWS")
-        if frame.start is not None and frame.end is not None and frame.start > frame.end:
-            raise Refused("a frame that ends before it begins", "put the earlier bound first")
+        if not checked_frame(frame, *(node.args.get(which) for which in ("start", "end"))):
+            raise Wrong("the frame ends before it begins", "put the earlier bound first")
         return frame
 
     def _lambda_body(self, node: exp.Expr) -> Node:
@@ -294,7 +304,7 @@ class QueryReader(Reader):
             self._args(node, "this")
         plan = self.context.read_query(self.context, inner, self.rows)
         if len(plan.output) != 1:
-            raise Refused(f"a subquery of {len(plan.output)} columns as a value", "select one column")
+            raise Wrong(f"a subquery of {len(plan.output)} columns cannot be a value", "select one column")
         return SubqueryCall("scalar", plan, (), plan.output[0].dtype)
 
     def exists(self, node: exp.Expr) -> Node:
@@ -317,7 +327,7 @@ class QueryReader(Reader):
         inner = query.this if isinstance(query, exp.Subquery) else query
         plan = self.context.read_query(self.context, inner, self.rows)
         if len(plan.output) != 1:
-            raise Refused(f"IN with a subquery of {len(plan.output)} columns", "select one column")
+            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", "select one column")
         given = plan.output[0]
         meet = wider(value.dtype, given.dtype, promote_text=False)
         if meet is None or family(meet) == "nested":

@@ -17,7 +17,7 @@ from headwater.sql.functions.json import json_fields
 from headwater.sql.functions.map import entries_of
 from headwater.sql.functions.struct import field_of
 from headwater.sql.literals import text_literal
-from headwater.sql.nodes import Literal, Node, Refused, call
+from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.operators import united
 from headwater.sql.plan import Attribute, Generate, Named, Plan, Project
 from headwater.sql.reader.context import Context
@@ -69,7 +69,8 @@ def generated(
         raise Refused(f"{function}() of {name_of(rows.array.dtype)}", "cast the array to its type")
     places = ("pos",) if rows.counted else ()
     if names and len(names) != len(places) + len(rows.names):
-        raise Refused(f"{len(names)} names for the columns of {function}()", f"give {len(places) + len(rows.names)}")
+        count = len(places) + len(rows.names)
+        raise Wrong(f"{function}() has {count} column(s), and {len(names)} name(s) are given", f"give {count}")
     called = list(names) or [*places, *rows.names]
     keeps = outer or function.endswith("_outer")
     position = context.attribute(called[0], INT, nullable=keeps) if rows.counted else None
@@ -87,7 +88,7 @@ def generated(
 
 def _one(function: str, args: list[Node]) -> Node:
     if len(args) != 1:
-        raise Refused(f"{function}() with {len(args)} arguments", "it takes 1")
+        raise Wrong(f"{function}() takes one argument, and {len(args)} are given", "write explode(xs)")
     return args[0]
 
 
@@ -96,21 +97,21 @@ def _explode(function: str, args: list[Node]) -> _Rows:
     if pa.types.is_map(value.dtype):
         return _Rows(entries_of(value), ("key", "value"), apart=True, counted=counted)
     if not pa.types.is_list(value.dtype):
-        raise Refused(f"explode() of {name_of(value.dtype)}", "explode an array or a map")
+        raise Wrong(f"explode() cannot take {name_of(value.dtype)}", "explode an array or a map")
     return _Rows(value, ("col",), counted=counted)
 
 
 def _inline(function: str, args: list[Node]) -> _Rows:
     value = _one(function, args)
     if not pa.types.is_list(value.dtype) or not pa.types.is_struct(value.dtype.value_type):
-        raise Refused(f"inline() of {name_of(value.dtype)}", "inline an array of structs")
+        raise Wrong(f"inline() cannot take {name_of(value.dtype)}", "inline an array of structs")
     return _Rows(value, tuple(f.name for f in value.dtype.value_type), apart=True)
 
 
 def _stack(_: str, args: list[Node]) -> _Rows:
     count = args[0].value if args and isinstance(args[0], Literal) else None
     if not isinstance(count, int) or isinstance(count, bool) or count < 1 or len(args) < 2:
-        raise Refused("stack() without a number of rows", "write stack(2, a, b, c, d)")
+        raise Wrong("stack() needs a number of rows, and values", "write stack(2, a, b, c, d)")
     values = args[1:]
     width = -(-len(values) // count)
     padded = [*values, *(Literal(None, NULL) for _ in range(width * count - len(values)))]

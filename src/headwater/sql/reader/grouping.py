@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Refused, call, rewrite, walk
+from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Refused, Wrong, call, rewrite, walk
 from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project
+from headwater.sql.reader.clauses import check_args
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
-from headwater.sql.reader.relations import check_args
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.types import is_key, name_of
 
@@ -52,7 +52,7 @@ class Groups:
             if len(node.path) > 1 and whole in self.keys:
                 return replace(node, path=(self.keys[whole].key, *node.path[1:]))
             hint = "group by it, or take first(), min() or max() of it"
-            raise Refused(f"column `{self.below[node.path[0]].name}`, which is neither grouped nor aggregated,", hint)
+            raise Wrong(f"column `{self.below[node.path[0]].name}` is neither grouped nor aggregated", hint)
         return None
 
 
@@ -69,7 +69,7 @@ def read_groups(
     keys, sets = _Keys(context, scope, items, windows).read(group)
     for key in keys:
         if any(isinstance(n, AggregateCall) for n in walk(key)):
-            raise Refused("an aggregate in GROUP BY", "group by columns")
+            raise Wrong("an aggregate cannot stand in GROUP BY", "group by columns")
         _groupable(key.dtype)
     named: list[Named] = []
     taken: set[str] = set()
@@ -126,10 +126,10 @@ def _grouping(
     part: AggregateCall, keys: Sequence[Node], named: Sequence[Named], sets: tuple[tuple[int, ...], ...] | None
 ) -> Call:
     if sets is None:
-        raise Refused(f"{part.op}() without grouping sets", "use it with ROLLUP, CUBE or GROUPING SETS")
+        raise Wrong(f"{part.op}() needs grouping sets", "use it with ROLLUP, CUBE or GROUPING SETS")
     args = part.args or (tuple(keys) if part.op == "grouping_id" else ())
     if any(a not in keys for a in args) or not args or (part.op == "grouping" and len(args) != 1):
-        raise Refused(f"{part.op}() of something that is no key", "name a column of GROUP BY")
+        raise Wrong(f"{part.op}() is of something that is no key", "name a column of GROUP BY")
     columns = tuple(named[list(keys).index(a)].attribute.column for a in args)
     return call("grouping", columns, part.dtype)
 
@@ -171,7 +171,7 @@ class _Keys:
             number = self.reader.read(node)
             place = number.value if isinstance(number, Literal) else None
             if not isinstance(place, int) or not 1 <= place <= len(self.items):
-                raise Refused(f"GROUP BY {node.this}", f"the select list has {len(self.items)} columns")
+                raise Wrong(f"GROUP BY {node.this} names no column", f"the select list has {len(self.items)}", part=node)
             found = self.items[place - 1][1]
         else:
             found = self.reader.read(node)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headwater.sql.casts import cast
-from headwater.sql.nodes import Refused
+from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Distinct, Named, Plan, Project, Reference, SetOperation, Sort, With
+from headwater.sql.reader.clauses import check_args, name_of_kind
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
-from headwater.sql.reader.relations import check_args, read_values
+from headwater.sql.reader.relations import read_values
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.reader.select import limited, read_select
 from headwater.sql.types import is_key, name_of, wider
@@ -35,7 +36,7 @@ def read_query(context: Context, node: exp.Expr, around: RowScope | None) -> Pla
             context.tables = outer
     except Refused as refused:
         if refused.position is None:
-            refused.position = context.position(node)
+            refused.position = context.position_of(refused, node)
         raise
 
 
@@ -52,7 +53,7 @@ def _definitions(context: Context, clause: exp.Expr, around: RowScope | None) ->
         names = [context.name_of(c) for c in alias.args.get("columns") or ()]
         if names:
             if len(names) != len(columns):
-                raise Refused(f"{len(names)} column names for {len(columns)} columns", f"give {len(columns)} names")
+                raise Wrong(f"{len(names)} column names are given for {len(columns)} columns", f"give {len(columns)}")
             columns = tuple(replace(a, name=n) for a, n in zip(columns, names, strict=True))
         unique = context.table_name(name)
         context.tables[name.lower()] = Reference(unique, tuple(a.key for a in columns), columns)
@@ -72,7 +73,7 @@ def _body(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:
         raise Refused("a table in the place of a query", "write SELECT * FROM it")
     kind = _SETS.get(type(node))
     if kind is None:
-        raise Refused(f"{type(node).__name__.upper()} as a query", "write a SELECT")
+        raise Wrong(f"{name_of_kind(node)} is no query", "write a SELECT")
     return _set_operation(context, node, kind, around)
 
 
@@ -81,8 +82,8 @@ def _set_operation(context: Context, node: exp.Expr, kind: str, around: RowScope
     left = read_query(context, node.this, around)
     right = read_query(context, node.expression, around)
     if len(left.output) != len(right.output):
-        what = f"{kind.upper()} of {len(left.output)} and {len(right.output)} columns"
-        raise Refused(what, "give both sides the same number of columns")
+        what = f"{kind.upper()} of {len(left.output)} and {len(right.output)} columns does not go"
+        raise Wrong(what, "give both sides the same number of columns")
     types = []
     for a, b in zip(left.output, right.output, strict=True):
         meet = wider(a.dtype, b.dtype, promote_text=False)
@@ -129,7 +130,7 @@ def _ordered(context: Context, node: exp.Expr, plan: Plan) -> Plan:
                 continue
             if isinstance(key, exp.Literal) and not key.is_string:
                 if not key.this.isdecimal() or not 1 <= int(key.this) <= len(plan.output):
-                    raise Refused(f"ORDER BY {key.this}", f"there are {len(plan.output)} columns")
+                    raise Wrong(f"ORDER BY {key.this} names no column", f"there are {len(plan.output)}", part=key)
                 keys.append(reader.ordering(part, plan.output[int(key.this) - 1].column))
                 continue
             keys.append(reader.ordering(part, reader.read(key)))

@@ -10,13 +10,16 @@ from sqlglot import exp
 
 from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
-from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.operators import compare, logic, united
 from headwater.sql.plan import Attribute, Join, Plan, Project, Scan, Values
 from headwater.sql.plan.attribute import Named
+from headwater.sql.reader.clauses import check_args, name_of_kind
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader, check_membership
 from headwater.sql.reader.generators import generated
+from headwater.sql.reader.pivot import pivoted
+from headwater.sql.reader.ranges import read_range
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.types import BOOLEAN, TIMESTAMP, column_type
 
@@ -47,14 +50,6 @@ class Source:
         self.entries = entries
 
 
-def check_args(node: exp.Expr, *known: str) -> None:
-    """Refuse a part of the grammar that nobody here would look at."""
-    strange = [k for k, v in node.args.items() if v and k not in known]
-    if strange:
-        what = ", ".join(s.rstrip("_").upper() for s in strange)
-        raise Refused(f"{type(node).__name__.upper()} with {what}", "write the plain form")
-
-
 def read_from(context: Context, select: exp.Expr, around: RowScope | None) -> Source:
     """The FROM clause of a SELECT, its joins and lateral views; without one, a single row without columns."""
     clause = select.args.get("from_")
@@ -78,15 +73,21 @@ def _relation(context: Context, node: exp.Expr, around: RowScope | None) -> Sour
             check_args(node, "this")
             source = _relation(context, node.this, around)
         elif isinstance(node, exp.Subquery):
-            check_args(node, "this", "alias", "joins")
+            check_args(node, "this", "alias", "joins", "pivots")
             source = _derived(context, node, around)
         elif isinstance(node, exp.Values):
             source = _aliased(context, read_values(context, node, around), node.args.get("alias"), ())
         else:
-            raise Refused(f"{type(node).__name__.upper()} in FROM", "name a table, or write a subquery")
+            raise Refused(f"{name_of_kind(node)} in FROM", "name a table, or write a subquery")
+        for pivot in node.args.get("pivots") or ():
+            plan, entries = pivoted(context, source.plan, source.entries, pivot)
+            source = Source(plan, entries)
+            if pivot.args.get("alias") is not None:
+                check_args(pivot.args["alias"], "this")
+                source = _aliased(context, source.plan, pivot.args["alias"], ())
     except Refused as refused:
         if refused.position is None:
-            refused.position = context.position(node)
+            refused.position = context.position_of(refused, node)
         raise
     for join in node.args.get("joins") or ():
         source = _join(context, source, join, around)
@@ -107,15 +108,15 @@ def _aliased(context: Context, plan: Plan, alias: exp.Expr | None, name: tuple[s
             qualifier = (context.name_of(alias.this),)
         renamed = [context.name_of(c) for c in alias.args.get("columns") or ()]
         if renamed and len(renamed) != len(columns):
-            hint = f"give {len(columns)} names"
-            raise Refused(f"{len(renamed)} column names for {len(columns)} columns", hint)
+            hint = f"give {len(columns)}"
+            raise Wrong(f"{len(renamed)} column names are given for {len(columns)} columns", hint)
         if renamed:
             columns = tuple(replace(a, name=n) for a, n in zip(columns, renamed, strict=True))
     return Source(plan, tuple(Entry(qualifier, a) for a in columns))
 
 
 def _table(context: Context, node: exp.Expr) -> Source:
-    check_args(node, "this", "db", "catalog", "alias", "version", "joins")
+    check_args(node, "this", "db", "catalog", "alias", "version", "joins", "pivots")
     if not isinstance(node.this, exp.Identifier):
         return _table_function(context, node)
     parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
@@ -134,6 +135,9 @@ def _table(context: Context, node: exp.Expr) -> Source:
 
 
 def _table_function(context: Context, node: exp.Expr) -> Source:
+    if isinstance(node.this, exp.Anonymous) and node.this.name.lower() == "range":
+        plan = read_range(context, node.this)
+        return _aliased(context, plan, node.args.get("alias"), ())
     if not isinstance(node.this, exp.Anonymous) or context.functions is None:
         raise Refused("a table function", "name a table, or write LATERAL VIEW explode(…)")
     reader = QueryReader(context, RowScope(()), place="the arguments of a table function")
@@ -162,16 +166,18 @@ def _travel(context: Context, node: exp.Expr | None) -> tuple[int | None, dateti
     check_args(node, "this", "expression", "kind")
     value = QueryReader(context, RowScope(()), place="VERSION AS OF").read(node.expression)
     if node.args.get("kind") != "AS OF" or not isinstance(value, Literal):
-        raise Refused("this form of time travel", "write VERSION AS OF 3 or TIMESTAMP AS OF '2024-01-31'")
+        raise Wrong("this is no form of time travel", "write VERSION AS OF 3 or TIMESTAMP AS OF '2024-01-31'")
     if str(node.this).upper() == "VERSION":
+        if not isinstance(node.expression, exp.Literal | exp.Placeholder | exp.Neg):
+            raise Wrong("a version is a whole number, from 0 up", "write VERSION AS OF 3")
         text = value.value
         number = int(text) if isinstance(text, str) and text.isdecimal() else text
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise Refused("a version that is no whole number", "write VERSION AS OF 3")
+            raise Wrong("a version is a whole number, from 0 up", "write VERSION AS OF 3")
         return number, None
     moment = cast(value, TIMESTAMP)
     if not isinstance(moment, Literal) or not isinstance(moment.value, datetime):
-        raise Refused("a timestamp that is no constant", "write TIMESTAMP AS OF '2024-01-31 12:00:00'")
+        raise Wrong("the timestamp of a time travel is a constant", "write TIMESTAMP AS OF '2024-01-31 12:00:00'")
     return None, moment.value.astimezone(UTC)
 
 
@@ -183,7 +189,7 @@ def read_values(context: Context, node: exp.Expr, around: RowScope | None) -> Pl
         [reader.read(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions
     ]
     if len({len(r) for r in rows}) != 1:
-        raise Refused("rows of different lengths", "give each row the same number of values")
+        raise Wrong("the rows of VALUES have different lengths", "give each row the same number of values")
     columns = [united(column, "a column of VALUES", promote_text=False) for column in zip(*rows, strict=True)]
     names = tuple(context.named(f"col{i + 1}", c[0]).attribute for i, c in enumerate(columns))
     names = tuple(replace(a, nullable=True) for a in names)
@@ -195,10 +201,12 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
     kind = _KINDS.get((str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()))
     method = str(node.args.get("method") or "").upper()
     if kind is None or method not in ("", "NATURAL"):
-        raise Refused("this kind of join", "use INNER, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI or CROSS JOIN")
+        raise Wrong("there is no join of this kind", "use INNER, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI or CROSS JOIN")
     if isinstance(node.this, exp.Lateral):
         raise Refused("LATERAL with a subquery", "join with a plain subquery")
     right = _relation(context, node.this, around)
+    if method == "NATURAL" and (node.args.get("on") or node.args.get("using")):
+        raise Wrong("a NATURAL JOIN has no condition", "leave out NATURAL, or the condition")
     on, using = node.args.get("on"), [context.name_of(u) for u in node.args.get("using") or ()]
     if method == "NATURAL":
         theirs = {e.attribute.name.lower() for e in right.entries if not e.hidden}
@@ -236,7 +244,7 @@ def _using(context: Context, kind: str, left: Source, right: Source, using: list
         for source in (left, right):
             found = [e for e in source.entries if not e.hidden and e.attribute.name.lower() == name.lower()]
             if len(found) != 1:
-                raise Refused(f"USING ({name}), which fits {len(found)} columns of one side,", "join with ON")
+                raise Wrong(f"USING ({name}) fits {len(found)} columns of one side, not one", "join with ON")
             sides.append(found[0])
         keys.append((sides[0], sides[1]))
     pairs = [compare("=", a.attribute.column, b.attribute.column) for a, b in keys]

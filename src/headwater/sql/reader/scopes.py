@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from headwater.base.errors import NotFoundError
 from headwater.sql.functions.struct import field_of as inner_field
-from headwater.sql.nodes import Column, Literal, Node, Refused, call
+from headwater.sql.nodes import Column, Literal, Node, Refused, Wrong, call
 from headwater.sql.plan import Attribute
 from headwater.sql.types import STRING, column_type
+from headwater.sql.types import name_of as type_name
 
 __all__ = ["Entry", "RowScope", "field_of"]
 
@@ -77,7 +78,10 @@ class RowScope:
         """The column, alias or field that ``parts`` name."""
         found = self._find(parts)
         if found is None:
-            raise NotFoundError.column(".".join(parts), self.known())
+            error = NotFoundError.column(".".join(parts), self.known())
+            if not self.entries and self.around is None:
+                error.hint = "there is no FROM: name the table that has it"
+            raise error
         return found
 
     def _find(self, parts: tuple[str, ...]) -> Node | None:
@@ -86,8 +90,9 @@ class RowScope:
             return _descend(alias, parts[1:], parts)
         for attributes, fields in self._readings(parts):
             if len(attributes) > 1:
-                hint = "put the table before it: t.a"
-                raise Refused(f"the name `{'.'.join(parts)}`, which fits {len(attributes)} columns,", hint)
+                keys = {a.key for a in attributes}
+                names = [".".join((*e.qualifier, e.attribute.name)) for e in self.entries if e.attribute.key in keys]
+                raise NotFoundError.ambiguous(".".join(parts), names)
             if attributes:
                 return _descend(attributes[0].column, fields, parts)
         if alias is not None:
@@ -118,7 +123,8 @@ def field_of(node: Node, name: str, written: str) -> Node:
     if pa.types.is_list(stored) or pa.types.is_map(stored):
         return inner_field(node, name)
     if not pa.types.is_struct(stored):
-        raise NotFoundError.column(written, [])
+        hint = "structs have fields, and maps have keys"
+        raise Wrong(f"`{written}` asks for a field of a value of type {type_name(stored)}", hint)
     inner = [f for f in stored if f.name.lower() == name.lower()]
     if len(inner) != 1:
         raise NotFoundError.column(written, [f.name for f in stored])

@@ -15,14 +15,26 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql.functions.struct import field_of
-from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Ordering, Refused, WindowCall, rewrite, walk
+from headwater.sql.nodes import (
+    AggregateCall,
+    Column,
+    Literal,
+    Node,
+    Ordering,
+    Refused,
+    WindowCall,
+    Wrong,
+    rewrite,
+    walk,
+)
 from headwater.sql.plan import Attribute, Distinct, Filter, Limit, Named, Plan, Project, Sort, Window
+from headwater.sql.reader.clauses import check_args
 from headwater.sql.reader.column_names import column_name
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader, check_membership
 from headwater.sql.reader.generators import generated, is_generator
 from headwater.sql.reader.grouping import Groups, read_groups
-from headwater.sql.reader.relations import Source, check_args, read_from
+from headwater.sql.reader.relations import Source, read_from
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.types import is_key, name_of
 
@@ -128,7 +140,7 @@ def _finish(
         attribute = by_node.get(key.node)
         if attribute is None:
             if distinct:
-                raise Refused("ORDER BY something that SELECT DISTINCT leaves out", "put it into the select list")
+                raise Wrong("ORDER BY names something that SELECT DISTINCT leaves out", "put it into the select list")
             named = context.named("order", key.node)
             hidden.append(named)
             attribute = by_node[key.node] = named.attribute
@@ -164,7 +176,7 @@ def _number(context: Context, clause: exp.Expr | None, what: str) -> int | None:
     value = QueryReader(context, RowScope(()), place=what).read(clause.expression)
     number = value.value if isinstance(value, Literal) else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise Refused(f"{what} of something else than a whole number", f"write {what} 10")
+        raise Wrong(f"{what} takes a constant: a whole number, from 0 up", f"write {what} 10", part=clause)
     return number
 
 
@@ -247,19 +259,19 @@ def _star(context: Context, node: exp.Expr, scope: RowScope) -> list[Attribute] 
     if star is node:
         found = scope.visible()
         if not scope.entries:
-            raise Refused("`*` without FROM", "name a table in FROM")
+            raise Wrong("there is no FROM that `*` could mean", "name a table in FROM")
     else:
         check_args(node, "this", "table", "db", "catalog")
         qualifier = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
         found = scope.qualified(qualifier)
         if not found:
-            raise Refused(f"`{'.'.join(qualifier)}.*`", "put the name of a table in FROM before the star")
+            raise Wrong(f"`{'.'.join(qualifier)}.*` means no table of FROM", "put the name of a table in FROM before the star")
     left_out = set()
     for column in star.args.get("except_") or ():
         name = context.name_of(column.this) if isinstance(column, exp.Column) else ""
         matching = [a for a in found if a.name.lower() == name.lower()]
         if len(matching) != 1 or len(column.parts) != 1:
-            raise Refused(f"EXCEPT ({column.sql()})", "name columns of the star")
+            raise Wrong(f"EXCEPT ({column.sql()}) names no column of the star", "name columns of the star")
         left_out.add(matching[0].key)
     return [a for a in found if a.key not in left_out]
 
@@ -327,7 +339,7 @@ class _Clauses:
         if isinstance(found, Literal) and isinstance(node, exp.Literal) and not node.is_string:
             number = found.value
             if not isinstance(number, int) or not 1 <= number <= len(items):
-                raise Refused(f"ORDER BY {number}", f"the select list has {len(items)} columns")
+                raise Wrong(f"ORDER BY {number} names no column", f"the select list has {len(items)}", part=node)
             return [items[number - 1].node]
         return [found]
 

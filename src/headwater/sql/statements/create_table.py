@@ -88,6 +88,8 @@ def read_drop(cursor: Cursor) -> DropTable:
 
 def _read(cursor: Cursor, mode: Mode) -> CreateTable | CreateTableAs | AttachTable:
     table = cursor.table()
+    if cursor.sees("LIKE"):
+        cursor.fail("CREATE TABLE … LIKE is not supported", "write CREATE TABLE new AS SELECT * FROM old LIMIT 0")
     clauses = _Clauses(cursor)
     if cursor.sees("("):
         cursor.in_parentheses(clauses.column_or_constraint)
@@ -98,11 +100,14 @@ def _read(cursor: Cursor, mode: Mode) -> CreateTable | CreateTableAs | AttachTab
         if fields:
             cursor.fail("a query gives the columns itself", "leave the list of columns out, and name them with AS")
         query = cursor.rest("a query")
+        if given.location is not None:
+            hint = "leave LOCATION out: the table is made in the lake, in a folder of its name"
+            cursor.fail("a new table has no location of its own", hint, at=given.location_at)
         return CreateTableAs(table, query, mode, given.partitioned_by, given.properties, given.comment)
     if given.location is not None:
         if fields or given.partitioned_by or given.properties or given.comment or mode == "replace":
-            why = "a table at a location of its own is attached as it is"
-            hint = "write CREATE TABLE name USING DELTA LOCATION '…', of a table that is there"
+            why = "LOCATION names a Delta table that is there already, with columns and properties of its own"
+            hint = "write only CREATE TABLE name USING DELTA LOCATION '…'; a new table is made without LOCATION, in the lake"
             cursor.fail(why, hint, at=given.location_at)
         return AttachTable(table, given.location, mode)
     if not fields:

@@ -17,7 +17,7 @@ from headwater.base.errors import ExpressionError, InputError
 from headwater.sql.fragment import Fragment, Parameters
 from headwater.sql.tokens import Token, tokenize, without_comments
 
-__all__ = ["Cursor"]
+__all__ = ["Cursor", "check_all_used", "check_kind"]
 
 T = TypeVar("T")
 _OPENING, _CLOSING = {"(": ")", "[": "]"}, {")": "(", "]": "["}
@@ -116,7 +116,7 @@ class Cursor:
         start = self.token()
         parts = self.path(what)
         if parts[0].lower() in ("delta", "parquet") and len(parts) == 2 and "/" in parts[1]:
-            hint = "give it a name in the lake with lake.attach(name, location)"
+            hint = "give the table a name: CREATE TABLE name USING DELTA LOCATION 'path', or lake.attach(name, path)"
             self.fail("a table is named here by its path", hint, at=start)
         if any("." in p for p in parts):
             self.fail("a dot inside backticks", "put each part into backticks of its own: `a`.`b`", at=start)
@@ -233,25 +233,50 @@ class Cursor:
 
 def _checked(text: str, tokens: Sequence[Token], parameters: Parameters) -> Parameters:
     """``parameters``, if each of them is named in the statement and each name has one."""
-    if isinstance(parameters, str | bytes) or not isinstance(parameters, Mapping | Sequence):
-        raise InputError.bad_argument("parameters", parameters, "a mapping for :name, or a sequence for ?")
+    check_kind(parameters)
     named = [t for t in tokens if t.kind == "parameter"]
     asked = [t for t in tokens if t.kind == "question"]
     if isinstance(parameters, Mapping):
         missing = [t for t in named if t.text[1:] not in parameters] + asked
-        names = {t.text[1:] for t in named}
-        unused = [name for name in parameters if name not in names]
         known = ", ".join(f":{name}" for name in parameters)
     else:
         missing = named + asked[len(parameters) :]
-        unused = list(map(str, range(len(asked) + 1, len(parameters) + 1)))
-        known = f"{len(parameters)} for ?" if parameters else ""
+        known = _counted(len(parameters), "value") if parameters else ""
     if missing:
         token = missing[0]
-        shown = token.text if token.kind == "parameter" else f"the `?` of number {asked.index(token) + 1}"
+        shown = token.text if token.kind == "parameter" else f"the {_ordinal(asked.index(token) + 1)} `?`"
         hint = f'pass parameters={{"{token.text[1:]}": …}}' if token.kind == "parameter" else "pass parameters=[…]"
         why = f"{shown} has no value" + (f" (given: {known})" if known else "")
         raise ExpressionError.statement(text, why, token.start, hint)
-    if unused:
-        raise InputError.bad_argument("parameters", unused[0], "only parameters that the statement names")
+    check_all_used(text, parameters, tokens)
     return parameters
+
+
+def check_kind(parameters: object) -> None:
+    """Raise if something else is passed than a mapping or a sequence."""
+    if isinstance(parameters, str | bytes) or not isinstance(parameters, Mapping | Sequence):
+        raise InputError.bad_argument("parameters", parameters, "a mapping for :name, or a sequence for ?")
+
+
+def check_all_used(text: str, parameters: Parameters, tokens: Sequence[Token]) -> None:
+    """Raise if a value is given that no parameter of the text takes: it may be misspelled."""
+    if isinstance(parameters, Mapping):
+        names = list(dict.fromkeys(t.text for t in tokens if t.kind == "parameter"))
+        unused = [name for name in parameters if f":{name}" not in names]
+        if unused:
+            hint = f"leave it out; the SQL names {', '.join(names) if names else 'no parameter'}"
+            raise ExpressionError.statement(text, f"a value is given for :{unused[0]}, which is not in it", None, hint)
+        return
+    asked = sum(t.kind == "question" for t in tokens)
+    if len(parameters) > asked:
+        why = f"{_counted(len(parameters), 'value')} for {_counted(asked, '`?`', '`?`')}"
+        raise ExpressionError.statement(text, why, None, "pass one value for each `?`")
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number or 'no'} {one if number == 1 else many or one + 's'}"
+
+
+def _ordinal(number: int) -> str:
+    first = ("first", "second", "third", "fourth", "fifth")
+    return first[number - 1] if number <= len(first) else f"{number}th"

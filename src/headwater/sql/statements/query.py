@@ -24,6 +24,8 @@ class Query(Statement):
 
 
 @reader("SELECT", form="SELECT columns FROM table WHERE condition")
+@reader("FROM", form="FROM table SELECT columns")
+@reader("TABLE", form="TABLE name")
 @reader("VALUES", form="VALUES (1, 'a'), (2, 'b')")
 def read_query(cursor: Cursor) -> Query:
     cursor.at = 0

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from headwater.base.errors import ExpressionError, InputError
+from headwater.base.errors import ExpressionError
 from headwater.sql.fragment import Parameters
-from headwater.sql.statements.cursor import Cursor
+from headwater.sql.statements.cursor import Cursor, check_all_used, check_kind
+from headwater.sql.statements.elsewhere import elsewhere
 from headwater.sql.statements.statement import Statement
 from headwater.sql.tokens import split, tokenize
 
@@ -81,22 +82,18 @@ def read_script(script: str, parameters: Parameters | None = None) -> list[State
     ['Delete', 'Optimize']
     """
     given: Parameters = {} if parameters is None else parameters
+    check_kind(given)
     found: list[Statement] = []
-    used: set[object] = set()
     number = 0
     for text, offset in split(script):
         tokens = list(tokenize(text))
         if isinstance(given, Mapping):
             own: Parameters = {k: given[k] for k in (t.text[1:] for t in tokens if t.kind == "parameter") if k in given}
-            used |= set(own)
         else:
             count = sum(t.kind == "question" for t in tokens)
             own, number = list(given[number : number + count]), number + count
-            used = set(range(number))
         found.append(read(text, own, offset=offset))
-    unused = [p for p in (given if isinstance(given, Mapping) else range(len(given))) if p not in used]
-    if unused:
-        raise InputError.bad_argument("parameters", unused[0], "only parameters that the script names")
+    check_all_used(script, given, list(tokenize(script)))
     return found
 
 
@@ -107,6 +104,7 @@ def _find(cursor: Cursor) -> tuple[_Entry, tuple[str, ...]]:
     if matching:
         longest = max(matching, key=len)
         return _READERS[longest], longest
+    elsewhere(cursor)
     # As many words as are right; the next one is the place of the error.
     agreed = max((_agreement(cursor, words) for words in _READERS), default=0)
     nearest = [words for words in _READERS if _agreement(cursor, words) == agreed]

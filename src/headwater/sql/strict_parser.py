@@ -1,0 +1,378 @@
+"""sqlglot's parser, held to Spark's grammar.
+
+sqlglot reads all dialects and so forgives much: a comma too many, clauses in any order, the words of other databases. A text that Spark refuses
+has to be refused here too, or it runs on one engine and fails on the next. Each override below closes one such door, at the
+place where sqlglot opens it; what can only be seen in the tree is left to `misplaced`.
+
+Two things are more than refusals. ``t@v3`` is Delta's short form of ``VERSION AS OF 3``, which sqlglot would read as an alias; and a
+cast by ``::`` is marked, because its column has a name of its own.
+
+Invariant: what this parser takes, Spark's parser takes too (``t@v3`` excepted, which is Delta's).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined, unused-ignore]
+
+__all__ = ["StrictSpark", "misplaced"]
+
+# Calls with words between their arguments: CAST(x AS t), EXTRACT(year FROM x).
+_OWN_GRAMMAR = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
+_RANGES = (TokenType.BETWEEN, TokenType.ILIKE, TokenType.IN, TokenType.IS, TokenType.LIKE, TokenType.RLIKE)
+_TYPES = """
+    BOOLEAN TINYINT BYTE SMALLINT SHORT INT INTEGER BIGINT LONG FLOAT REAL DOUBLE DATE TIME TIMESTAMP TIMESTAMP_NTZ
+    TIMESTAMP_LTZ STRING CHAR CHARACTER VARCHAR BINARY DECIMAL DEC NUMERIC VOID VARIANT ARRAY MAP STRUCT
+"""
+_TYPE_NAMES = frozenset(_TYPES.split())
+_FOREIGN_TYPE_WORDS = {"PRECISION", "ZONE", "UNSIGNED"}
+_TRIM_SIDES = {"BOTH", "LEADING", "TRAILING"}
+# The order in which the clauses of a query stand; WINDOW may stand in two places.
+_CLAUSES = ("where", "group", "having", "qualify", "order", "limit", "offset")
+_VERSION = re.compile(r"[vV]([0-9]+)")
+
+
+class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
+    FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
+    NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
+    ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012
+    SUPPORTS_TABLE_QUERY = True
+
+    # --- lists and names
+
+    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
+        found: Any = parse_method()
+        items = [found]
+        while self._match(sep):
+            comma = self._prev
+            found = parse_method()
+            if found is None or items[-1] is None:
+                self.raise_error("=a comma too many", comma)
+            items.append(found)
+        return [] if items == [None] else items
+
+    def _parse_placeholder(self) -> exp.Expr | None:
+        start = self._curr.start if self._curr else 0
+        found: exp.Expr | None = super()._parse_placeholder()
+        if found is not None:
+            found.meta["start"] = start
+        return found
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        mark = self._curr
+        found: exp.Expr | None = super()._parse_alias(this, explicit)
+        if isinstance(found, exp.Alias) and isinstance(found.args["alias"], exp.Placeholder | exp.Parameter):
+            self.raise_error("=a name is expected here, not a parameter", mark)
+        return found
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> exp.Expr | None:
+        mark = self._curr
+        found: exp.Expr | None = super()._parse_table_alias(alias_tokens)
+        if found is not None and isinstance(found.this, exp.Placeholder | exp.Parameter):
+            self.raise_error("=a name is expected here; a version is written VERSION AS OF 3, or t@v3", mark)
+        return found
+
+    # --- FROM
+
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
+        start = self._index
+        found = super()._parse_table_parts(*args, **kwargs)
+        if found is None or self._curr is None:
+            return found
+        if self._curr.token_type == TokenType.STAR:
+            self.raise_error("=this is not expected behind a table")
+        if kwargs.get("fast") and self._curr.text == "@":
+            self._retreat(start)  # the slow way asks for the version
+            return None
+        return found
+
+    def _parse_version(self) -> Any:
+        """``@v3`` behind a table, or one of the longer forms."""
+        mark, word = self._curr, self._next
+        if mark is None or mark.text != "@" or self._prev.end + 1 != mark.start:
+            return super()._parse_version()
+        match = _VERSION.fullmatch(word.text) if word is not None and word.start == mark.end + 1 else None
+        if match is None:
+            self.raise_error("=a version is written t@v3, or VERSION AS OF 3", mark)
+            raise AssertionError("raise_error raises")
+        self._advance(2)
+        return exp.Version(this="VERSION", kind="AS OF", expression=exp.Literal.number(match[1]))
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
+        mark = self._curr
+        found = super()._parse_join(*args, **kwargs)
+        if found is None and mark is not None and mark.token_type == TokenType.COMMA and self._prev is mark:
+            self.raise_error("=a comma too many", mark)
+        return found
+
+    def _parse_using_identifiers(self) -> Any:
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.raise_error("Expecting (")
+        return super()._parse_using_identifiers()
+
+    # --- around a SELECT
+
+    def _parse_with(self, *args: Any, **kwargs: Any) -> Any:
+        start = self._index
+        found = super()._parse_with(*args, **kwargs)
+        again = [t for t, depth in self._since(start) if depth == 0 and t.token_type == TokenType.WITH][1:]
+        if found is not None and again:
+            self.raise_error("=a query has one WITH, with commas between its definitions", again[0])
+        return found
+
+    def _since(self, start: int) -> Iterator[tuple[Any, int]]:
+        """The tokens read since ``start``, each with how many parentheses are open before it."""
+        depth = 0
+        for token in self._tokens[start : self._index]:
+            depth -= token.token_type == TokenType.R_PAREN
+            yield token, depth
+            depth += token.token_type == TokenType.L_PAREN
+
+    def _parse_cte(self) -> Any:
+        mark = self._curr
+        found = super()._parse_cte()
+        if found is not None and found.args.get("materialized") is not None:
+            self.raise_error("=MATERIALIZED is not expected here", mark)
+        return found
+
+    def _parse_select_query(self, *args: Any, **kwargs: Any) -> Any:
+        first = self._curr
+        found = super()._parse_select_query(*args, **kwargs)
+        if first is not None and first.token_type == TokenType.FROM and isinstance(found, exp.Select):
+            star = found.expressions[0] if len(found.expressions) == 1 else None
+            # A star that sqlglot added stands at no place behind the SELECT.
+            if (
+                isinstance(star, exp.Star)
+                and not star.meta.get("start")
+                and any(found.args.get(k) for k in _CLAUSES[:4])
+            ):
+                self.raise_error("=SELECT is missing: write SELECT * FROM …", first)
+        return found
+
+    def _parse_limit(self, *args: Any, **kwargs: Any) -> Any:
+        mark = self._curr
+        found = super()._parse_limit(*args, **kwargs)
+        if isinstance(found, exp.Limit) and found.args.get("offset") is not None:
+            self.raise_error("=write LIMIT 10 OFFSET 20", mark)
+        return found
+
+    def _parse_offset(self, *args: Any, **kwargs: Any) -> Any:
+        found = super()._parse_offset(*args, **kwargs)
+        if isinstance(found, exp.Offset) and self._prev.text.upper() in ("ROW", "ROWS"):
+            self.raise_error("=write OFFSET 20", self._prev)
+        return found
+
+    def _parse_ordered(self, *args: Any, **kwargs: Any) -> Any:
+        start = self._index
+        found = super()._parse_ordered(*args, **kwargs)
+        kinds = [t.token_type for t in self._tokens[start : self._index]]
+        if (TokenType.ASC, TokenType.DESC) in itertools.pairwise(kinds):
+            self.raise_error("=ASC and DESC exclude each other", self._prev)
+        return found
+
+    def _parse_star_op(self, *keywords: str) -> Any:
+        """``* EXCEPT (a, b)``, and none of the other words that may stand behind a star elsewhere."""
+        if "EXCEPT" not in keywords or self._curr.text.upper() != "EXCEPT":
+            return None
+        if self._next is None or self._next.token_type != TokenType.L_PAREN:
+            return None
+        return super()._parse_star_op("EXCEPT")
+
+    # --- operators
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> Any:
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.raise_error("Expecting (")
+        return super()._parse_in(this, alias)
+
+    def _parse_between(self, this: exp.Expr | None) -> Any:
+        low = self._parse_bitwise()
+        if not self._match(TokenType.AND):
+            self.raise_error("=AND is expected here")
+        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
+
+    def _negate_range(self, this: exp.Expr | None = None) -> Any:
+        if isinstance(this, exp.Is):
+            self.raise_error("=write IS NOT NULL", self._prev)
+        return super()._negate_range(this)
+
+    def _like(self, this: exp.Expr | None, inherited: Callable[..., Any]) -> Any:
+        if not self._prev.text.isalpha():
+            self.raise_error("=write LIKE", self._prev)
+        return inherited(self, this)
+
+    # --- calls
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
+        if self._match(TokenType.FILTER, advance=False):
+            ahead = [t.token_type for t in self._tokens[self._index + 1 : self._index + 3]]
+            if ahead[:1] == [TokenType.L_PAREN] and ahead[1:] != [TokenType.WHERE]:
+                self.raise_error("=write FILTER (WHERE …)")
+        return super()._parse_window(this, alias)
+
+    def _parse_partition_by(self) -> list[exp.Expr]:
+        mark = self._curr
+        found: list[exp.Expr] = super()._parse_partition_by()
+        if mark is not None and mark.token_type == TokenType.PARTITION_BY and not found:
+            self.raise_error("=something is missing after this", mark)
+        return found
+
+    def _parse_window_spec(self) -> Any:
+        between = self._prev.token_type == TokenType.BETWEEN
+        found = super()._parse_window_spec()
+        if found["value"] is None:
+            self.raise_error("=the bound of a frame is expected here")
+        if between and not self._match(TokenType.AND, advance=False):
+            self.raise_error("=AND is expected here")
+        return found
+
+    def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
+        start = self._index
+        found = super()._parse_types(*args, **kwargs)
+        if found is None or start == self._index:
+            return found
+        words = [t.text.upper() for t in self._tokens[start : self._index]]
+        if self._is_suffix(start - 1):
+            return found
+        if words[0] not in _TYPE_NAMES and isinstance(found, exp.DataType):
+            self._retreat(start)  # a name, where names may stand
+            return None
+        if _FOREIGN_TYPE_WORDS & set(words):
+            self.raise_error("=Spark has no type of this name", self._tokens[start])
+        return found
+
+    def _parse_extract_from(self) -> exp.Expr:
+        if self._next is None or self._next.token_type != TokenType.FROM:
+            self.raise_error("=write EXTRACT(YEAR FROM x)", self._next or self._curr)
+        found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["EXTRACT"](self)
+        return found
+
+    def _parse_substring_of(self) -> exp.Expr:
+        parts = self._parse_csv(self._parse_bitwise)
+        if self._match(TokenType.FROM):
+            parts.append(self._parse_bitwise())
+        if self._match(TokenType.FOR):
+            if len(parts) != 2:
+                self.raise_error("=write SUBSTRING(x FROM 1 FOR 2)", self._prev)
+            parts.append(self._parse_bitwise())
+        if not 1 <= len(parts) <= 3:
+            self.raise_error("=SUBSTRING takes a text, a start and a length")
+        found: exp.Expr = self.expression(exp.Substring(**dict(zip(("this", "start", "length"), parts, strict=False))))
+        return found
+
+    def _parse_trim_of(self) -> exp.Expr:
+        start, first = self._index, self._curr
+        found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["TRIM"](self)
+        marks = {t.token_type for t, depth in self._since(start) if depth == 0}
+        sided = first.text.upper() in _TRIM_SIDES and isinstance(found, exp.Trim) and found.args.get("position")
+        if first.token_type == TokenType.FROM or (sided and (TokenType.FROM not in marks or TokenType.COMMA in marks)):
+            self.raise_error("=write TRIM(LEADING 'a' FROM x)", first)
+        return found
+
+    def _parse_if(self) -> Any:
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.raise_error("=write IF(condition, value, other)")
+        return super()._parse_if()
+
+    def _double_colon(self, this: exp.Expr | None, to: exp.Expr) -> exp.Expr:
+        found: exp.Expr = self.build_cast(strict=False, this=this, to=to)
+        found.meta["suffix" if self._is_suffix(self._index - 2) else "colons"] = True
+        return found
+
+    def _is_suffix(self, at: int) -> bool:
+        """``5L`` comes as three tokens, ``5 :: L``, that all lie on one place."""
+        two = self._tokens[at - 1 : at + 1] if at > 0 else []
+        return len(two) == 2 and two[1].token_type == TokenType.DCOLON and two[0].start == two[1].start
+
+
+def _placed(parser: Callable[[Any], tuple[str, Any]]) -> Callable[[Any], tuple[str, Any]]:
+    """A parser of a clause that remembers where the clause began."""
+
+    def parse(self: Any) -> tuple[str, Any]:
+        start = self._curr.start
+        key, found = parser(self)
+        for part in found if isinstance(found, list) else [found]:
+            if isinstance(part, exp.Expr):
+                part.meta["clause"] = start
+        return key, found
+
+    return parse
+
+
+def _range_parser(token: TokenType) -> Callable[..., Any]:
+    inherited = Spark.Parser.RANGE_PARSERS[token]
+    if token in (TokenType.LIKE, TokenType.ILIKE):
+        return lambda self, this: self._like(this, inherited)
+    return inherited  # type: ignore[no-any-return, unused-ignore]
+
+
+_inherited = Spark.Parser
+_Parser.FUNCTION_PARSERS = {name: _inherited.FUNCTION_PARSERS[name] for name in _OWN_GRAMMAR} | {
+    "EXTRACT": lambda self: self._parse_extract_from(),
+    "SUBSTRING": lambda self: self._parse_substring_of(),
+    "TRIM": lambda self: self._parse_trim_of(),
+}
+_Parser.NO_PAREN_FUNCTION_PARSERS = {
+    name: parser for name, parser in _inherited.NO_PAREN_FUNCTION_PARSERS.items() if name in ("ANY", "CASE", "IF")
+}
+_Parser.RANGE_PARSERS = {token: _range_parser(token) for token in _RANGES}
+_Parser.COLUMN_OPERATORS = {
+    **_inherited.COLUMN_OPERATORS,
+    TokenType.DCOLON: lambda self, this, to: self._double_colon(this, to),
+}
+_Parser.QUERY_MODIFIER_PARSERS = {t: _placed(p) for t, p in _inherited.QUERY_MODIFIER_PARSERS.items()}
+
+
+class _Tokenizer(Spark.Tokenizer):  # type: ignore[misc, valid-type, unused-ignore]
+    KEYWORDS = {k: v for k, v in Spark.Tokenizer.KEYWORDS.items() if k not in ("ISNULL", "NOTNULL")}  # noqa: RUF012
+
+
+class StrictSpark(Spark):
+    """Spark's dialect without what other dialects brought into its parser."""
+
+    Tokenizer = _Tokenizer
+    Parser = _Parser
+    tokenizer_class = _Tokenizer
+    parser_class = _Parser
+
+
+def misplaced(tree: exp.Expr) -> Iterator[tuple[str, int | None]]:
+    """What sqlglot took and Spark would not, as far as the tree shows it: why, and where in the text."""
+    for node in tree.walk():
+        if isinstance(node, exp.Query):
+            yield from _misplaced_clauses(node)
+        if isinstance(node, exp.Select) and node.args.get("kind"):
+            yield f"AS {node.args['kind']} is not expected here", None
+        if isinstance(node, exp.SetOperation):
+            for side in (node.this, node.args.get("expression")):
+                tail = [side.args[k] for k in ("order", "limit", "offset") if side is not None and side.args.get(k)]
+                if tail and not isinstance(side, exp.Subquery):
+                    yield "put the query with its ORDER BY or LIMIT into parentheses", tail[0].meta.get("clause")
+        if isinstance(node, exp.Group):
+            every = node.args.get("all")
+            if every is False or (every and node.expressions):
+                yield "write GROUP BY ALL, or GROUP BY a, b", node.meta.get("clause")
+            if any(isinstance(e, exp.Tuple) and e.expressions for e in node.expressions):
+                yield "write GROUP BY a, b without parentheses", node.meta.get("clause")
+        if isinstance(node, exp.Values) and any(
+            isinstance(r, exp.Tuple) and not r.expressions for r in node.expressions
+        ):
+            yield "a row of VALUES has at least one value", None
+
+
+def _misplaced_clauses(node: exp.Expr) -> Iterator[tuple[str, int | None]]:
+    last = -1
+    for key in _CLAUSES:
+        clause = node.args.get(key)
+        start = clause.meta.get("clause") if isinstance(clause, exp.Expr) else None
+        if start is None:
+            continue
+        if start < last:
+            yield "this clause stands before another one that comes after it", start
+        last = max(last, start)
