@@ -154,6 +154,30 @@ def case_merge_of_something_without_rows(lake: Lake) -> Attempt:
     return lambda: t.merge("orders", on=["id"])
 
 
+def case_query_that_spark_refuses_too(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("SELECT name, amount FROM orders GROUP BY name")
+
+
+def case_query_with_a_comma_too_many(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("SELECT name, FROM orders WHERE id IN (1, 2,)")
+
+
+def case_query_of_a_version_that_is_none(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("SELECT name FROM orders@latest")
+
+
+def case_list_where_single_values_are_expected(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("SELECT name FROM orders WHERE id IN (:ids)", parameters={"ids": [1, 2]})
+
+
+def case_parameter_without_a_type(lake: Lake) -> Attempt:
+    return lambda: lake.sql("SELECT :ids AS ids", parameters={"ids": []})
+
+
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 
 

@@ -34,9 +34,8 @@ def test_every_function_gives_sparks_values(family: str, differences: Difference
 
 
 def test_every_function_is_asked() -> None:
-    fixtures = ("functions.sql", "agrees.sql", "queries.sql", "approximate.sql", "nested.sql", "datetime.sql", "patterns.sql")
-    fixtures += ("strings.sql", "regexps.sql", "numbers.sql", "aggregates.sql", "windows.sql", "formats.sql")
-    text = "\n".join((FIXTURES / name).read_text(encoding="utf-8") for name in fixtures).lower()
+    names = "functions agrees queries approximate nested datetime patterns strings regexps numbers aggregates windows formats"
+    text = "\n".join((FIXTURES / f"{n}.sql").read_text(encoding="utf-8") for n in names.split()).lower()
     words = {name for name in (*FUNCTIONS, *AGGREGATES) if re.fullmatch(r"\w+", name)}
     asked = INEXACT | {name for name in words if re.search(rf"\b{name}\b", text)}  # those are in test_math_functions
     assert words - asked == set()

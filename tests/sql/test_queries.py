@@ -72,7 +72,9 @@ TABLES["z"] = pa.table(
     {"x": [1.0, 2.5, 0.0, -1.0, None, 1e-300, 7.25, math.nan], "i": pa.array([1, 2, 3, None, -5, 10, 7, 8], pa.int32())}
 )
 _LINES = [
-    line for name in ("queries.sql", "approximate.sql", "formats.sql") for line in (FIXTURES / name).read_text("utf-8").splitlines()
+    line
+    for name in ("queries.sql", "approximate.sql", "formats.sql")
+    for line in (FIXTURES / name).read_text("utf-8").splitlines()
 ]
 _QUERIES = [line for line in _LINES if line.strip() and not line.startswith(("#", "-- "))]
 

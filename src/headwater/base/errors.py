@@ -580,7 +580,9 @@ class UnsupportedError(HeadwaterError):
     @classmethod
     def native(cls, engine: str) -> Self:
         return cls(
-            "E3005", f"{engine} has no dialect of its own here", hint='leave out dialect="native": Spark SQL is the dialect'
+            "E3005",
+            f"{engine} has no dialect of its own here",
+            hint='leave out dialect="native": Spark SQL is the dialect',
         )
 
     @classmethod

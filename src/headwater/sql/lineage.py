@@ -132,7 +132,9 @@ def _named(plan: Plan) -> Iterator[Named]:
 
 
 def _deciding(plan: Plan) -> Iterator[Node]:
-    if isinstance(plan, Filter) or (isinstance(plan, Join) and plan.condition is not None):
+    if isinstance(plan, Filter):
         yield plan.condition
+    elif isinstance(plan, Join):
+        yield from () if plan.condition is None else (plan.condition,)
     elif isinstance(plan, Aggregate):
         yield from (k.node for k in plan.keys)

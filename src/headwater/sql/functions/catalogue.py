@@ -42,7 +42,16 @@ from headwater.sql.functions import map as map_
 from headwater.sql.functions.function import AggregateForm, Form, Function, overloaded
 from headwater.sql.nodes import AggregateCall, Node, Refused, Wrong
 
-__all__ = ["AGGREGATES", "AGGREGATE_FORMS", "FORMS", "FUNCTIONS", "UNIT_FIRST", "UNSTABLE", "apply_aggregate", "apply_function"]
+__all__ = [
+    "AGGREGATES",
+    "AGGREGATE_FORMS",
+    "FORMS",
+    "FUNCTIONS",
+    "UNIT_FIRST",
+    "UNSTABLE",
+    "apply_aggregate",
+    "apply_function",
+]
 
 _FAMILIES = (
     aggregate,

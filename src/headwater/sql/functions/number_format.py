@@ -239,5 +239,4 @@ FUNCTIONS: tuple[Function, ...] = (
         for name in ("to_number", "try_to_number")
     ),
     Function("to_char", "string", _to_char("to_char"), 2, 2, {"to_char": _to_char_form}, note=_NOTE),
-    Function("to_varchar", "string", _to_char("to_varchar"), 2, 2, note=_NOTE),
 )

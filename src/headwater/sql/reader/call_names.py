@@ -11,7 +11,7 @@ _CAPITALS = """
     sqrt tan tanh
 """
 UPPER = frozenset(_CAPITALS.split())
-RENAMED = {"array_agg": "collect_list", "curdate": "current_date"}
+RENAMED = {"array_agg": "collect_list", "curdate": "current_date", "to_varchar": "to_char"}
 # The last argument that Spark adds by itself, and how many there are then.
 DEFAULTS = {
     "round": ("0", 2),

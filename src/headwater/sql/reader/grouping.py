@@ -171,7 +171,9 @@ class _Keys:
             number = self.reader.read(node)
             place = number.value if isinstance(number, Literal) else None
             if not isinstance(place, int) or not 1 <= place <= len(self.items):
-                raise Wrong(f"GROUP BY {node.this} names no column", f"the select list has {len(self.items)}", part=node)
+                raise Wrong(
+                    f"GROUP BY {node.this} names no column", f"the select list has {len(self.items)}", part=node
+                )
             found = self.items[place - 1][1]
         else:
             found = self.reader.read(node)

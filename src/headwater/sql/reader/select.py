@@ -265,7 +265,9 @@ def _star(context: Context, node: exp.Expr, scope: RowScope) -> list[Attribute] 
         qualifier = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
         found = scope.qualified(qualifier)
         if not found:
-            raise Wrong(f"`{'.'.join(qualifier)}.*` means no table of FROM", "put the name of a table in FROM before the star")
+            raise Wrong(
+                f"`{'.'.join(qualifier)}.*` means no table of FROM", "put the name of a table in FROM before the star"
+            )
     left_out = set()
     for column in star.args.get("except_") or ():
         name = context.name_of(column.this) if isinstance(column, exp.Column) else ""
