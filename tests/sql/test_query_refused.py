@@ -119,6 +119,8 @@ def test_a_name_that_fits_two_columns_shows_both() -> None:
     ("text", "at"),
     [
         ("select a, s from t limit -1", "limit"),
+        ("select a, s from t group by a", "s from"),
+        ("select a, max(s), s + 1 from t group by a", "s + 1"),
         ("select a, s from t order by s, 9", "9"),
         ("select a, s from t for update", "for update"),
         ("select a, s from t cluster by a", "cluster"),

@@ -132,8 +132,8 @@ def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
             found = _date(value) if kind == "date" else _timestamp(value, zoned=kind == "timestamp")
         except (Unreadable, OverflowError):
             return None
-    elif kind == "decimal" and (match := _NUMBER.fullmatch(value)) and "e" not in value.lower():
-        return None
+    elif kind == "decimal" or dtype == pa.float32() or (kind == "float" and _SPECIAL.fullmatch(value)):
+        return None  # the cast decides: more texts than those above are numbers to Spark
     elif dtype == pa.binary():
         found = value.encode()
     if found is None:
@@ -143,6 +143,7 @@ def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
     return Literal(found, dtype)
 
 
+_SPECIAL = re.compile(r"\s*([+-]?(inf|infinity)|nan|.*[0-9.][fd])\s*", re.IGNORECASE)
 _HINTS = {
     "date": "write dates as '2024-01-31'",
     "timestamp": "write timestamps as '2024-01-31 12:30:00' or '2024-01-31T12:30:00+02:00'",

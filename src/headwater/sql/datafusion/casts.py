@@ -45,7 +45,9 @@ def cast_form(x: str, node: Node, target: pa.DataType, *, word: str = "CAST") ->
         why = raise_form("a date outside the years 1 to 9999 has no common text", witness([node], [x]), target)
         text = f"CAST({x} AS VARCHAR)"
         return f"(CASE WHEN date_part('year', {x}) NOT BETWEEN 1 AND 9999 THEN {why} ELSE {text} END)"
-    if "nested" in pair or pair in MOMENT_PAIRS:
+    # Arrow's texts of floats and timestamps are not Java's.
+    printed = pair[1] == "string" and pair[0] in ("float", "timestamp", "timestamp_ntz")
+    if printed or "nested" in pair or pair in MOMENT_PAIRS:
         raise refusal(f"a cast of {name_of(source)} to {name_of(target)}")
     sql = f"{word}({x} AS {type_name(target)})"
     return one_nan(sql, target) if pair == ("float", "float") else sql

@@ -155,8 +155,8 @@ def _built(function: Function, args: Sequence[Node]) -> Node:
 
 def _unknown(key: str) -> Refused:
     near = did_you_mean(key, [*FUNCTIONS, *AGGREGATES])
-    lead = f"did you mean `{near}`? " if near else ""
-    return Wrong(f"there is no function {key}() here", f'{lead}If it is one of Spark\'s, run it with engine="spark"')
+    lead = f"did you mean `{near}`? If" if near else "if"
+    return Wrong(f"there is no function {key}() here", f'{lead} it is one of Spark\'s, run it with engine="spark"')
 
 
 def _arity(least: int, most: int) -> str:

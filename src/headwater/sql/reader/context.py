@@ -90,7 +90,12 @@ class Context:
 
     def position_of(self, refused: Refused, node: exp.Expr) -> int | None:
         """Where the refused part of ``node`` begins, as near as the parsed text tells."""
-        found = self.position(refused.part) if isinstance(refused.part, exp.Expr) else None
+        part = refused.part
+        if isinstance(part, str):  # the name of a column, outside calls if it stands there
+            columns = [c for c in node.find_all(exp.Column) if c.name.lower() == part.lower()]
+            columns.sort(key=lambda c: c.find_ancestor(exp.Anonymous, exp.Group) is not None)
+            part = columns[0] if columns else None
+        found = self.position(part) if isinstance(part, exp.Expr) else None
         return self.position(node) if found is None else found
 
     def name_of(self, identifier: exp.Expr) -> str:

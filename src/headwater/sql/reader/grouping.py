@@ -52,7 +52,8 @@ class Groups:
             if len(node.path) > 1 and whole in self.keys:
                 return replace(node, path=(self.keys[whole].key, *node.path[1:]))
             hint = "group by it, or take first(), min() or max() of it"
-            raise Wrong(f"column `{self.below[node.path[0]].name}` is neither grouped nor aggregated", hint)
+            name = self.below[node.path[0]].name
+            raise Wrong(f"column `{name}` is neither grouped nor aggregated", hint, part=name)
         return None
 
 
