@@ -66,6 +66,8 @@ QUERIES = """
     SELECT (SELECT max(u.id) FROM t u WHERE u.s = t.s AND u.id = t.id), EXISTS (SELECT 1 FROM t u WHERE u.id = t.id) FROM t
     SELECT (SELECT count(*) FROM t u WHERE u.id = t.id AND u.id < t.id + t.id) FROM t
     SELECT now() = current_timestamp(), current_date() = date(now()), current_timezone(), localtimestamp() IS NULL
+    SELECT EXTRACT(YEAR FROM day), extract(dow FROM day), POSITION('a', 'ba'), POSITION('a' IN 'ba'), TRIM(TRAILING FROM ' a ') FROM t
+    SELECT first(t.s) IGNORE NULLS, t.id FROM t JOIN (t u JOIN t v ON u.id = v.id) ON t.id = u.id GROUP BY t.id
     SELECT SUBSTRING('abc' FROM 2 FOR 1), SUBSTRING('abc', 2), TRIM(BOTH FROM ' a '), TRIM(LEADING 'a' FROM 'ab'), IF(true, 1, 2)
 """
 TEXTS = [line.strip() for line in QUERIES.strip().splitlines()]

@@ -100,6 +100,16 @@ LENIENT = """
     SELECT id FROM t CONNECT BY id
     SELECT DISTINCT ON (id) id FROM t
     SELECT id FROM t VERSION AS OF 0 + 1
+    SELECT t.id FROM t JOIN t u JOIN t v ON u.id = v.id ON t.id = u.id
+    SELECT * FROM (SELECT 1) (a)
+    SELECT id FROM t FOR VERSION 1
+    SELECT id := 1 FROM t
+    SELECT id FROM t WHERE id IS 1
+    SELECT [1, 2]
+    SELECT array(1)[0, 1]
+    SELECT id AT TIME ZONE 'UTC' FROM t
+    SELECT @x
+    SELECT $1
     SELECT id FROM t @v0
     SELECT id FROM t@nonsense
     SELECT id @v0 FROM t

@@ -36,16 +36,16 @@ def test_generated_rows(interpreted: SparkSession, table: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("select explode(s) from n", "explode() of string"),
+        ("select explode(s) from n", "explode() cannot take string"),
         ("select explode(xs), explode(ys) from n", "beside another one"),
         ("select explode(xs), row_number() over (order by id) from n", "beside another one"),
         ("select explode(xs) + 1 from n", "the function explode()"),
         ("select explode(array()) from n", "array<void>"),
-        ("select explode(m) as x from n", "1 names for the columns"),
-        ("select * from n lateral view explode(xs) e as a, b", "2 names for the columns"),
-        ("select explode(xs, ys) from n", "2 arguments"),
-        ("select inline(xs) from n", "inline() of array<int>"),
-        ("select stack(k, 1) from n", "without a number of rows"),
+        ("select explode(m) as x from n", "1 name(s) are given"),
+        ("select * from n lateral view explode(xs) e as a, b", "2 name(s) are given"),
+        ("select explode(xs, ys) from n", "and 2 are given"),
+        ("select inline(xs) from n", "inline() cannot take array<int>"),
+        ("select stack(k, 1) from n", "needs a number of rows"),
         ("select stack(2, 1, 'a') from n", "int and string"),
         ("select json_tuple(s, s) from n", "not a constant"),
         ("select explode(collect_list(i)) from n", "in explode()"),
@@ -67,4 +67,5 @@ def test_refused(text: str, what: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_query(text, lambda *_: SCHEMA)
     assert what in caught.value.message
-    assert 'engine="spark"' in str(caught.value.hint)
+    # What Spark refuses too is no reason to go there.
+    assert caught.value.code == "E1311" or 'engine="spark"' in str(caught.value.hint)

@@ -40,7 +40,8 @@ _TYPES = {
 }
 _SIZED_TEXT = re.compile(r"\bAS\s+((?:VAR)?CHAR(?:ACTER)?\b)", re.IGNORECASE)
 _UNARY_PLUS = re.compile(
-    r"(?:^|[(,=<>+\-*/%|!]|\b(?:AND|OR|NOT|IN|LIKE|BETWEEN|WHEN|THEN|ELSE|CASE|IS|DIV))\s*\+", re.IGNORECASE
+    r"(?:^|[(,=<>+\-*/%|!]|\b(?:AND|OR|NOT|IN|LIKE|BETWEEN|WHEN|THEN|ELSE|CASE|IS|DIV|SELECT|DISTINCT|WHERE|HAVING|BY|ON))\s*\+",
+    re.IGNORECASE,
 )
 
 

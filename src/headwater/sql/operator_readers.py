@@ -111,7 +111,7 @@ class OperatorReaders:
             return operators.is_null(value)
         if isinstance(node.expression, exp.Boolean):
             return operators.compare("<=>", value, self.boolean(node.expression))
-        raise Refused(f"`IS {node.expression.sql()}`", "use IS NULL, IS TRUE or IS FALSE")
+        raise Wrong(f"`IS {node.expression.sql()}` is not Spark SQL", "use IS NULL, IS TRUE or IS FALSE")
 
     def distinct_from(self, node: exp.Expr) -> Node:
         return operators.negate(operators.compare("<=>", *self._sides(node, PREDICATES + LOGIC)))
@@ -126,7 +126,7 @@ class OperatorReaders:
                 name = f":{written.name}" if written.args.get("this") else "?"
                 raise Wrong(f"{name} is a list, and IN takes single values", f"write array_contains({name}, x)")
         if not items:
-            raise Refused("IN without values", "list at least one value")
+            raise Wrong("IN needs values", "list at least one value")
         return operators.contains(self._operand(node.this, PREDICATES + LOGIC), items)
 
     def between(self, node: exp.Expr) -> Node:

@@ -144,7 +144,9 @@ def like(value: Node, pattern: Node, escape: str = "\\") -> Node:
     value = cast(value, STRING)
     if not isinstance(pattern, Literal) or not (pattern.value is None or isinstance(pattern.value, str)):
         raise Refused("LIKE with a pattern that is not a constant text", "write the pattern as 'a%'")
-    if len(escape) != 1 or escape in "%_":
+    if len(escape) != 1:
+        raise Wrong(f"ESCAPE {escape!r} is no single character", "escape with one character other than % and _")
+    if escape in "%_":
         raise Refused(f"ESCAPE {escape!r}", "escape with one character other than % and _")
     text, at = pattern.value or "", 0
     while (at := text.find(escape, at)) >= 0:
@@ -161,7 +163,10 @@ def cases(branches: Sequence[tuple[Node, Node]], default: Node | None) -> Node:
     """CASE WHEN … THEN … ELSE … END, and if()."""
     for condition, _ in branches:
         if condition.dtype != BOOLEAN:
-            raise Refused(f"a CASE condition of type {name_of(condition.dtype)}", "compare it with something")
+            what = f"a CASE condition of type {name_of(condition.dtype)}"
+            if condition.dtype == NULL:
+                raise Refused(what, "compare it with something")
+            raise Wrong(f"{what} is no boolean", "compare it with something")
     last = default if default is not None else Literal(None, NULL)
     values = united([v for _, v in branches] + [last], "a CASE")
     args: list[Node] = []

@@ -56,9 +56,18 @@ HINTS: dict[type[exp.Expr], str] = {
     exp.Lambda: "lambdas are arguments of transform, filter, aggregate and the like",
     exp.Alias: "give the expression alone, without AS",
     exp.Interval: "use date_add and date_sub",
-    exp.Parameter: "write parameters as :name or ?",
     exp.Tuple: "compare the values one by one",
     exp.Var: "write a value, or a name in `backticks`",
+}
+
+# What no Spark takes.
+_FOREIGN: dict[type[exp.Expr], str] = {
+    exp.Array: "write array(1, 2)",
+    exp.AtTimeZone: "use from_utc_timestamp and to_utc_timestamp",
+    exp.HexString: "write the number in decimal digits",
+    exp.JSONExtractScalar: "use get_json_object",
+    exp.Parameter: "write parameters as :name or ?",
+    exp.Slice: "use slice(xs, 1, 2)",
 }
 
 
@@ -100,6 +109,8 @@ class Reader(OperatorReaders):
         if kind in ARITHMETIC:
             return operators.arithmetic(ARITHMETIC[kind], *self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS)))
         reader = self.READERS.get(kind)
+        if reader is None and kind in _FOREIGN:
+            raise Wrong(f"`{name_of_kind(node)}` is not Spark SQL", _FOREIGN[kind])
         if reader is None:
             raise Refused(f"`{name_of_kind(node)}`", HINTS.get(kind, _PLAIN_HINT))
         return reader(self, node)
@@ -188,7 +199,7 @@ class Reader(OperatorReaders):
     def item(self, node: exp.Expr) -> Node:
         self._args(node, "this", "expressions")
         if len(node.expressions) != 1:
-            raise Refused("`[…]` with several indices", "write xs[0]")
+            raise Wrong("`[…]` takes one index", "write xs[0]")
         value, index = self.read(node.this), self.read(node.expressions[0])
         if self.variables and index.dtype == STRING and not pa.types.is_map(value.dtype):
             raise Refused("a field in brackets inside a lambda", "write x.field")
@@ -277,7 +288,7 @@ class Reader(OperatorReaders):
         if type(node) is exp.Cast:
             dtype = data_type(node.args["to"])
             if family(dtype) not in ("date", "timestamp", "timestamp_ntz"):
-                raise Refused("this typed literal", "write CAST('…' AS type)")
+                raise Wrong("there is no typed literal of this type", "write CAST('…' AS type)")
             return cast(self.read(node.this), dtype)
         return cast(self.read(node.this), data_type(node.args["to"]))
 

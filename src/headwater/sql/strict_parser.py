@@ -42,6 +42,7 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
     FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
     NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
     ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012
+    ASSIGNMENT: dict[Any, Any] = {}  # noqa: RUF012
     SUPPORTS_TABLE_QUERY = True
 
     # --- lists and names
@@ -69,6 +70,8 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         found: exp.Expr | None = super()._parse_alias(this, explicit)
         if isinstance(found, exp.Alias) and isinstance(found.args["alias"], exp.Placeholder | exp.Parameter):
             self.raise_error("=a name is expected here, not a parameter", mark)
+        if mark and mark.token_type == TokenType.ALIAS and not isinstance(found, exp.Alias | exp.Aliases):
+            self.raise_error("=a name is expected after AS", mark)
         return found
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> exp.Expr | None:
@@ -76,6 +79,8 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         found: exp.Expr | None = super()._parse_table_alias(alias_tokens)
         if found is not None and isinstance(found.this, exp.Placeholder | exp.Parameter):
             self.raise_error("=a name is expected here; a version is written VERSION AS OF 3, or t@v3", mark)
+        if found is not None and found.this is None:
+            self.raise_error("=a name is expected before the columns", mark)
         return found
 
     # --- FROM
@@ -96,7 +101,10 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         """``@v3`` behind a table, or one of the longer forms."""
         mark, word = self._curr, self._next
         if mark is None or mark.text != "@" or self._prev.end + 1 != mark.start:
-            return super()._parse_version()
+            found = super()._parse_version()
+            if found is not None and "OF" not in [t.text.upper() for t in self._tokens[self._index - 4 : self._index]]:
+                self.raise_error("=write VERSION AS OF 3 or TIMESTAMP AS OF '2024-01-31'", mark)
+            return found
         match = _VERSION.fullmatch(word.text) if word is not None and word.start == mark.end + 1 else None
         if match is None:
             self.raise_error("=a version is written t@v3, or VERSION AS OF 3", mark)
@@ -109,6 +117,8 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         found = super()._parse_join(*args, **kwargs)
         if found is None and mark is not None and mark.token_type == TokenType.COMMA and self._prev is mark:
             self.raise_error("=a comma too many", mark)
+        if found is not None and isinstance(found.this, exp.Table) and found.this.args.get("joins"):
+            self.raise_error("=put the inner join into parentheses", mark)
         return found
 
     def _parse_using_identifiers(self) -> Any:
@@ -250,7 +260,16 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
     def _parse_extract_from(self) -> exp.Expr:
         if self._next is None or self._next.token_type != TokenType.FROM:
             self.raise_error("=write EXTRACT(YEAR FROM x)", self._next or self._curr)
+        word = self._curr.text
         found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["EXTRACT"](self)
+        found.meta["word"] = word
+        return found
+
+    def _parse_position_of(self) -> exp.Expr:
+        start = self._index
+        found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["POSITION"](self)
+        # With a comma it is an ordinary call, which has another name as a column.
+        found.meta["comma"] = any(t.token_type == TokenType.COMMA for t, depth in self._since(start) if depth == 0)
         return found
 
     def _parse_substring_of(self) -> exp.Expr:
@@ -315,6 +334,7 @@ def _range_parser(token: TokenType) -> Callable[..., Any]:
 _inherited = Spark.Parser
 _Parser.FUNCTION_PARSERS = {name: _inherited.FUNCTION_PARSERS[name] for name in _OWN_GRAMMAR} | {
     "EXTRACT": lambda self: self._parse_extract_from(),
+    "POSITION": lambda self: self._parse_position_of(),
     "SUBSTRING": lambda self: self._parse_substring_of(),
     "TRIM": lambda self: self._parse_trim_of(),
 }

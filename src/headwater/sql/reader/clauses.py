@@ -92,6 +92,14 @@ _KINDS: dict[type[exp.Expr], str] = {
     exp.Table: "a table",
     exp.Array: "[…]",
     exp.Anonymous: "a call",
+    exp.Aliases: "AS (…)",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.Column: "t.*",
+    exp.Slice: "[a:b]",
+    exp.StrPosition: "POSITION",
+    exp.TryCast: "CAST",
+    exp.WindowSpec: "a frame",
 }
 
 

@@ -252,16 +252,18 @@ class _Namer:
         return f"substring({', '.join([*given, '2147483647'][:3])})"
 
     def position(self, node: exp.Expr) -> str:
-        return f"locate({self.name(node.args['substr'])}, {self.name(node.this)}, 1)"
+        word = "position" if node.meta.get("comma") else "locate"
+        return f"{word}({self.name(node.args['substr'])}, {self.name(node.this)}, 1)"
 
     def trim(self, node: exp.Expr) -> str:
         if node.args.get("expression") is None:
-            return f"trim({self.name(node.this)})"
+            sides = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+            return f"{sides.get(str(node.args.get('position') or ''), 'trim')}({self.name(node.this)})"
         side = node.args.get("position") or "BOTH"
         return f"TRIM({side} {self.name(node.expression)} FROM {self.name(node.this)})"
 
     def extract(self, node: exp.Expr) -> str:
-        return f"extract({node.this.name.lower()} FROM {self.name(node.expression)})"
+        return f"extract({node.meta['word']} FROM {self.name(node.expression)})"
 
     def subquery(self, node: exp.Expr) -> str:
         return f"{'exists' if isinstance(node, exp.Exists) else 'scalarsubquery'}({self._outer(node)})"
@@ -366,6 +368,8 @@ class _Namer:
 
 _MAKERS: dict[type[exp.Expr], Callable[[_Namer, exp.Expr], str]] = {
     exp.Paren: _Namer.paren,
+    exp.IgnoreNulls: _Namer.paren,
+    exp.RespectNulls: _Namer.paren,
     exp.Column: _Namer.column,
     exp.Dot: _Namer.column,
     exp.Literal: _Namer.literal,

@@ -45,6 +45,7 @@ from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, na
 __all__ = ["QueryReader", "check_membership"]
 
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
+_GENERATORS = ("explode", "posexplode", "inline", "stack", "json_tuple")
 _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", "last ignore nulls"}
 # Functions whose rows WITHIN GROUP (ORDER BY …) puts in order; two of them have no other argument.
 _NEED_ORDER = {"percentile_cont", "percentile_disc"}
@@ -121,6 +122,9 @@ class QueryReader(Reader):
         if node.name.lower() in ("grouping", "grouping_id"):
             dtype = pa.int8() if node.name.lower() == "grouping" else pa.int64()
             return AggregateCall(node.name.lower(), tuple(self.read(a) for a in node.expressions), dtype)
+        if node.name.lower().startswith(_GENERATORS):
+            what = f"the function {node.name.lower()}() gives rows, and cannot stand inside an expression"
+            raise Wrong(what, "write it alone in the select list, or in LATERAL VIEW")
         if node.name.lower() not in FUNCTIONS and node.name.lower() != "ilike" and node.name.lower() not in UNSTABLE:
             return apply_aggregate(node.name, ())  # which refuses it by name
         return super().call(node)
@@ -152,8 +156,10 @@ class QueryReader(Reader):
             raise Refused(f"`{name_of_kind(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
         self._args(node, "this", "expressions")
         if self.place is not None and not window:
-            what = f"the aggregate {node.name.lower()}() cannot stand in {self.place}"
-            raise Wrong(what, "compute it in a subquery or in HAVING")
+            hint = "compute it in a subquery or in HAVING"
+            if self.place.startswith(_GENERATORS):  # where Spark takes it
+                raise Refused(f"the aggregate {node.name.lower()}() in {self.place}", hint)
+            raise Wrong(f"the aggregate {node.name.lower()}() cannot stand in {self.place}", hint)
         parts = list(node.expressions)
         if len(parts) == 1 and isinstance(parts[0], exp.Distinct):
             self._args(parts[0], "expressions")

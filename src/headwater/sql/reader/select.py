@@ -239,7 +239,7 @@ def _items(context: Context, select: exp.Expr, scope: RowScope, windows: Mapping
         found_node = reader.read(inner)
         items.append(Item(alias if alias is not None else column_name(context, here, inner, windows), found_node))
     if not items:
-        raise Refused("a SELECT without columns", "select something")
+        raise Wrong("this SELECT has no columns", "select something")
     return items
 
 
