@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError, UnsupportedError
+from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError
 from headwater.query.result import Result
 from headwater.query.session import Session
 from headwater.query.sources import Source, TableSource
@@ -28,22 +28,19 @@ def run_native(session: Session, text: str, parameters: Parameters | None) -> Re
     if parameters:
         raise InputError.bad_argument("parameters", parameters, 'none: they are for dialect="spark"')
     engine = session.engine
-    named_tables, native = getattr(engine, "named_tables", None), getattr(engine, "native", None)
-    if named_tables is None or native is None:
-        raise UnsupportedError.native(engine.name)
     lake = session.lake
     known = {name.lower(): name for name in lake.tables()}
     tables: dict[str, Source] = {}
     missing: list[str] = []
     try:
-        for written in named_tables(text):
+        for written in engine.named_tables(text):
             name = known.get(written.lower())
             if name is None:
                 missing.append(written)
                 continue
             now = lake.table(name).snapshot
             tables[written] = TableSource(now, tuple(now.schema.names))
-        running = native(text, tables)
+        running = engine.native(text, tables)
     except ExpressionError as error:
         raise _told(error, text, missing, lake) from None
     return Result(running.reader, statement="SELECT", cancel=running.cancel, close=running.close)

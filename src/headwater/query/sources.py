@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +33,8 @@ __all__ = ["RelationSource", "Source", "TableSource"]
 _GLOB = frozenset("*?[{")
 
 
-_inside: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+# By file: the columns that are known to be in it, and whether these are all.
+_inside: OrderedDict[tuple[str, str], tuple[frozenset[str], bool]] = OrderedDict()
 _MOST_FILES = 200_000
 
 
@@ -43,28 +44,27 @@ def columns_inside(snapshot: Snapshot, add: AddFile, wanted: AbstractSet[str]) -
     Files never change, so what was found out is kept.
     """
     key = (snapshot.where, add.path)
-    held = _inside.get(key)
-    if held is None:
+    if key not in _inside:
         try:
-            held = frozenset(n.lower() for n in json.loads(add.stats or "{}").get("nullCount", ()))
+            counted = json.loads(add.stats or "{}").get("nullCount", ())
         except ValueError:
-            held = frozenset()
-        held = _remembered(key, held)
-    if not wanted <= held:
+            counted = ()
+        _remember(key, counted, whole=False)
+    held, whole = _inside[key]
+    if not whole and not wanted <= held:
         with snapshot.storage.open_input(partitions.decode_path(add.path)) as file:
-            held = _remembered(key, frozenset(n.lower() for n in pq.read_schema(file).names) | held)
-    return held
+            _remember(key, pq.read_schema(file).names, whole=True)
+    return _inside[key][0]
 
 
 _shapes: dict[frozenset[str], frozenset[str]] = {}
 
 
-def _remembered(key: tuple[str, str], names: frozenset[str]) -> frozenset[str]:
-    names = _shapes.setdefault(names, names)  # thousands of files share a few sets
-    _inside[key] = names
+def _remember(key: tuple[str, str], names: Iterable[str], *, whole: bool) -> None:
+    lower = frozenset(n.lower() for n in names)
+    _inside[key] = (_shapes.setdefault(lower, lower), whole)  # thousands of files share a few sets
     while len(_inside) > _MOST_FILES:
         _inside.popitem(last=False)
-    return names
 
 
 class Source(Protocol):
@@ -80,13 +80,8 @@ class Source(Protocol):
         ...
 
 
-class _Streamed:
+class _Streamed(Source):
     """Arrow's stream interface over ``batches``."""
-
-    schema: pa.Schema
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        raise NotImplementedError
 
     def reader(self) -> pa.RecordBatchReader:
         """A fresh pass over the rows."""

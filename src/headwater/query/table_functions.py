@@ -6,6 +6,7 @@ A room adds one with `table_function`; the functions of this room are registered
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from headwater.base.errors import did_you_mean
@@ -51,8 +52,10 @@ def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
             "table_changes() with these arguments", "write table_changes('table', from) or ('table', from, to)"
         )
     start, end = values[1], values[2] if len(values) == 3 else None
-    from headwater.query.session import named_table
+    if not isinstance(start, int | str | datetime) or not isinstance(end, int | str | datetime | None):
+        raise Wrong("table_changes() goes from and to versions or timestamps", "write table_changes('table', 2, 5)")
+    from headwater.query.pinned import named_table
 
     table = named_table(lake, values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
-    return feed(table.storage, start, end)  # type: ignore[arg-type]
+    return feed(table.storage, start, end)

@@ -31,6 +31,7 @@ from headwater.base.errors import (
 )
 from headwater.query.engines.datafusion_scan import FILE, Relations
 from headwater.query.engines.engine import Running, conformed
+from headwater.query.engines.planned import PlannedEngine
 from headwater.query.sources import Source
 from headwater.sql.casts import ERROR_MARK
 from headwater.sql.datafusion import to_datafusion
@@ -140,7 +141,7 @@ async def _next(stream: Any) -> Any:
         return None
 
 
-class DataFusionEngine:
+class DataFusionEngine(PlannedEngine):
     """Plans and native SQL, computed by DataFusion."""
 
     name = "datafusion"
@@ -160,7 +161,7 @@ class DataFusionEngine:
             raise found from None
         return _running(stream, plan.schema, failed, relations.close)
 
-    def explain(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
+    def own_plan(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
         relations = Relations(session(), settings.current().worker_threads)
         try:
             sql = to_datafusion(plan, lambda scan: relations.sql(sources[scan]))

@@ -26,6 +26,7 @@ from headwater.base.errors import (
 )
 from headwater.query.engines.duckdb_scan import Relations
 from headwater.query.engines.engine import Running, conformed
+from headwater.query.engines.planned import PlannedEngine
 from headwater.query.sources import Source, TableSource
 from headwater.sql.casts import ERROR_MARK
 from headwater.sql.duckdb_query import to_duckdb
@@ -72,7 +73,7 @@ def database() -> duckdb.DuckDBPyConnection:
         return _open(now.worker_threads, now.memory_limit_bytes, str(now.spill_dir or ""))
 
 
-class DuckDBEngine:
+class DuckDBEngine(PlannedEngine):
     """Plans and native SQL, computed by DuckDB."""
 
     name = "duckdb"
@@ -113,7 +114,7 @@ class DuckDBEngine:
 
         return native(sql, tables)
 
-    def explain(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
+    def own_plan(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
         relations = Relations()
         sql = to_duckdb(plan, lambda scan: relations.sql(sources[scan]))
         owner = database()

@@ -1,21 +1,25 @@
-"""What an engine is: it takes a plan and the sources of its scans, and gives a stream of Arrow batches.
+"""What an engine is: it takes a query over a lake, and gives a stream of Arrow batches.
 
-Engines are made once for a process and are safe to use from many threads. A plan is Spark's meaning already resolved, so an
-engine only has to write it in its own SQL; where it cannot, it raises `Refused` and no row is computed.
+Engines hold no state of their own and are safe to use from many threads. Those that compute plans of ours are `planned`; Spark
+is given the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from headwater.query.pinned import Relations
 from headwater.query.sources import Source
-from headwater.sql.plan import Plan, Scan
+from headwater.sql.fragment import Fragment
 
-__all__ = ["Engine", "Running", "conformed"]
+if TYPE_CHECKING:
+    from headwater.lakehouse import Lake
+
+__all__ = ["Engine", "Rows", "Running", "conformed"]
 
 
 def _nothing() -> None:
@@ -31,16 +35,41 @@ class Running:
     close: Callable[[], None] = _nothing
 
 
+def _itself(error: Exception) -> Exception:
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a query for a writer: Arrow or a DataFrame, how to give them back, and what an error of theirs means."""
+
+    data: Any
+    close: Callable[[], None] = _nothing
+    failure: Callable[[Exception], Exception] = _itself
+
+
 class Engine(Protocol):
-    """Computes plans."""
+    """Answers queries over a lake."""
 
     name: str
 
-    def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
-        """Begin to compute; an error that shows at once is raised here, a later one by the reader."""
+    def start(self, lake: Lake, fragment: Fragment, relations: Relations) -> Running:
+        """Begin to run a query; an error that shows at once is raised here, a later one by the reader."""
 
-    def explain(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
-        """The engine's own plan, as text; ``analyze`` runs it first, to count rows and time."""
+    def rows(self, lake: Lake, fragment: Fragment, relations: Relations) -> Rows:
+        """The rows of a query, in the form that the lake writes best on this engine."""
+
+    def schema(self, lake: Lake, fragment: Fragment, relations: Relations) -> pa.Schema:
+        """Names and types of a query's rows, without running it."""
+
+    def explain(self, lake: Lake, fragment: Fragment, mode: str) -> str:
+        """What a query would do, as text."""
+
+    def named_tables(self, sql: str) -> set[str]:
+        """Names in a text of the engine's own SQL; those of tables are among them."""
+
+    def native(self, sql: str, tables: Mapping[str, Source]) -> Running:
+        """Begin to run a text of the engine's own SQL."""
 
 
 def conformed(

@@ -12,25 +12,32 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.base.errors import CancelledError, ExpressionError, HeadwaterError, InputError, NotFoundError, SetupError
+from headwater.base.errors import (
+    CancelledError,
+    ExpressionError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+    SetupError,
+    UnsupportedError,
+)
 from headwater.base.schema import normalize_type
 from headwater.lake.addressed import FILE, POSITION
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.types import arrow_schema
-from headwater.query.engines.engine import Running, conformed
-from headwater.query.session import Pinned, Relations
+from headwater.query.engines.engine import Rows, Running, conformed
+from headwater.query.pinned import Pinned, Relations
 from headwater.query.sources import Source
 from headwater.query.spark.references import Reference, references, replaced
 from headwater.sql.fragment import Fragment
 from headwater.sql.nodes import Refused, Wrong
-from headwater.sql.plan import Plan, Scan
 from headwater.sql.tokens import Token, tokenize
 
 if TYPE_CHECKING:
@@ -62,13 +69,7 @@ class SparkEngine:
 
     name = "spark"
 
-    def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
-        raise AssertionError("Spark is given the text")
-
-    def explain(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
-        raise AssertionError("Spark is given the text")
-
-    def run_text(self, lake: Lake, fragment: Fragment, relations: Relations) -> Running:
+    def start(self, lake: Lake, fragment: Fragment, relations: Relations) -> Running:
         """Begin a query; Spark's jobs run when the first batch is asked for."""
         query = _Query(lake, fragment, relations)
         tag = f"headwater-{next(_numbers)}"
@@ -88,16 +89,14 @@ class SparkEngine:
 
         return Running(conformed(batches(), schema, query.failure), cancel, query.close)
 
-    def frame(
-        self, lake: Lake, fragment: Fragment, relations: Relations
-    ) -> tuple[DataFrame, Callable[[], None], Callable[[Exception], Exception]]:
-        """The query as a DataFrame, for Spark's writers, with what drops its views, and the meaning of its errors."""
+    def rows(self, lake: Lake, fragment: Fragment, relations: Relations) -> Rows:
+        """The query as a DataFrame, which Spark's own tasks will write."""
         query = _Query(lake, fragment, relations)
 
         def meaning(error: Exception) -> Exception:
             return query.failure(error) if type(error).__module__.startswith(("pyspark", "py4j")) else error
 
-        return query.frame, query.close, meaning
+        return Rows(query.frame, query.close, meaning)
 
     def schema(self, lake: Lake, fragment: Fragment, relations: Relations) -> pa.Schema:
         query = _Query(lake, fragment, relations)
@@ -106,7 +105,7 @@ class SparkEngine:
         finally:
             query.close()
 
-    def explain_text(self, lake: Lake, fragment: Fragment, mode: str) -> str:
+    def explain(self, lake: Lake, fragment: Fragment, mode: str) -> str:
         word = mode.upper() if mode.upper() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST") else ""
         query = _Query(lake, Fragment(f"EXPLAIN {word} {fragment.text}", fragment.parameters), {})
         try:
@@ -117,8 +116,10 @@ class SparkEngine:
             query.close()
 
     def named_tables(self, sql: str) -> set[str]:
-        """Spark's own dialect is ours."""
         return set()
+
+    def native(self, sql: str, tables: Mapping[str, Source]) -> Running:
+        raise UnsupportedError.native(self.name)
 
 
 class _Query:
