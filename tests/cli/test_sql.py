@@ -304,7 +304,7 @@ def numbers(lake: str) -> str:
 
 
 def test_large_results_stream_in_bounded_memory(numbers: str) -> None:
-    """1 GB of text goes through a process that never holds all of it; how much depends on how fast it is taken."""
+    """1 GB of text goes through a process that never holds much of it."""
     rows, wide = 1_000_000, 1000
     query = f"SELECT repeat('x', {wide}) AS t FROM n AS a CROSS JOIN n AS b"
     program = f"""
@@ -322,7 +322,7 @@ sys.exit(code)
             size += len(block)
         peak_kib = int(process.stderr.read())
     assert size == len('"t"\n') + rows * (wide + 3)
-    assert peak_kib < 800_000
+    assert peak_kib < 500_000
 
 
 def test_ctrl_c_ends_with_130(numbers: str) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH_ROWS", "DuckDBEngine", "configuration", "database", "failure"]
 
-BATCH_ROWS = 122_880  # as many as DuckDB keeps together itself
+BATCH_ROWS = 30_720  # a quarter of DuckDB's row group: batches of wide rows stay small
 _lock = threading.Lock()
 
 
