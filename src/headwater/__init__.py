@@ -33,6 +33,9 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from headwater.base.frontier import Frontier
+    from headwater.incremental.circuit.circuit import Circuit
+    from headwater.incremental.circuit.feeding import Delete, Insert, Patch, Upsert
+    from headwater.incremental.layout import Order
     from headwater.lake.table import Table
     from headwater.lakehouse import Lake, connect
     from headwater.spark.session import spark
@@ -40,20 +43,26 @@ if TYPE_CHECKING:
 __all__ = [
     "CancelledError",
     "ChangeBatch",
+    "Circuit",
     "ConflictError",
     "ConstraintError",
     "CorruptionError",
+    "Delete",
     "ExpressionError",
     "Frontier",
     "HeadwaterError",
     "InputError",
+    "Insert",
     "Lake",
     "NotFoundError",
+    "Order",
+    "Patch",
     "SchemaError",
     "SetupError",
     "StorageError",
     "Table",
     "UnsupportedError",
+    "Upsert",
     "__version__",
     "connect",
     "settings",
@@ -62,9 +71,15 @@ __all__ = [
 
 _HOMES = {
     "ChangeBatch": "headwater.base.change",
+    "Circuit": "headwater.incremental.circuit.circuit",
+    "Delete": "headwater.incremental.circuit.feeding",
     "Frontier": "headwater.base.frontier",
+    "Insert": "headwater.incremental.circuit.feeding",
     "Lake": "headwater.lakehouse",
+    "Order": "headwater.incremental.layout",
+    "Patch": "headwater.incremental.circuit.feeding",
     "Table": "headwater.lake.table",
+    "Upsert": "headwater.incremental.circuit.feeding",
     "connect": "headwater.lakehouse",
     **{name: "headwater.base.errors" for name in __all__ if name.endswith("Error")},
 }

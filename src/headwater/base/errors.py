@@ -220,6 +220,28 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def port_taken(cls, kind: str, name: str) -> Self:
+        return cls("E1502", f"the circuit has an {kind} `{name}` already", hint="give this one another name")
+
+    @classmethod
+    def in_transaction(cls) -> Self:
+        return cls("E1503", "a transaction is under way", hint="end it first: one with block at a time")
+
+    @classmethod
+    def other_state(cls, folder: str, operators: Sequence[str]) -> Self:
+        return cls(
+            "E1505",
+            f"the state is that of another circuit: it has nothing for {_list_some(operators)}",
+            where=folder,
+            hint="build the circuit as it was when the checkpoint was made, or start with an empty store",
+        )
+
+    @classmethod
+    def failing_function(cls, name: str, error: BaseException) -> Self:
+        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        return cls("E1504", f"the function {name} raised {what}", hint="nothing was changed; mend it, and step again")
+
+    @classmethod
     def bad_rows(cls, why: str) -> Self:
         return cls(
             "E1018", f"the rows do not make a table: {why}", hint="give each column one type, and all one length"
@@ -290,6 +312,10 @@ class NotFoundError(InputError, LookupError):
         )
 
     @classmethod
+    def port(cls, kind: str, name: str, known: Sequence[str]) -> Self:
+        return cls("E1501", f"the circuit has no {kind} `{name}`", hint=_candidates_hint(name, known, f"{kind}s"))
+
+    @classmethod
     def column(cls, name: str, known: Sequence[str], where: str | None = None) -> Self:
         hint = _candidates_hint(name, known, "columns")
         return cls("E1002", f"no column `{name}`", where=where, hint=hint)._about(name)
@@ -350,6 +376,11 @@ class NotFoundError(InputError, LookupError):
     @classmethod
     def folder(cls, location: str) -> Self:
         return cls("E1108", "there is no such folder", where=location, hint="create it, or check the path")
+
+    @classmethod
+    def state(cls, what: str, name: str, known: Sequence[str], where: str) -> Self:
+        hint = _candidates_hint(name, known, f"{what}s")
+        return cls("E1112", f"the state has no {what} `{name}`", where=where, hint=hint)._about(name)
 
 
 class SchemaError(InputError):
@@ -446,6 +477,9 @@ class SchemaError(InputError):
 class ExpressionError(InputError):
     """A predicate or SQL text that does not parse or resolve."""
 
+    # The position of the row that failed, where it is known.
+    row: int | None = None
+
     @classmethod
     def syntax(cls, text: str, why: str, position: int | None = None) -> Self:
         made = cls("E1301", f"cannot parse `{text}`: {why}", hint="write it in Spark SQL")
@@ -470,6 +504,14 @@ class ExpressionError(InputError):
     @classmethod
     def wrong(cls, text: str, why: str, hint: str, position: int | None = None) -> Self:
         return cls("E1311", why, hint=hint).placed_at(text, position)
+
+    @classmethod
+    def no_fixpoint(cls, variables: str, rounds: int) -> Self:
+        return cls(
+            "E1312",
+            f"the recursion of {variables} still finds new rows after {rounds} rounds",
+            hint="nothing was changed; bound what it may reach, or raise most= if it needs more rounds",
+        )
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:
@@ -566,6 +608,22 @@ class ConstraintError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def duplicate_key(cls, table: str, key: str) -> Self:
+        return cls(
+            "E2103",
+            f"`{table}` would have two rows with the key {key}",
+            hint="nothing was changed; upsert the row, or delete the other one first",
+        )
+
+    @classmethod
+    def missing_row(cls, table: str, key: str) -> Self:
+        return cls(
+            "E2104",
+            f"a row to delete is not in `{table}`, its key is {key}",
+            hint="nothing was changed; delete by the key alone, or give the row as it is",
+        )
+
+    @classmethod
     def weight_overflow(cls) -> Self:
         return cls(
             "E2102",
@@ -633,6 +691,15 @@ class ConflictError(HeadwaterError):
             hint="too many writers commit at once: batch the writes, or raise HEADWATER_COMMIT_RETRIES",
         )
 
+    @classmethod
+    def state_locked(cls, owner: str, where: str) -> Self:
+        return cls(
+            "E4003",
+            f"the state is being written already, by {owner}",
+            where=where,
+            hint="wait until that ends, or stop it; to read only, open the state with read_only=True",
+        )
+
 
 class CorruptionError(HeadwaterError):
     """What lies on storage is damaged."""
@@ -693,6 +760,42 @@ class CorruptionError(HeadwaterError):
             "the log has no metadata or protocol entry",
             where=where,
             hint="the first commits of the table were lost: restore `_delta_log` from a backup",
+        )
+
+    @classmethod
+    def run_file(cls, path: str, why: str, where: str) -> Self:
+        return cls(
+            "E5008",
+            f"run file `{path}` cannot be used: {why}",
+            where=where,
+            hint="restore an older checkpoint that does not name it, or delete the state: it is computed again from its sources",
+        )
+
+    @classmethod
+    def manifest(cls, path: str, why: str, where: str) -> Self:
+        return cls(
+            "E5009",
+            f"checkpoint `{path}` of the state cannot be used: {why}",
+            where=where,
+            hint="restore an older checkpoint, or delete the state: it is computed again from its sources",
+        )
+
+    @classmethod
+    def newer_state(cls, path: str, version: int, newest: int, where: str) -> Self:
+        return cls(
+            "E5010",
+            f"`{path}` has format version {version}, and this Headwater reads up to {newest}",
+            where=where,
+            hint="read it with the Headwater that wrote it, or a later one; nothing was changed",
+        )
+
+    @classmethod
+    def other_layout(cls, path: str, have: str, want: str, where: str) -> Self:
+        return cls(
+            "E5011",
+            f"`{path}` holds rows of another layout: {have} instead of {want}",
+            where=where,
+            hint="the computation has changed since: delete the state, and it is computed again from its sources",
         )
 
 

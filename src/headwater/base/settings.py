@@ -130,6 +130,9 @@ class Settings:
         None, _folder, "where work that outgrows memory spills; empty is the temp folder"
     )
     snapshot_cache: int = _setting(64, _count(0), "snapshots of tables kept in memory")
+    state_memory_bytes: int = _setting(
+        0, _size(0), "memory for the state of circuits; what is more lies in files; 0 is a quarter of the machine's"
+    )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -146,7 +149,7 @@ class Settings:
         ...
         headwater.base.errors.InputError: error[E1008]: no setting `progres`
           hint: did you mean `progress`? settings: progress, color, fsync, commit_retries, checkpoint_interval, \
-target_file_bytes, row_group_rows, parquet_compression, … (13 in all)
+target_file_bytes, row_group_rows, parquet_compression, … (14 in all)
         """
         fields = {f.name: f for f in dataclasses.fields(self)}
         parsed = {}

@@ -6,9 +6,7 @@ from collections.abc import Collection, Sequence
 
 from headwater.cli._screen import Screen
 
-__all__ = ["print_listing", "size_text", "time_text"]
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+__all__ = ["print_listing", "time_text"]
 
 
 def print_listing(
@@ -21,17 +19,6 @@ def print_listing(
 
     width, colour = terminal_style(screen.out) if screen.is_terminal else (None, False)
     screen.data(draw_texts(headings, rows, right=right, width=width, colour=colour))
-
-
-def size_text(size_bytes: int) -> str:
-    """
-    >>> size_text(0), size_text(1536), size_text(5 << 40)
-    ('0 B', '1.5 KiB', '5.0 TiB')
-    """
-    size, unit = float(size_bytes), 0
-    while size >= 1024 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    return f"{size:.1f} {_UNITS[unit]}" if unit else f"{size_bytes} B"
 
 
 def time_text(iso: str) -> str:

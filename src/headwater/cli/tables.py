@@ -21,8 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    from headwater.cli._listing import print_listing, size_text, time_text
+    from headwater.cli._listing import print_listing, time_text
     from headwater.cli._verbs import Exit
+    from headwater.observe.format import human_bytes
 
     lake = open_lake(arguments.lake)
     facts = [_facts(lake, name) for name in lake.tables()]
@@ -35,7 +36,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
                 str(fact["version"]) if "error" not in fact else fact["error"],
                 "" if fact["rows"] is None else f"{fact['rows']:,}",
                 "" if fact["files"] is None else f"{fact['files']:,}",
-                "" if fact["size_bytes"] is None else size_text(fact["size_bytes"]),
+                "" if fact["size_bytes"] is None else human_bytes(fact["size_bytes"]),
                 "" if fact["last_modified"] is None else time_text(fact["last_modified"]),
                 ", ".join(fact["partitioned_by"]),
             )

@@ -17,11 +17,11 @@ from headwater.base import faults, settings
 from headwater.base.errors import NotFoundError, StorageError
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 
-__all__ = ["LocalStorage"]
+__all__ = ["LocalStorage", "flush_folder", "translated"]
 
 
 @contextmanager
-def _translated(location: str, path: str) -> Iterator[None]:
+def translated(location: str, path: str) -> Iterator[None]:
     """Turn the operating system's errors into ours."""
     try:
         yield
@@ -61,15 +61,15 @@ class LocalStorage(Storage):
         """Make the root folder, if it is not there."""
         if os.path.exists(self.root) and not os.path.isdir(self.root):
             raise StorageError.not_a_folder(self.root)
-        with _translated(self.root, ""):
+        with translated(self.root, ""):
             _make_folder(self.root)
 
     def get(self, path: str) -> bytes:
-        with _translated(self.root, path), open(self._full(path), "rb") as f:
+        with translated(self.root, path), open(self._full(path), "rb") as f:
             return f.read()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        with _translated(self.root, path), open(self._full(path), "rb") as f:
+        with translated(self.root, path), open(self._full(path), "rb") as f:
             f.seek(start)
             return f.read(length)
 
@@ -84,7 +84,7 @@ class LocalStorage(Storage):
             _flush(f)
 
     def put(self, path: str, data: bytes) -> None:
-        with _translated(self.root, path):
+        with translated(self.root, path):
             staged = self._staged(path)
             try:
                 self._write_staged(staged, data)
@@ -93,12 +93,12 @@ class LocalStorage(Storage):
             except BaseException:
                 _unlink(staged)
                 raise
-            _flush_folder(self._full(path))
+            flush_folder(self._full(path))
             faults.point("storage.put.after_publish", path)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         full = self._full(path)
-        with _translated(self.root, path):
+        with translated(self.root, path):
             staged = self._staged(path)
             try:
                 self._write_staged(staged, data)
@@ -109,11 +109,11 @@ class LocalStorage(Storage):
                     raise ObjectExistsError(path) from None
             finally:
                 _unlink(staged)
-            _flush_folder(full)
+            flush_folder(full)
             faults.point("storage.put_if_absent.after_publish", path)
 
     def list(self, prefix: str = "", *, after: str | None = None) -> Iterator[Entry]:
-        with _translated(self.root, prefix):
+        with translated(self.root, prefix):
             yield from self._walk(prefix.rstrip("/"), after)
 
     def _walk(self, folder: str, after: str | None) -> Iterator[Entry]:
@@ -134,7 +134,7 @@ class LocalStorage(Storage):
 
     def folders(self, path: str = "") -> builtins.list[str]:
         try:
-            with _translated(self.root, path):
+            with translated(self.root, path):
                 return sorted(e.name for e in os.scandir(self._full(path)) if e.is_dir())
         except NotFoundError:
             return []
@@ -148,7 +148,7 @@ class LocalStorage(Storage):
 
     def head(self, path: str) -> Entry | None:
         try:
-            with _translated(self.root, path):
+            with translated(self.root, path):
                 stat = os.stat(self._full(path))
         except NotFoundError:
             return None
@@ -156,19 +156,19 @@ class LocalStorage(Storage):
 
     def delete(self, path: str) -> None:
         try:
-            with _translated(self.root, path):
+            with translated(self.root, path):
                 faults.point("storage.delete.before", path)
                 os.unlink(self._full(path))
         except NotFoundError:
             pass
 
     def open_input(self, path: str) -> pa.NativeFile:
-        with _translated(self.root, path):
+        with translated(self.root, path):
             return pa.OSFile(self._full(path), "rb")
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        with _translated(self.root, path):
+        with translated(self.root, path):
             staged = self._staged(path)
             try:
                 with open(staged, "xb") as f:
@@ -179,7 +179,7 @@ class LocalStorage(Storage):
             except BaseException:
                 _unlink(staged)
                 raise
-            _flush_folder(self._full(path))
+            flush_folder(self._full(path))
             faults.point("storage.open_output.after_publish", path)
 
     def sweep(self, prefix: str, older_than_ms: int) -> int:
@@ -212,10 +212,10 @@ def _make_folder(folder: str) -> None:
     for each in reversed(missing):
         with suppress(FileExistsError):
             os.mkdir(each)
-        _flush_folder(each)
+        flush_folder(each)
 
 
-def _flush_folder(full: str) -> None:
+def flush_folder(full: str) -> None:
     if settings.current().fsync:
         fd = os.open(os.path.dirname(full), os.O_RDONLY)
         try:

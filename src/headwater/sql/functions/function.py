@@ -3,15 +3,14 @@
 ``build`` takes typed arguments and gives a node (or raises `Refused`), so the typing of a function is one Python function. ``forms``
 holds DuckDB's SQL of the operators that ``build`` may put into the tree: a template (``{0}`` is the first
 operand, ``{type}`` the result's type) or a function of the node and its operands' SQL. A function that takes ``lambdas`` is given
-them as `Unbound`, and binds them to the types of their parameters. ``vectorised`` is the place for the
-implementation on Arrow columns that circuits will use.
+them as `Unbound`, and binds them to the types of their parameters. What circuits compute themselves, without an engine, is in
+`headwater.sql.vectorised`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -41,7 +40,6 @@ class Function:
     aggregate_form: AggregateForm | None = None
     note: str = ""
     lambdas: bool = False
-    vectorised: Callable[..., Any] | None = None
 
 
 def overloaded(plain: Builder, nested: Builder) -> Builder:

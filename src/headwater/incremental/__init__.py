@@ -1,0 +1,1 @@
+"""incremental: what changed in the answer?"""

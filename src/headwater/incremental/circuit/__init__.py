@@ -1,0 +1,1 @@
+"""Circuits: operators on streams of changes, and how they are run."""

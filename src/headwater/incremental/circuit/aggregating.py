@@ -1,0 +1,151 @@
+"""Aggregates as text: ``sum(amount * 2) / count(*)`` over the rows of a key, made of nodes.
+
+The text is read as the select list of a GROUP BY query, so it means what it means in Spark. The plan has three floors, and so has what is
+built: the arguments are computed for each row, the aggregates are kept for each key, and what is made of them is computed for each row of the
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.base.errors import UnsupportedError
+from headwater.incremental.aggregates.aggregation import Aggregation
+from headwater.incremental.aggregates.registry import aggregation
+from headwater.incremental.layout import Order
+from headwater.incremental.operators.aggregate import Aggregate
+from headwater.incremental.operators.watermark import Forgetting
+from headwater.sql import plan as plans
+from headwater.sql.nodes import AggregateCall, Column, Literal, Node
+from headwater.sql.plan.attribute import Named
+from headwater.sql.query import parse_query
+from headwater.sql.vectorised import Program, compile_expression
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.stream import Stream
+
+__all__ = ["aggregated", "kept"]
+
+# Their constants are options, not values of rows.
+_WITH_OPTIONS = {
+    "approx_count_distinct",
+    "approx_percentile",
+    "any_value",
+    "first",
+    "last",
+    "listagg",
+    "percentile",
+    "percentile_cont",
+    "percentile_disc",
+}
+
+
+def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) -> Stream:
+    """One row for each key: its columns, and the values that the texts say."""
+    items = [*(quote(k) for k in keys), *(f"{text} AS {quote(name)}" for name, text in named.items())]
+    by = f" GROUP BY {', '.join(quote(k) for k in keys)}" if keys else ""
+    plan = parse_query(f"SELECT {', '.join(items)} FROM input{by}", lambda *_: stream.schema)
+    assert isinstance(plan, plans.Project)
+    aggregate = plan.child
+    if not isinstance(aggregate, plans.Aggregate) or not isinstance(aggregate.child, plans.Scan):
+        what = f"agg({', '.join(named.values())})"
+        raise UnsupportedError.operation(what, "it is more than aggregates of rows", "aggregate in two stages")
+    rows = _Rows(stream, [a.key for a in aggregate.child.output])
+    chosen = [rows.aggregation(n) for n in aggregate.aggregates]
+    grouped = kept(rows.projected(), keys, chosen, sql=", ".join(f"{t} AS {n}" for n, t in named.items()))
+    renamed = pa.schema(
+        [f.with_name(a.key) for f, a in zip(grouped.schema, aggregate.output, strict=True)]
+    )
+    columns: list[tuple[str, str | Program]] = []
+    for item in plan.items[len(keys) :]:
+        node = item.node
+        if isinstance(node, Column):
+            columns.append((item.attribute.name, grouped.schema.names[renamed.get_field_index(node.path[0])]))
+        else:
+            columns.append((item.attribute.name, Program(node, renamed, named[item.attribute.name])))
+    for (name, _), wanted in zip(columns, named, strict=True):
+        assert name == wanted, f"{name} is not {wanted}"
+    return grouped.projected([*((k, k) for k in keys), *columns], label="finish", detail=", ".join(named))
+
+
+def kept(stream: Stream, keys: Sequence[str], chosen: Sequence[Aggregation], *, sql: str = "") -> Stream:
+    """The node that keeps aggregates by key, and what lets its state go behind a watermark."""
+    from headwater.incremental.circuit.stream import Stream
+
+    circuit = stream.circuit
+    first = iter([True])
+    vertex = circuit.add(
+        lambda s: Aggregate(s, keys, chosen, sql=sql, first_shard=next(first, False)), [stream.vertex], by=[keys]
+    )
+    vertex.placed_by = tuple(keys)
+    vertex.marks = {k: m for k, m in stream.vertex.marks.items() if k in keys}
+    for key, mark in vertex.marks.items():
+        circuit.add(lambda s, key=key, mark=mark: Forgetting(s, mark, key), [vertex])
+    return Stream(circuit, vertex)
+
+
+def quote(name: str) -> str:
+    """A name as Spark quotes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass
+class _Rows:
+    """The rows that are aggregated: columns of the stream, and those computed for arguments."""
+
+    stream: Stream
+    keys: list[str]
+    computed: dict[str, Program] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> pa.Schema:
+        more = [pa.field(n, p.dtype) for n, p in self.computed.items()]
+        return pa.schema([*self.stream.schema, *more])
+
+    def column(self, node: Node) -> str:
+        """The name of the column that holds an argument."""
+        if isinstance(node, Column) and len(node.path) == 1:
+            return self.stream.columns[self.keys.index(node.path[0])]
+        renamed = pa.schema([f.with_name(k) for f, k in zip(self.stream.schema, self.keys, strict=True)])
+        name = f"\0argument {len(self.computed)}"
+        self.computed[name] = compile_expression(node, renamed)
+        return name
+
+    def aggregation(self, item: Named) -> Aggregation:
+        call = item.node
+        assert isinstance(call, AggregateCall), "only aggregates are kept"
+        where = None if call.where is None else self.column(call.where)
+        options = [a.value for a in call.args if isinstance(a, Literal)] if call.op in _WITH_OPTIONS else []
+        args = [a for a in call.args if call.op not in _WITH_OPTIONS or not isinstance(a, Literal)]
+        columns = [self.column(a) for a in args]
+        share, separator, order = None, "", []
+        if "percentile" in call.op:
+            share = next(float(o) for o in options if not isinstance(o, bool))  # type: ignore[arg-type]
+            descending = next((o for o in options if isinstance(o, bool)), False)
+            order = [Order(columns[0], descending=descending)] if descending else []
+        if call.op == "listagg" and options:
+            separator = str(options[0])
+        return aggregation(
+            call.op,
+            columns,
+            schema=self.schema,
+            name=item.attribute.key,
+            distinct=call.distinct,
+            where=where,
+            order=order,
+            share=share,
+            separator=separator,
+        )
+
+    def projected(self) -> Stream:
+        """The stream with the computed columns."""
+        if not self.computed:
+            return self.stream
+        columns: list[tuple[str, str | Program]] = [(c, c) for c in self.stream.columns]
+        columns += list(self.computed.items())
+        detail = ", ".join(p.text for p in self.computed.values())
+        return self.stream.projected(columns, label="arguments", detail=detail)

@@ -1,0 +1,84 @@
+"""A circuit as a graph that can be drawn, and as a table of what its operators did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.incremental.operators.delay import Hold
+from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.circuit import Circuit
+    from headwater.incremental.circuit.vertex import Vertex
+
+__all__ = ["graph_of", "profile_of"]
+
+
+def graph_of(circuit: Circuit) -> Graph:
+    """The circuit's operators with what they did; outputs are nodes of their own."""
+    feedback: dict[int, tuple[str, ...]] = {}
+    for vertex in circuit.vertices:
+        if isinstance(vertex.node, Hold):
+            feedback[vertex.node.held_id] = (str(vertex.id),)
+    nodes = [
+        GraphNode(
+            id=str(v.id),
+            kind=v.node.kind,
+            label=v.node.label,
+            detail=v.node.detail,
+            inputs=tuple(str(i.id) for i in v.inputs),
+            sql=v.node.sql,
+            group=v.group,
+            metrics=_metrics(v),
+            feedback=feedback.get(v.id, ()),
+        )
+        for v in circuit.vertices
+    ]
+    nodes += [
+        GraphNode(id=f"output {name}", kind="sink", label="output", detail=name, inputs=(str(v.id),))
+        for name, v in circuit.outputs.items()
+    ]
+    return Graph(circuit.name, nodes)
+
+
+def _metrics(vertex: Vertex) -> NodeMetrics | None:
+    f = vertex.figures
+    if not f.steps:
+        return None
+    traces = [t for node in vertex.nodes for t in node.traces().values()]
+    return NodeMetrics(
+        rows_in=f.rows_in,
+        rows_out=f.rows_out,
+        seconds=f.seconds,
+        state_rows=sum(len(t) for t in traces),
+        state_bytes=sum(t.nbytes for t in traces),
+        steps=f.steps,
+    )
+
+
+def profile_of(circuit: Circuit) -> pa.Table:
+    """One row for each operator that has run, the slowest first."""
+    rows = []
+    for vertex in circuit.vertices:
+        m = _metrics(vertex)
+        if m is not None:
+            rows.append(
+                {
+                    "id": vertex.id,
+                    "operator": vertex.node.label,
+                    "detail": vertex.node.detail,
+                    "steps": m.steps,
+                    "rows_in": m.rows_in,
+                    "rows_out": m.rows_out,
+                    "seconds": m.seconds,
+                    "state_rows": m.state_rows,
+                    "state_bytes": m.state_bytes,
+                    "sql": vertex.node.sql,
+                }
+            )
+    names = ["id", "operator", "detail", "steps", "rows_in", "rows_out", "seconds", "state_rows", "state_bytes", "sql"]
+    types = [pa.int64(), pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.float64(), pa.int64(), pa.int64(), pa.string()]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(zip(names, types, strict=True))))
+    return table.sort_by([("seconds", "descending"), ("id", "ascending")])

@@ -1,0 +1,108 @@
+"""A circuit's state over the end of its process.
+
+State belongs to operators by what they compute, not by their number: a trace is named by a fingerprint of its operator and of everything before
+it. A circuit that is built again, by the same program or by one that has other parts too, finds the state of the operators
+that are the same.
+
+The number of shards may change: the rows of each trace are then divided anew, by the columns that its operator is placed by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.base.errors import InputError
+from headwater.incremental.arrangement import Arrangement
+from headwater.incremental.circuit.vertex import Vertex, shard_of
+from headwater.incremental.run import Run
+from headwater.incremental.trace import Trace
+from headwater.incremental.zset import ZSet, concatenate
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.circuit import Circuit
+    from headwater.incremental.manifest import Manifest
+    from headwater.incremental.store import Store
+
+__all__ = ["checkpoint", "fingerprints", "restore"]
+
+
+def fingerprints(circuit: Circuit) -> list[str]:
+    """For each vertex a name that is the same wherever the same is computed of the same inputs.
+
+    Exchanges do not count, so that the names do not depend on the number of shards.
+    """
+    found: list[str] = []
+    seen: dict[str, int] = {}
+    for vertex in circuit.vertices:
+        before = [found[v.id] for v in vertex.inputs]
+        if vertex.node.kind == "exchange":
+            found.append(before[0])
+            continue
+        text = "\n".join([vertex.node.fingerprint, *before])
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+    return found
+
+
+def checkpoint(circuit: Circuit, store: Store, extra: Any = None) -> str:
+    """Make the state of a circuit durable, and give the name of its manifest."""
+    names = fingerprints(circuit)
+    traces = {
+        f"{names[v.id]}/{name}/{s}": trace
+        for v in circuit.vertices
+        for s, node in enumerate(v.nodes)
+        for name, trace in node.traces().items()
+    }
+    return store.checkpoint(circuit.steps, traces, {"shards": circuit.shards, "extra": extra})
+
+
+def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
+    """Give a circuit the state of a checkpoint, and return what was saved beside it."""
+    manifest = store.restore(name)
+    names = fingerprints(circuit)
+    shards = int(manifest.extra["shards"])
+    missing = [
+        v
+        for v in circuit.vertices
+        for trace in v.node.traces()
+        if f"{names[v.id]}/{trace}/0" not in manifest.traces
+    ]
+    if missing:
+        raise InputError.other_state(store.folder, [str(v.node) for v in missing])
+    for vertex in circuit.vertices:
+        _restore_vertex(circuit, vertex, names[vertex.id], store, manifest, shards)
+    circuit.steps = manifest.epoch
+    return manifest.extra["extra"]
+
+
+def _restore_vertex(
+    circuit: Circuit, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int
+) -> None:
+    for trace_name, trace in vertex.node.traces().items():
+        if shards == circuit.shards:
+            for s, node in enumerate(vertex.nodes):
+                if trace_name in node.traces():
+                    store.load(manifest, f"{name}/{trace_name}/{s}", node.traces()[trace_name])
+            continue
+        there = [n for n in (f"{name}/{trace_name}/{s}" for s in range(shards)) if n in manifest.traces]
+        old = [store.trace(manifest, n, trace.layout) for n in there]
+        targets = [node.traces().get(trace_name) for node in vertex.nodes]
+        for target, rows in zip(targets, _divided(old, vertex, circuit.shards), strict=True):
+            if target is not None:
+                target.bound = old[0].bound
+                target.load([Run.of(rows)] if len(rows) else [])
+
+
+def _divided(old: list[Trace], vertex: Vertex, shards: int) -> list[ZSet]:
+    layout = old[0].layout
+    rows = concatenate([t.zset() for t in old], layout).consolidate()
+    keys = min(vertex.keys, layout.keys)
+    if not keys or shards == 1:
+        return [rows, *(ZSet.empty(layout) for _ in range(shards - 1))]
+    keyed = Arrangement(layout, layout.names[:keys], keys=keys)
+    target = shard_of(keyed, rows, shards)
+    return [rows.filtered(np.flatnonzero(target == s)) for s in range(shards)]

@@ -1,0 +1,43 @@
+"""Feedback: a cycle in a circuit, through a delay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError
+from headwater.incremental.layout import Layout
+from headwater.incremental.operators.delay import Held, Hold
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.circuit import Circuit
+    from headwater.incremental.circuit.stream import Stream
+
+__all__ = ["Feedback"]
+
+
+class Feedback:
+    """A stream that does not know yet where it comes from: see `Circuit.feedback`."""
+
+    def __init__(self, circuit: Circuit, schema: pa.Schema) -> None:
+        from headwater.incremental.circuit.stream import Stream
+
+        self._circuit = circuit
+        self._vertex = circuit.add(lambda: Held(Layout(schema)), [])
+        self._connected = False
+        self.stream: Stream = Stream(circuit, self._vertex)
+
+    def connect(self, stream: Stream) -> None:
+        """What comes here now comes out of the feedback in the next step."""
+        if self._connected:
+            raise InputError.bad_argument("feedback", "connected", "one that was not connected yet")
+        self._connected = True
+        aligned = self.stream._aligned(stream)  # noqa: SLF001
+        helds = iter(self._vertex.nodes)
+        self._circuit.add(lambda source: Hold(source, _held(next(helds))), [aligned.vertex])
+
+
+def _held(node: object) -> Held:
+    assert isinstance(node, Held)
+    return node

@@ -1,0 +1,174 @@
+"""Feeding: what users give to a step, made into Z-sets and commands; and errors that point at the row they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.base.change import WEIGHT, ChangeBatch, as_table
+from headwater.base.errors import ConstraintError, ExpressionError, InputError, NotFoundError, SchemaError
+from headwater.incremental.circuit.sources import Command, KeyedSource, Verb
+from headwater.incremental.circuit.vertex import shard_of
+from headwater.incremental.arrangement import Arrangement
+from headwater.incremental.layout import Layout
+from headwater.incremental.zset import ZSet
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.node import Node
+
+__all__ = ["Delete", "Insert", "Patch", "Upsert", "check_names", "divided", "keys_first", "located", "taken"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    data: Any
+
+
+class Insert(_Rows):
+    """Rows for a table with a key that must not be there yet."""
+
+
+class Upsert(_Rows):
+    """Rows for a table with a key that take the place of those with the same key."""
+
+
+class Delete(_Rows):
+    """Keys of rows to delete; keys that are not there are ignored."""
+
+
+class Patch(_Rows):
+    """Keys with some other columns: those are changed, the rest stays; keys that are not there are ignored."""
+
+
+_VERBS: dict[type[_Rows], Verb] = {Insert: "insert", Upsert: "upsert", Delete: "delete", Patch: "patch"}
+
+
+def taken(node: Node, data: Any) -> list[ZSet | Command]:
+    """What a user gave for an input, checked against its schema."""
+    if isinstance(data, list) and data and all(isinstance(d, _Rows | ChangeBatch) for d in data):
+        return [piece for part in data for piece in taken(node, part)]
+    if not isinstance(node, KeyedSource):
+        if isinstance(data, _Rows):
+            raise InputError.bad_argument(node.detail, type(data).__name__, "rows or a change: this input has no key")
+        return [_zset(node.layout, data, node.detail)]
+    if isinstance(data, ChangeBatch):
+        return [Command("change", _zset(node.keyed, data, node.detail))]
+    verb: Verb = "upsert"
+    if isinstance(data, _Rows):
+        verb, data = _VERBS[type(data)], data.data
+    table = as_table(data)
+    if WEIGHT in table.schema.names:
+        return [Command("change", _zset(node.keyed, ChangeBatch.from_table(table), node.detail))]
+    return [_command(node, verb, table)]
+
+
+def _command(node: KeyedSource, verb: Verb, table: pa.Table) -> Command:
+    layout = node.keyed
+    names = layout.names
+    keys = names[: layout.keys]
+    wanted = names if verb in {"insert", "upsert"} else [n for n in names if n in table.schema.names or n in keys]
+    missing = [n for n in wanted if n not in table.schema.names]
+    if missing:
+        raise SchemaError.missing_columns(missing, where=f"input `{node.detail}`")
+    extra = [n for n in table.schema.names if n not in names]
+    if extra:
+        raise NotFoundError.column(extra[0], names, where=f"input `{node.detail}`")
+    for key in keys:
+        if table[key].null_count:
+            raise ConstraintError.not_null(key, table[key].null_count, where=f"input `{node.detail}`")
+    given = table.select([n for n in wanted if n in table.schema.names])
+    arrays = [
+        _cast(given[f.name], f, node.detail) if f.name in given.schema.names else pa.nulls(len(given), f.type)
+        for f in layout.schema
+    ]
+    rows = ZSet.packed(layout, pa.Table.from_arrays(arrays, names=names))
+    return Command(verb, rows, tuple(i for i, n in enumerate(names) if n in given.schema.names))
+
+
+def _zset(layout: Layout, data: Any, name: str) -> ZSet:
+    if isinstance(data, ZSet):
+        if data.layout != layout:
+            raise SchemaError.type_clash(name, str(data.schema), str(layout.schema), where=f"input `{name}`")
+        return data
+    weights: Any = 1
+    if isinstance(data, pa.RecordBatch) and data.schema.equals(layout.schema):
+        return ZSet.packed(layout, data)
+    if isinstance(data, ChangeBatch):
+        table, weights = data.rows, data.weights
+    else:
+        table = as_table(data)
+        if WEIGHT in table.schema.names:
+            change = ChangeBatch.from_table(table)
+            table, weights = change.rows, change.weights
+    if not table.schema.equals(layout.schema):
+        missing = [n for n in layout.names if n not in table.schema.names]
+        if missing:
+            raise SchemaError.missing_columns(missing, where=f"input `{name}`")
+        extra = [n for n in table.schema.names if n not in layout.names]
+        if extra:
+            raise NotFoundError.column(extra[0], layout.names, where=f"input `{name}`")
+        table = pa.Table.from_arrays([_cast(table[f.name], f, name) for f in layout.schema], schema=layout.schema)
+    for field in layout.schema:
+        if not field.nullable and table[field.name].null_count:
+            raise ConstraintError.not_null(field.name, table[field.name].null_count, where=f"input `{name}`")
+    return ZSet.packed(layout, table, weights)
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise SchemaError.type_clash(
+            field.name, str(column.type), str(field.type), where=f"input `{name}`"
+        ) from None
+
+
+def divided(piece: ZSet | Command, shards: int) -> list[Any]:
+    """A piece of input for each shard; None where there is nothing."""
+    if shards == 1:
+        return [piece]
+    if isinstance(piece, Command):
+        layout = piece.rows.layout
+        keyed = Arrangement(layout, layout.names[: layout.keys], keys=layout.keys)
+        target = shard_of(keyed, piece.rows, shards)
+        parts = [np.flatnonzero(target == s) for s in range(shards)]
+        return [Command(piece.verb, piece.rows.filtered(p), piece.columns) if len(p) else None for p in parts]
+    bounds = [len(piece) * s // shards for s in range(shards + 1)]
+    return [
+        ZSet(piece.layout, piece.rows[a:b], piece.owners) if b > a else None
+        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def keys_first(schema: pa.Schema, keys: Sequence[str], where: str) -> pa.Schema:
+    """The schema with the columns of the key first, which are not null."""
+    for key in keys:
+        if key not in schema.names:
+            raise NotFoundError.column(key, schema.names, where=where)
+    first = [schema.field(k).with_nullable(False) for k in keys]
+    return pa.schema([*first, *(f for f in schema if f.name not in keys)])
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse columns that stand twice, or have the name of the weight."""
+    twice = [n for i, n in enumerate(names) if n in names[:i]]
+    if twice or WEIGHT in names:
+        raise SchemaError.duplicate_columns(twice or [WEIGHT])
+
+
+def located(error: ExpressionError, node: Node, deltas: Sequence[ZSet]) -> ExpressionError:
+    """The error with the operator and the row that it is about."""
+    where = f"{node.label} {node.detail}".strip()
+    row = getattr(error, "row", None)
+    if row is not None and deltas and row < len(deltas[0]):
+        values = deltas[0].filtered(np.array([row])).to_arrow().to_pylist()[0]
+        values.pop(WEIGHT)
+        where += f", row {values}"
+    error.where = where
+    return error

@@ -1,0 +1,38 @@
+"""Grouped: rows by key, waiting for aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headwater.base.errors import InputError
+from headwater.incremental.aggregates.aggregation import Aggregation
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.stream import Stream
+
+__all__ = ["Grouped"]
+
+
+class Grouped:
+    """The rows of a stream by some columns: see `Stream.group_by`."""
+
+    __slots__ = ("_keys", "_stream")
+
+    def __init__(self, stream: Stream, keys: Sequence[str]) -> None:
+        self._stream = stream
+        self._keys = tuple(keys)
+
+    def agg(self, *aggregations: Aggregation, **named: str) -> Stream:
+        """One row for each key: ``agg(n="count(*)", total="sum(amount)")``.
+
+        A text is Spark's: aggregates of expressions, with DISTINCT and FILTER (WHERE …), and expressions of aggregates. `Aggregation` objects
+        are for what SQL cannot say; texts and objects do not mix.
+        """
+        from headwater.incremental.circuit.aggregating import aggregated, kept
+
+        if bool(aggregations) == bool(named):
+            raise InputError.bad_argument("agg", "both or nothing", 'texts like n="count(*)", or Aggregation objects')
+        if aggregations:
+            return kept(self._stream, self._keys, aggregations)
+        return aggregated(self._stream, self._keys, named)

@@ -1,0 +1,95 @@
+"""Vertices: the places of a circuit, each with one node for every shard.
+
+A circuit with ``n`` shards has ``n`` copies of each node, and each copy sees its share of the rows. Operators that work by key need all rows of
+a key on one shard; where the rows are not placed so already, an exchange is put before them. Rows of a key go to the shard that
+the top of the key's hash says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from headwater.incremental.arrangement import Arrangement
+from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.zset import Positions, ZSet, concatenate
+from headwater.kernels.hash import hash_rows
+
+if TYPE_CHECKING:
+    from headwater.incremental.layout import Layout
+    from headwater.incremental.operators.watermark import Mark
+
+__all__ = ["Exchange", "Figures", "Vertex", "shard_of"]
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a vertex has done so far."""
+
+    steps: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Vertex:
+    """A place of the circuit: its nodes, one a shard, and where its rows come from."""
+
+    id: int
+    nodes: list[Node]
+    inputs: tuple[Vertex, ...]
+    placed_by: tuple[str, ...] | None = None
+    keys: int = 0
+    group: str | None = None
+    marks: dict[str, Mark] = field(default_factory=dict)
+    figures: Figures = field(default_factory=Figures)
+
+    @property
+    def node(self) -> Node:
+        """The node of the first shard, which stands for all."""
+        return self.nodes[0]
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the rows that it gives."""
+        return self.nodes[0].layout
+
+
+class Exchange(Node):
+    """Sends each row to the shard of its key; on one shard it does nothing."""
+
+    kind: ClassVar[Kind] = "exchange"
+
+    def __init__(self, source: Node, keys: Sequence[str]) -> None:
+        super().__init__([source], source.layout, label="exchange", detail="by " + (", ".join(keys) or "nothing"))
+        arrangement = Arrangement(source.layout, list(keys), keys=len(keys))
+        self._arrangement = arrangement
+
+    def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        return deltas[0]
+
+    def scatter(self, parts: Sequence[ZSet]) -> list[ZSet]:
+        """The rows of all shards, as the shards that they belong to."""
+        shards = len(parts)
+        scattered: list[list[ZSet]] = [[] for _ in range(shards)]
+        for part in parts:
+            if not len(part):
+                continue
+            target = shard_of(self._arrangement, part, shards)
+            for s in range(shards):
+                at = np.flatnonzero(target == s)
+                if len(at):
+                    scattered[s].append(part if len(at) == len(part) else part.filtered(at))
+        return [concatenate(some, self.layout) for some in scattered]
+
+
+def shard_of(keyed: Arrangement, rows: ZSet, shards: int) -> Positions:
+    """The shard of each row: the hashes are cut into equal ranges."""
+    if not keyed.target.keys:
+        return np.zeros(len(rows), dtype=np.int64)
+    hashes = hash_rows(keyed.apply(rows).rows, keyed.target.key_parts)
+    return (((hashes >> np.uint64(32)) * np.uint64(shards)) >> np.uint64(32)).astype(np.int64)

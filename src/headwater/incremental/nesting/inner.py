@@ -1,0 +1,142 @@
+"""The inner circuit of a recursion: built with the same streams as any other, run with two dimensions of time.
+
+What is put into it is wrapped on the way: linear nodes are the same at every time, joins and keyed operators get their nested form. What
+depends on the step (sources, delays, watermarks) has no meaning inside, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError, SchemaError, UnsupportedError
+from headwater.incremental.circuit.circuit import Build, Circuit, Keys
+from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.circuit.vertex import Vertex
+from headwater.incremental.layout import Layout
+from headwater.incremental.nesting.join import NestedJoin
+from headwater.incremental.nesting.keyed import NestedKeyed
+from headwater.incremental.nesting.nest import Nest, Port
+from headwater.incremental.nesting.operator import NestedOperator, Pointwise
+from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.join import Join
+from headwater.incremental.zset import ZSet
+
+__all__ = ["InnerCircuit", "recursive"]
+
+Body = Callable[..., "Stream | Mapping[str, Stream]"]
+
+
+class Entry(Node):
+    """Where rows enter the inner circuit: of an outer stream, or of the round before."""
+
+    kind: ClassVar[Kind] = "source"
+
+    def __init__(self, layout: Layout, name: str) -> None:
+        super().__init__([], layout, label="enter", detail=name)
+
+    def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        return deltas[0]
+
+
+class _Rearranged(NestedOperator):
+    """An arrangement inside a nest: its consumers keep the state, with iterations."""
+
+    def __init__(self, node: Arrange) -> None:
+        self.node = node
+        self._arrangement = node.arrangement
+
+    def step(self, deltas: Sequence[ZSet], iteration: int) -> ZSet:
+        return self._arrangement.apply(deltas[0]) if len(deltas[0]) else self.node.empty
+
+
+class InnerCircuit(Circuit):
+    """A circuit whose operators are nested."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.operators: list[NestedOperator] = []
+        self.variables: dict[str, int] = {}
+        self.imports: list[int] = []
+        self.results: dict[str, Vertex] = {}
+
+    def entry(self, layout: Layout, name: str) -> Vertex:
+        """A place where rows enter."""
+        return self.add(lambda: Entry(Layout(layout.schema), name), [])
+
+    def add(self, build: Build, inputs: Sequence[Vertex], *, by: Sequence[Keys] | None = None) -> Vertex:
+        vertex = super().add(build, inputs)
+        self.operators.append(_nested(vertex.node, by))
+        return vertex
+
+    def evaluated(self, entering: Mapping[int, ZSet], iteration: int) -> list[ZSet]:
+        """The changes of all places at one iteration."""
+        values: list[ZSet] = []
+        for vertex, operator in zip(self.vertices, self.operators, strict=True):
+            if isinstance(vertex.node, Entry):
+                values.append(entering.get(vertex.id, vertex.node.empty))
+                continue
+            deltas = [values[v.id] for v in vertex.inputs]
+            due = operator.waiting() == iteration
+            values.append(operator.step(deltas, iteration) if due or any(len(d) for d in deltas) else vertex.node.empty)
+        return values
+
+    def waiting(self) -> int | None:
+        """The next iteration in which some operator has something to say."""
+        times = [t for t in (o.waiting() for o in self.operators) if t is not None]
+        return min(times, default=None)
+
+
+def _nested(node: Node, by: Sequence[Keys] | None) -> NestedOperator:
+    if isinstance(node, Arrange):
+        return _Rearranged(node)
+    if isinstance(node, Join):
+        return NestedJoin(node)
+    if isinstance(node, Entry) or (node.kind == "lift" and not node.restless):
+        return Pointwise(node)
+    keys = [
+        list(k) if k is not None else node_input.layout.names[: node_input.layout.keys]
+        for k, node_input in zip(by or [None] * len(node.inputs), node.inputs, strict=True)
+    ]
+    if node.kind == "cogroup":
+        return NestedKeyed(node, keys)
+    why = "it depends on the step, and a recursion has many rounds in one step"
+    raise UnsupportedError.operation(f"{node.label} inside a recursion", why, "put it before or after the recursion")
+
+
+def recursive(
+    circuit: Circuit, schemas: Mapping[str, pa.Schema], body: Body, outer: Mapping[str, Stream], most: int
+) -> dict[str, Stream]:
+    """The streams of the variables of a recursion: see `Circuit.recursive`."""
+    if not schemas:
+        raise InputError.bad_argument("schemas", "nothing", "at least one variable")
+    inner = InnerCircuit(f"{circuit.name}: {', '.join(schemas)}")
+    arguments: dict[str, Stream] = {}
+    for name, schema in schemas.items():
+        vertex = inner.entry(Layout(schema), name)
+        inner.variables[name] = vertex.id
+        arguments[name] = Stream(inner, vertex)
+    for name, stream in outer.items():
+        vertex = inner.entry(stream.vertex.layout, name)
+        inner.imports.append(vertex.id)
+        arguments[name] = Stream(inner, vertex)
+    given = body(**arguments)
+    made = given if isinstance(given, Mapping) else {next(iter(schemas)): given}
+    if set(made) != set(schemas):
+        raise InputError.bad_argument("body", sorted(made), f"a stream for each of {', '.join(schemas)}")
+    for name, schema in schemas.items():
+        stream = made[name]
+        if stream.schema.types != schema.types:
+            raise SchemaError.type_clash(name, str(stream.schema.types), str(schema.types), where="the recursion")
+        aligned = arguments[name]._aligned(stream)  # noqa: SLF001
+        inner.results[name] = aligned.distinct().vertex
+    vertex = circuit.add(
+        lambda *nodes: Nest(nodes, inner, most), [s.vertex for s in outer.values()], by=[()] * len(outer)
+    )
+    if len(schemas) == 1:
+        return {name: Stream(circuit, vertex) for name in schemas}
+    ports = {name: circuit.add(lambda n, name=name: Port(n, name), [vertex]) for name in schemas}
+    return {name: Stream(circuit, port) for name, port in ports.items()}

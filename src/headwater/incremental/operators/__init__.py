@@ -1,0 +1,1 @@
+"""Operators: recipes over the five kinds of nodes, one file each."""

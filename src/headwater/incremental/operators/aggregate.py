@@ -1,0 +1,229 @@
+"""Aggregate: one row for each key, of what its rows come to.
+
+Linear aggregates are sums, kept as vectors of weights in a trace by key (`headwater.incremental.aggregates.sums`): a change is added, and
+the old and new values are made of the old and new sums. Aggregates that are no sums have *stages* beside them: extremes, quantiles, modes, and
+whole groups. What is DISTINCT goes through a tally first, which says what its change is among the distinct rows.
+
+The output changes by -(the old row) and +(the new row) of each key touched, where they differ. A key without rows has no row; but without
+keys there is one row from the first step on, whatever the input, as in SQL. Nulls in keys are a group; zeros of floats are one
+key, and so are NaNs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.incremental.aggregates.aggregation import Aggregation, Extreme, Linear, Stage, Words, failed, place
+from headwater.incremental.aggregates.general import General, Groups
+from headwater.incremental.aggregates.mode import Mode, Modes
+from headwater.incremental.aggregates.quantile import Quantile, Quantiles
+from headwater.incremental.aggregates.sums import Request, Sums, gated
+from headwater.incremental.aggregates.tally import Tally, float_words, normalised
+from headwater.incremental.aggregates.user import Derivation, UserLinear
+from headwater.incremental.arrangement import Arrangement
+from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.layout import Layout, Placed
+from headwater.incremental.operators.extremes import Extremes
+from headwater.incremental.packing import Owners
+from headwater.incremental.trace import Trace
+from headwater.incremental.zset import ZSet
+from headwater.kernels.finish import changes, finish
+
+__all__ = ["Aggregate"]
+
+
+class Aggregate(Node):
+    """GROUP BY ``keys`` with aggregates."""
+
+    kind: ClassVar[Kind] = "cogroup"
+
+    def __init__(
+        self,
+        source: Node,
+        keys: Sequence[str],
+        aggregations: Sequence[Aggregation],
+        *,
+        sql: str = "",
+        first_shard: bool = True,
+    ) -> None:
+        schema = source.layout.schema
+        fields = [schema.field(k) for k in keys] + [a.field for a in aggregations]
+        super().__init__(
+            [source],
+            Layout(pa.schema(fields), keys=len(keys)),
+            label="aggregate",
+            detail=", ".join(a.name for a in aggregations) + (" by " + ", ".join(keys) if keys else ""),
+            sql=sql,
+        )
+        columns = [c for a in aggregations for c in (*a.arguments, *([a.where] if a.where else []))]
+        arguments = [c for c in dict.fromkeys(columns) if c not in keys]
+        self._arrangement = Arrangement(source.layout, [*keys, *arguments], keys=len(keys))
+        self._floats = float_words(self._arrangement.target, len(keys))
+        self._aggregations = tuple(aggregations)
+        own = [a for a in aggregations if isinstance(a, UserLinear)]
+        self._derivation = Derivation(self._arrangement.target, own) if own else None
+        self._feeds: list[tuple[tuple[object, ...], Tally]] = []
+        self._stages: list[tuple[Stage, int]] = []
+        self._plan_sums()
+        self._plan_stages()
+        self._plan_finish()
+        self._given = False
+        self._first_shard = first_shard
+
+    # -- plans -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _arranged(self) -> Layout:
+        return self._arrangement.target if self._derivation is None else self._derivation.target
+
+    def _feed(self, a: Aggregation) -> int:
+        """Which feed an aggregate reads: 0 is the input, the others are its distinct rows."""
+        if not a.distinct:
+            return 0
+        what = (frozenset(a.arguments), a.where)
+        for i, (known, _) in enumerate(self._feeds):
+            if known == what:
+                return i + 1
+        self._feeds.append((what, Tally(self._arranged, a.arguments, a.where)))
+        return len(self._feeds)
+
+    def _plan_sums(self) -> None:
+        linear = [a for a in self._aggregations if isinstance(a, Linear)]
+        self._requests: dict[str, list[Request]] = {}
+        for a in linear:
+            feed = self._feed(a)
+            where = None if feed else a.where
+            self._requests[a.name] = [Request(feed, gated(x, where)) for x in a.accumulators]
+        for a in self._aggregations:
+            if isinstance(a, Quantile):
+                self._feed(a)
+        layouts = [self._arranged, *(tally.layout for _, tally in self._feeds)]
+        wanted = [r for some in self._requests.values() for r in some]
+        self._sums = Sums(layouts, wanted, remember=not self.layout.keys)
+
+    def _plan_stages(self) -> None:
+        groups: dict[tuple[object, ...], list[Aggregation]] = {}
+        for a in self._aggregations:
+            if isinstance(a, Extreme):
+                groups.setdefault((Extreme, a.shared), []).append(a)
+            elif isinstance(a, Quantile):
+                groups.setdefault((Quantile, a.column, a.where, a.distinct), []).append(a)
+            elif isinstance(a, Mode):
+                groups.setdefault((Mode, a.column, a.where), []).append(a)
+            elif isinstance(a, General):
+                groups.setdefault((General, a.arguments, a.order, a.needed, a.where), []).append(a)
+        at = self._sums.extra
+        for (what, *_), some in groups.items():
+            feed = self._feed(some[0]) if what is Quantile else 0
+            stage = self._staged(what, some, feed, at)
+            self._stages.append((stage, feed))
+            at += stage.accumulators
+        self._sums.close(at - self._sums.extra)
+
+    def _staged(self, what: object, some: Sequence[Aggregation], feed: int, at: int) -> Stage:
+        arranged = self._feeds[feed - 1][1].layout if feed else self._arranged
+        sums, output = self._sums.layout, self.layout
+        if what is Extreme:
+            return Extremes(arranged, sums, output, wanted=[a for a in some if isinstance(a, Extreme)], at=at)
+        if what is Quantile:
+            return Quantiles(arranged, sums, output, wanted=[a for a in some if isinstance(a, Quantile)], at=at)
+        if what is Mode:
+            return Modes(arranged, sums, output, wanted=[a for a in some if isinstance(a, Mode)], at=at)
+        return Groups(arranged, output, wanted=[a for a in some if isinstance(a, General)])
+
+    def _plan_finish(self) -> None:
+        recipes = []
+        self._sums_of: list[Linear] = []
+        self._general: list[tuple[Placed, Linear]] = []
+        for placed, a in zip(self.layout.columns[self.layout.keys :], self._aggregations, strict=True):
+            if not isinstance(a, Linear):
+                continue
+            at = [self._sums.at(r) for r in self._requests[a.name]]
+            if a.recipe is None or at[0] is None or at[-1] is None:
+                self._general.append((placed, a))
+                continue
+            recipes.append((a.recipe, at[0], at[-1], placed.word, placed.null_word, placed.null_bit))
+            self._sums_of.append(a)
+        self._recipes = np.array(recipes, dtype=np.int64).reshape(len(recipes), 6)
+        self._key_words = sum(c.words for c in self.layout.columns[: self.layout.keys]) + 1
+        first = self.layout.columns[0].word
+        self._shift = first - self._sums.layout.columns[0].word if self.layout.keys else 0
+
+    # -- a step ----------------------------------------------------------------------------------------------------
+
+    @property
+    def restless(self) -> bool:  # type: ignore[override]
+        """Is there a row to be given, though no row may come?"""
+        return not self.layout.keys and self._first_shard and not self._was_given()
+
+    def _was_given(self) -> bool:
+        self._given = self._given or self._sums.given()
+        return self._given
+
+    def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        delta = normalised(self._arrangement.apply(deltas[0]), self._floats)
+        if self._derivation is not None:
+            delta = self._derivation.apply(delta)
+        if not len(delta) and not self.restless:
+            return self.empty
+        fed = [delta, *(tally.step(delta) for _, tally in self._feeds)]
+        sums = self._sums
+        touched = sums.accumulated(fed) if len(delta) else sums.nothing()
+        n = len(touched)
+        old = sums.old(touched)
+        out = np.zeros((2 * n, self.layout.width), dtype=np.int64)
+        for stage, feed in self._stages:
+            stage.step(fed[feed], touched, old, out)
+        payload = sums.layout.payload
+        bad = finish(touched.rows, payload, old, self._recipes, self._key_words, self._shift, out)
+        if bad >= 0:
+            raise failed(self._sums_of[bad], "the sum does not fit a bigint")
+        given = bool(self.layout.keys) or self._was_given()
+        sums.stage(touched, given=not given)
+        owners = self._finish_general(touched, old, out)
+        if self.layout.keys:
+            count = changes(touched.rows, payload, old, out)
+        else:
+            before = np.array([[int(given)]], dtype=np.int64)
+            count = changes(1 - before, 0, before, out)
+        owners += tuple(o for stage, _ in self._stages for o in stage.owners())
+        return ZSet(self.layout, out[:count], (*deltas[0].owners, *owners))
+
+    def _finish_general(self, touched: ZSet, old: Words, out: Words) -> Owners:
+        """Fill the columns of the aggregates that have no recipe."""
+        if not self._general:
+            return ()
+        both = np.concatenate([old, old + touched.rows[:, self._sums.layout.payload :]])
+        found = self._sums.read(touched, both)
+        owners: Owners = ()
+        for placed, a in self._general:
+            values = a.finish([found[r] for r in self._requests[a.name]])
+            place(out, placed, values)
+            owners += values.owners
+        return owners
+
+    def commit(self) -> None:
+        self._sums.trace.commit()
+        for _, tally in self._feeds:
+            tally.commit()
+        for stage, _ in self._stages:
+            stage.commit()
+
+    def rollback(self) -> None:
+        self._sums.trace.rollback()
+        for _, tally in self._feeds:
+            tally.rollback()
+        for stage, _ in self._stages:
+            stage.rollback()
+
+    def traces(self) -> Mapping[str, Trace]:
+        found = {"sums": self._sums.trace}
+        for _, tally in self._feeds:
+            found |= tally.traces()
+        for stage, _ in self._stages:
+            found |= stage.traces()
+        return found

@@ -1,0 +1,204 @@
+"""Frames: aggregates and places over the rows around each row.
+
+``ROWS BETWEEN a AND b`` counts rows, ``RANGE BETWEEN a AND b`` goes by the value of the order column, where rows of the same place are peers
+and come in together. Sums are exact (`headwater.kernels.window_sums`), so they do not depend on the history of the group.
+
+What a change costs: with bounds on both sides, the rows within twice the frame around it, whatever the size of the group. Without a bound
+on one side, the rest of the group on the other side changes, and the whole group is read. Rows in a slice are passed over once
+for each function: O(1) a row for counts, extremes and places, O(limbs) for sums and averages, O(limbs squared) for deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.base.errors import InputError, UnsupportedError
+from headwater.incremental.aggregates.aggregation import Values
+from headwater.incremental.layout import Layout, Placed
+from headwater.incremental.operators.cogroup import Groups, Slices
+from headwater.incremental.operators.frame_sums import Sums, result_type
+from headwater.incremental.operators.over import Over, gathered
+from headwater.incremental.operators.reach import Reach, order_value
+from headwater.incremental.zset import Positions
+from headwater.kernels.window_frames import by_peers, by_rows, by_value, extremes, present
+
+if TYPE_CHECKING:
+    from headwater.incremental.operators.arrange import Arrange
+
+__all__ = ["Frame", "FrameFunction", "Frames", "units"]
+
+Distance = int | Decimal | timedelta
+What = Literal[
+    "count_rows", "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop",
+    "first_value", "last_value", "nth_value",
+]  # fmt: skip
+
+_KINDS = {"word": 0, "bool": 0, "double": 1, "float": 1, "pair": 2, "slot": 3}
+_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Which rows a row looks at. Distances count forward: 3 PRECEDING is -3, CURRENT ROW 0, UNBOUNDED is None.
+
+    >>> Frame("rows", -6, 0)
+    Frame(unit='rows', begin=-6, end=0)
+    """
+
+    unit: Literal["rows", "range"] = "range"
+    begin: Distance | None = None
+    end: Distance | None = 0
+
+    def bounds(self, layout: Layout) -> tuple[int | None, int | None]:
+        """The distances in units of the order column, or in rows."""
+        if self.unit == "rows":
+            for bound in (self.begin, self.end):
+                if bound is not None and not isinstance(bound, int):
+                    raise InputError.bad_argument("frame", bound, "a number of rows")
+            begin, end = self.begin, self.end
+        else:
+            begin, end = (b if b is None or b == 0 else units(layout, b) for b in (self.begin, self.end))
+        if begin is not None and end is not None and begin > end:
+            raise InputError.bad_argument("frame", f"{self.begin} to {self.end}", "an end that is not before the begin")
+        return (None if begin is None else int(begin)), (None if end is None else int(end))  # type: ignore[arg-type]
+
+
+def units(layout: Layout, distance: Distance) -> int:
+    """A distance in units of the one order column of a layout: ticks, days, or the last digit of a decimal."""
+    order_value(layout)
+    return units_of(layout.column(layout.order[0].column).dtype, distance)
+
+
+def units_of(dtype: pa.DataType, distance: Distance) -> int:
+    """A distance in units of a type.
+
+    >>> units_of(pa.timestamp("ms"), timedelta(seconds=-2)), units_of(pa.decimal128(10, 2), Decimal("1.5"))
+    (-2000, 150)
+    """
+    if isinstance(distance, timedelta):
+        if pa.types.is_date32(dtype) and distance % timedelta(days=1) == timedelta(0):
+            return distance // timedelta(days=1)
+        if pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype):
+            microseconds = distance // timedelta(microseconds=1)
+            scaled = microseconds * _TICKS[dtype.unit]
+            if scaled % 1_000_000 == 0:
+                return int(scaled // 1_000_000)
+    elif pa.types.is_decimal(dtype):
+        scaled_decimal = Decimal(distance).scaleb(dtype.scale)
+        if scaled_decimal == int(scaled_decimal):
+            return int(scaled_decimal)
+    elif isinstance(distance, int):
+        return distance
+    raise InputError.bad_argument("distance", distance, f"a whole number of units of {dtype}")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameFunction:
+    """One column: what of which column over the frame.
+
+    >>> FrameFunction("total", "sum", "amount")
+    FrameFunction(name='total', what='sum', column='amount', nth=1, ignore_nulls=False)
+    """
+
+    name: str
+    what: What
+    column: str | None = None
+    nth: int = 1
+    ignore_nulls: bool = False
+
+    def field(self, layout: Layout) -> pa.Field:
+        """The column of the output."""
+        if self.what in {"count_rows", "count"}:
+            return pa.field(self.name, pa.int64(), nullable=False)
+        if self.column is None:
+            raise InputError.bad_argument("column", None, f"a column for {self.what}")
+        if self.nth < 1:
+            raise InputError.bad_argument("nth", self.nth, "a place from 1 on")
+        column = layout.column(self.column)
+        if self.what in {"min", "max"} and column.kind == "nested":
+            raise UnsupportedError.column_type(column.name, str(column.dtype), "compare values that have an order")
+        if self.what in {"min", "max", "first_value", "last_value", "nth_value"}:
+            return pa.field(self.name, column.dtype)
+        return pa.field(self.name, result_type(self.what, column))
+
+
+class Frames(Over):
+    """Functions over one frame of an arranged stream."""
+
+    def __init__(
+        self,
+        source: Arrange,
+        functions: Sequence[FrameFunction],
+        *,
+        frame: Frame | None = None,
+        columns: Sequence[tuple[str, str]] | None = None,
+        sql: str = "",
+    ) -> None:
+        layout = source.layout
+        self._frame = frame or Frame()
+        self._begin, self._end = self._frame.bounds(layout)
+        back = None if self._begin is None else -self._begin
+        self._by_value = self._frame.unit == "range" and bool(self._begin or self._end)
+        self._value = order_value(layout) if self._by_value else None
+        reach = Reach.values(back, self._end) if self._frame.unit == "range" else Reach.rows(back, self._end)
+        if not layout.order and self._frame.unit == "range":
+            reach = Reach.whole()
+        self._functions = tuple(functions)
+        detail = f"{', '.join(map(_text, functions))}; {self._frame.unit} {self._begin} to {self._end}"
+        fields = [f.field(layout) for f in functions]
+        super().__init__(source, fields, reach=reach, columns=columns, label="frames", detail=detail, sql=sql)
+
+    def compute(self, groups: Groups, read: Slices) -> list[Values]:
+        lo, hi = np.empty(len(groups), dtype=np.int64), np.empty(len(groups), dtype=np.int64)
+        self._bound(groups, lo, hi)
+        sums = Sums(groups, lo, hi, read.core[groups.at])
+        return [self._values(f, groups, lo, hi, sums) for f in self._functions]
+
+    def _bound(self, groups: Groups, lo: Positions, hi: Positions) -> None:
+        endless = np.array([self._begin is None, self._end is None], dtype=np.int64)
+        begin, end = self._begin or 0, self._end or 0
+        if self._frame.unit == "rows":
+            by_rows(groups.offsets, endless, begin, end, lo, hi)
+            return
+        layout = groups.layout
+        if self._value is None:
+            by_peers(groups.rows, groups.at, groups.offsets, layout.order_parts, endless, lo, hi)
+            return
+        words = [(d >> 64, ((d & 0xFFFFFFFFFFFFFFFF) ^ (1 << 63)) - (1 << 63)) for d in (begin, end)]
+        distance = np.array(words, dtype=np.int64)
+        null_rank = 0 if layout.order[0].nulls_first else 1
+        by_value(groups.rows, groups.at, groups.offsets, self._value, null_rank, endless, distance, lo, hi)
+
+    def _values(self, f: FrameFunction, groups: Groups, lo: Positions, hi: Positions, sums: Sums) -> Values:
+        if f.what == "count_rows":
+            return Values((hi - lo)[:, None])
+        assert f.column is not None, "checked when the field was made"
+        placed = groups.layout.column(f.column)
+        if f.what in {"min", "max", "first_value", "last_value", "nth_value"}:
+            return gathered(groups, placed, _places(f, groups, placed, lo, hi))
+        return sums.values(f.what, placed)
+
+
+def _places(f: FrameFunction, groups: Groups, placed: Placed, lo: Positions, hi: Positions) -> Positions:
+    """Which copies the values are taken from."""
+    which = np.empty(len(groups), dtype=np.int64)
+    at = (placed.null_word, placed.null_bit)
+    if f.what in {"min", "max"}:
+        extremes(groups.rows, groups.at, lo, hi, placed.word, _KINDS[placed.kind], *at, f.what == "max", which)
+    else:
+        last = f.what == "last_value"
+        nth = f.nth if f.what == "nth_value" else 1
+        present(groups.rows, groups.at, lo, hi, *at, nth, last, f.ignore_nulls and placed.nullable, which)
+    return which
+
+
+def _text(f: FrameFunction) -> str:
+    extra = f", {f.nth}" if f.what == "nth_value" else ""
+    return f"{f.name} = {f.what}({f.column or '*'}{extra}){' ignore nulls' if f.ignore_nulls else ''}"

@@ -1,0 +1,203 @@
+"""Joins as recipes: inner, left, right, full, semi, anti and cross, with a further condition.
+
+An inner join is the bilinear node and a filter. What the others need beside it is which rows have a partner::
+
+    semi(A, B)  =  A joined with the different keys of B
+    anti(A, B)  =  A - semi(A, B)
+    left(A, B)  =  inner(A, B) + anti(A, B) with nulls for B
+
+With a further condition the rows that have a partner are the different rows of A in the inner join. All pieces cost their change; none looks
+at a whole group, so a key with many rows on both sides costs no more than the pairs that change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.incremental.circuit.stream import On, Stream
+from headwater.incremental.operators.join import Join
+from headwater.incremental.operators.pad import Pad
+from headwater.incremental.operators.relabel import Relabel
+from headwater.incremental.operators.star_join import StarJoin
+
+__all__ = ["inner_join", "joined", "star_joined"]
+
+_WAYS = ("inner", "left", "right", "full", "semi", "anti", "cross")
+_KEY = "\0key"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Two streams with their keys, and what the columns are called in the result."""
+
+    left: Stream
+    right: Stream
+    mine: list[str]
+    theirs: list[str]
+    left_names: dict[str, str]
+    right_names: dict[str, str]
+
+    @property
+    def new_right(self) -> list[tuple[str, str]]:
+        """The columns that only the right side gives."""
+        taken = set(self.left_names.values())
+        return [(c, n) for c, n in self.right_names.items() if n not in taken]
+
+
+def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, suffix: str) -> Stream:
+    """The stream of a join: see `Stream.join`."""
+    if how not in _WAYS:
+        raise InputError.bad_argument("how", how, f"one of {', '.join(_WAYS)}")
+    sides = _sides(left, right, on, suffix)
+    if not sides.mine and how not in {"inner", "cross"} and where is None:
+        raise InputError.bad_argument("on", "nothing", f"the columns of the keys, for a {how} join")
+    if how in {"semi", "anti"}:
+        partners = _with_partner(sides, where)
+        return partners if how == "semi" else left.minus(partners)
+    inner = _inner(sides, where)
+    if how in {"inner", "cross"}:
+        return inner
+    schema = _outer_schema(inner.schema, sides, how)
+    parts = []
+    if how in {"left", "full"}:
+        lonely = left.minus(_with_partner(sides, where))
+        parts.append(_padded(lonely, schema, {n: c for c, n in sides.left_names.items()}))
+    if how in {"right", "full"}:
+        lonely = right.minus(_with_partner(_flipped(sides), where))
+        parts.append(_padded(lonely, schema, {n: c for c, n in sides.right_names.items()}))
+    return inner._lifted(lambda s: Relabel(s, schema)).plus(*parts)  # noqa: SLF001
+
+
+def inner_join(
+    left: Stream,
+    right: Stream,
+    mine: Sequence[str],
+    theirs: Sequence[str],
+    left_columns: Sequence[tuple[str, str]],
+    right_columns: Sequence[tuple[str, str]],
+    *,
+    nulls_match: bool = False,
+) -> Stream:
+    """The bilinear node over two arranged streams; columns are pairs (theirs, in the result)."""
+    circuit = left.circuit
+    left, mine = _normalised(left, mine)
+    right, theirs = _normalised(right, theirs)
+    a = circuit.arranged(left.vertex, mine)
+    b = circuit.arranged(right.vertex, theirs)
+    vertex = circuit.add(
+        lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match), [a, b]
+    )
+    return Stream(circuit, vertex)
+
+
+def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffix: str) -> Stream:
+    """The inner join of many streams on columns that all of them have."""
+    if not others:
+        raise InputError.bad_argument("others", "nothing", "at least one stream")
+    circuit = left.circuit
+    taken = set(left.columns)
+    columns = [[(c, c) for c in left.columns]]
+    for other in others:
+        _sides(left, other, on, suffix)
+        some = []
+        for c in other.columns:
+            if c in on:
+                continue
+            name = c
+            while name in taken:
+                name += suffix or "_right"
+            taken.add(name)
+            some.append((c, name))
+        columns.append(some)
+    keyed = [_normalised(s, on) for s in (left, *others)]
+    arranged = [circuit.arranged(s.vertex, keys) for s, keys in keyed]
+    return Stream(circuit, circuit.add(lambda *nodes: StarJoin(nodes, columns), arranged))
+
+
+def _normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
+    """Keys that are equal iff their words are: of floats, -0.0 is 0.0."""
+    floats = [k for k in keys if pa.types.is_floating(stream.schema.field(k).type)]
+    if not floats:
+        return stream, list(keys)
+    zero = {k: "0.0D" if pa.types.is_float64(stream.schema.field(k).type) else "CAST(0 AS FLOAT)" for k in floats}
+    computed = {f"{_KEY} {k}": f"`{k}` + {zero[k]}" for k in floats}
+    return stream.with_columns(**computed), [f"{_KEY} {k}" if k in floats else k for k in keys]
+
+
+def _inner(sides: _Sides, where: str | None) -> Stream:
+    pairs = inner_join(
+        sides.left, sides.right, sides.mine, sides.theirs, list(sides.left_names.items()), sides.new_right
+    )
+    return pairs if where is None else pairs.filter(where)
+
+
+def _with_partner(sides: _Sides, where: str | None) -> Stream:
+    """The rows of the left side that have a partner, with their weights."""
+    left = sides.left
+    everything = [(c, c) for c in left.columns]
+    if where is None:
+        keys = sides.right.select(*dict.fromkeys(sides.theirs)).distinct()
+        return inner_join(left, keys, sides.mine, sides.theirs, everything, [])
+    pairs = _inner(sides, where)
+    names = sides.left_names
+    partners = pairs._project([(c, names[c]) for c in left.columns], {}, "select").distinct()  # noqa: SLF001
+    return inner_join(left, partners, left.columns, left.columns, everything, [], nulls_match=True)
+
+
+def _flipped(sides: _Sides) -> _Sides:
+    """The right side as the left; the columns of the pairs keep their names."""
+    return _Sides(sides.right, sides.left, sides.theirs, sides.mine, sides.right_names, sides.left_names)
+
+
+def _padded(lonely: Stream, schema: pa.Schema, columns: dict[str, str]) -> Stream:
+    return lonely._lifted(lambda s: Pad(s, schema, columns))  # noqa: SLF001
+
+
+def _outer_schema(inner: pa.Schema, sides: _Sides, how: str) -> pa.Schema:
+    """Which columns may be null: those of a side that may be missing, unless both sides give them."""
+    mine, theirs = set(sides.left_names.values()), set(sides.right_names.values())
+
+    def loosened(field: pa.Field) -> pa.Field:
+        name = field.name
+        missing = (name not in theirs and how in {"right", "full"}) or (name not in mine and how in {"left", "full"})
+        shared = name in mine and name in theirs
+        return field.with_nullable(True) if missing or (shared and _nullable(sides, name)) else field
+
+    return pa.schema([loosened(f) for f in inner])
+
+
+def _nullable(sides: _Sides, name: str) -> bool:
+    back_left = {n: c for c, n in sides.left_names.items()}
+    back_right = {n: c for c, n in sides.right_names.items()}
+    return bool(
+        sides.left.schema.field(back_left[name]).nullable or sides.right.schema.field(back_right[name]).nullable
+    )
+
+
+def _sides(left: Stream, right: Stream, on: On, suffix: str) -> _Sides:
+    given = [on] if isinstance(on, str) else list(on)
+    pairs = [(p, p) if isinstance(p, str) else (p[0], p[1]) for p in given]
+    for a, b in pairs:
+        for name, stream, side in ((a, left, "left"), (b, right, "right")):
+            if name not in stream.columns:
+                raise NotFoundError.column(name, stream.columns, where=f"the {side} side of the join")
+        x, y = left.schema.field(a).type, right.schema.field(b).type
+        if x != y:
+            raise SchemaError.type_clash(b, str(y), str(x), where="the key of the join")
+    same = {b for a, b in pairs if a == b}
+    taken = set(left.columns)
+    right_names: dict[str, str] = {}
+    for c in right.columns:
+        name = c
+        if c not in same:
+            while name in taken:
+                name += suffix
+                if not suffix:
+                    raise SchemaError.duplicate_columns([c])
+            taken.add(name)
+        right_names[c] = name
+    return _Sides(left, right, [a for a, _ in pairs], [b for _, b in pairs], {c: c for c in left.columns}, right_names)

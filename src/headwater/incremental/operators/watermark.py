@@ -1,0 +1,137 @@
+"""Watermark: how late a row may be.
+
+The watermark of a stream is the greatest time seen so far less the lateness that is allowed. A row whose time is before the watermark is
+late: it is kept out, and reported. In exchange whatever lies behind the watermark can be forgotten: aggregates that have the time in their
+key let that state go. The watermark of a step is that of the steps before, so the rows of one step are never late for each other, and how
+the rows are divided among shards makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.layout import Layout
+from headwater.incremental.run import Run
+from headwater.incremental.trace import Trace
+from headwater.incremental.zset import ZSet
+
+__all__ = ["Clock", "Forgetting", "Late", "Mark", "Watermark"]
+
+_LAYOUT = Layout(pa.schema([pa.field("greatest", pa.int64(), nullable=False)]))
+
+
+class Clock:
+    """The greatest time that a watermark has seen, on all shards, in the steps before."""
+
+    __slots__ = ("lateness", "trace")
+
+    def __init__(self, lateness: int) -> None:
+        self.lateness = lateness
+        self.trace = Trace(_LAYOUT)
+
+    @property
+    def watermark(self) -> int | None:
+        """Rows before this time are late; None as long as no row has come."""
+        known = self.trace.zset()
+        return None if not len(known) else int(known.rows[0, 1]) - self.lateness
+
+    def seen(self, time: int) -> None:
+        """A step had this time as its greatest."""
+        mark = self.watermark
+        if mark is None or time - self.lateness > mark:
+            self.trace.load([Run.of(ZSet(_LAYOUT, np.array([[0, time, 1]], dtype=np.int64)))])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A column behind a watermark: its values are never less than ``of(watermark)`` again."""
+
+    clock: Clock
+    of: Callable[[int], int] = int
+
+
+class Watermark(Node):
+    """Passes the rows that are not late; `late` has the others of this step."""
+
+    kind: ClassVar[Kind] = "lift"
+
+    def __init__(self, source: Node, column: str, clock: Clock, *, detail: str, holds_clock: bool) -> None:
+        super().__init__([source], source.layout, label="watermark", detail=detail)
+        self._place = source.layout.column(column)
+        self._clock = clock
+        self._holds_clock = holds_clock
+        self._greatest: int | None = None
+        self.late = self.empty
+
+    def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        delta = deltas[0]
+        place = self._place
+        times = delta.rows[:, place.word]
+        known = ((delta.rows[:, place.null_word] >> place.null_bit) & 1) == 0
+        if known.any():
+            self._greatest = int(times[known].max())
+        mark = self._clock.watermark
+        late = known & (times < mark) if mark is not None else None
+        if late is None or not late.any():
+            return delta
+        self.late = delta.filtered(np.flatnonzero(late))
+        return delta.filtered(np.flatnonzero(~late))
+
+    def commit(self) -> None:
+        if self._greatest is not None:
+            self._clock.seen(self._greatest)
+        self._greatest = None
+        self.late = self.empty
+
+    def rollback(self) -> None:
+        self._greatest = None
+        self.late = self.empty
+
+    def traces(self) -> Mapping[str, Trace]:
+        return {"clock": self._clock.trace} if self._holds_clock else {}
+
+
+class Late(Node):
+    """The rows that a watermark kept out, in the step in which they came."""
+
+    kind: ClassVar[Kind] = "lift"
+    restless: ClassVar[bool] = True
+
+    def __init__(self, watermark: Node) -> None:
+        assert isinstance(watermark, Watermark)
+        super().__init__([watermark], watermark.layout, label="late", detail=watermark.detail)
+        self._watermark = watermark
+
+    def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        return self._watermark.late
+
+
+class Forgetting(Node):
+    """Lets the state of its input behind a mark go: merges drop what lies below. Passes nothing on.
+
+    Nothing looks at those rows again, because rows that would are late.
+    """
+
+    kind: ClassVar[Kind] = "lift"
+
+    def __init__(self, source: Node, mark: Mark, column: str) -> None:
+        super().__init__([source], source.layout, label="forget", detail=f"below {column}")
+        self._mark = mark
+        self._traces = [
+            (t, t.layout.column(column).word) for t in source.traces().values() if column in t.layout.schema.names
+        ]
+
+    def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        return self.empty
+
+    def commit(self) -> None:
+        value = self._mark.clock.watermark
+        if value is not None:
+            for trace, word in self._traces:
+                trace.forget((word, self._mark.of(value)))

@@ -1,0 +1,65 @@
+"""Windows of time on streams: recipes over `Windows` and `Sessions` that carry watermarks along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwater.base.errors import NotFoundError
+from headwater.incremental.circuit.stream import Length, Stream
+from headwater.incremental.layout import Order
+from headwater.incremental.operators.sessions import Sessions
+from headwater.incremental.operators.watermark import Mark
+from headwater.incremental.operators.windows import Windows
+from headwater.incremental.spans import interval, span
+
+__all__ = ["sessions", "windowed"]
+
+
+def windowed(stream: Stream, time: str, size: Length, every: Length | None, offset: Length) -> Stream:
+    """See `Stream.window`."""
+    _known(stream, time)
+    lengths = [_length(x) for x in (size, every, offset)]
+    circuit = stream.circuit
+    vertex = circuit.add(
+        lambda s: Windows(s, time, size=lengths[0], every=lengths[1], offset=lengths[2]), [stream.vertex]
+    )
+    vertex.marks = {c: m for c, m in stream.vertex.marks.items() if c in vertex.layout.schema.names}
+    mark = stream.vertex.marks.get(time)
+    if mark is not None:
+        field = stream.schema.field(time)
+        ticks, step, shift = span(size, field), span(every if every is not None else size, field), span(offset, field)
+
+        def start(now: int, of: Any = mark.of) -> int:
+            """The earliest begin of a window that still gets rows."""
+            last = (of(now) - shift) // step * step + shift
+            return int(last - (ticks - 1) // step * step)
+
+        def end(now: int) -> int:
+            return start(now) + ticks
+
+        vertex.marks |= {"window_start": Mark(mark.clock, start), "window_end": Mark(mark.clock, end)}
+    return Stream(circuit, vertex)
+
+
+def sessions(stream: Stream, time: str, gap: Length, by: list[str]) -> Stream:
+    """See `Stream.session`."""
+    for name in (time, *by):
+        _known(stream, name)
+    circuit = stream.circuit
+    arranged = circuit.arranged(stream.vertex, by, [Order(time)])
+    columns = [(c, c) for c in stream.columns]
+    length = _length(gap)
+    vertex = circuit.add(lambda s: Sessions(s, length, columns=columns), [arranged])
+    vertex.placed_by = tuple(by)
+    return Stream(circuit, vertex)
+
+
+def _length(length: Length | None) -> Any:
+    return interval(length) if isinstance(length, str) else length
+
+
+def _known(stream: Stream, name: str) -> None:
+    if name not in stream.columns:
+        raise NotFoundError.column(name, stream.columns, where="a window")
+
+

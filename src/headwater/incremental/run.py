@@ -1,0 +1,222 @@
+"""Runs: consolidated Z-sets that do not change any more, with a directory to find a key in.
+
+A run is sorted by (hash, key, order, rest), has its own heap for long strings, and is read by kernels through a line of addresses. It lies in
+memory or in a mapped file (`headwater.incremental.run_file`); kernels cannot tell. Because addition of Z-sets is commutative, any
+two runs of a trace may be merged at any time, without looking at which is older.
+
+Invariants: `rows` is consolidated; long strings are given by their distance in `heap`; nothing is written to after
+the constructor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.base.errors import ConstraintError
+from headwater.incremental.zset import Hashes, ZSet
+from headwater.kernels.consolidate import LINE, OVERFLOW, weight_bound
+from headwater.kernels.merge import NO_BOUND, index_run, long_bytes, merge, own_strings
+
+if TYPE_CHECKING:
+    from headwater.incremental.layout import Layout
+    from headwater.incremental.packing import Rows
+    from headwater.incremental.run_file import RunFile
+
+__all__ = ["NO_HEAP", "NO_RUNS", "Bound", "Run", "addresses", "directory_bits", "merge_into", "merged"]
+
+Bytes = npt.NDArray[np.uint8]
+Bound = tuple[int, int]
+"""A word of the layout, and the least value of it that is still kept."""
+
+NO_RUNS = np.zeros((0, LINE), dtype=np.int64)
+_MOST_ROWS = (1 << 31) - 2
+NO_HEAP = np.zeros(1, dtype=np.uint8)
+
+
+class Run:
+    """A sorted, immutable piece of a trace. Made by `Run.of` and `merged`.
+
+    ``line`` is what kernels read it by; who does not have it yet leaves it out.
+    """
+
+    __slots__ = ("bits", "directory", "file", "hashes", "heap", "layout", "line", "mapped", "most", "rows")
+
+    def __init__(
+        self,
+        layout: Layout,
+        hashes: Hashes,
+        rows: Rows,
+        heap: Bytes,
+        directory: npt.NDArray[np.int32],
+        bits: int,
+        *,
+        file: RunFile | None = None,
+        mapped: bool = False,
+        line: npt.NDArray[np.int64] | None = None,
+        most: int = -1,
+    ) -> None:
+        assert len(hashes) <= _MOST_ROWS, "a run counts its rows in 31 bits"
+        self.layout = layout
+        self.hashes = hashes
+        self.rows = rows
+        self.heap = heap
+        self.directory = directory
+        self.bits = bits
+        self.file = file
+        self.mapped = mapped
+        if line is None:
+            places = [_address(hashes), _address(rows), _address(heap), _address(directory)]
+            line = np.array([*places, bits, len(hashes), 0, 0], dtype=np.int64)
+        self.line = line
+        self.most = most if most >= 0 else self.weight_bound()
+
+    @classmethod
+    def of(cls, zset: ZSet) -> Run:
+        """The run of a Z-set."""
+        layout = zset.layout
+        if zset.consolidated:
+            return cls.sorted(layout, zset.hashes, zset.rows)
+        bits = directory_bits(len(zset))
+        directory = np.empty((1 << bits) + 1, dtype=np.int32)
+        line = np.empty(LINE, dtype=np.int64)
+        hashes, rows, most = zset.sorted_into(bits, directory, line)
+        if len(layout.slots) or bits > directory_bits(len(hashes)) + 2:
+            return cls.sorted(layout, hashes, rows)
+        line[2] = _NO_HEAP_AT
+        return cls(layout, hashes, rows, NO_HEAP, directory, bits, line=line, most=most)
+
+    @classmethod
+    def sorted(cls, layout: Layout, hashes: Hashes, rows: Rows) -> Run:
+        """The run of consolidated rows that flow."""
+        heap = NO_HEAP
+        if len(layout.slots):
+            size = long_bytes(rows, layout.slots)
+            if size:
+                rows = rows.copy()
+                heap = np.empty(size, dtype=np.uint8)
+                own_strings(rows, layout.slots, heap)
+        bits = directory_bits(len(hashes))
+        directory = np.empty((1 << bits) + 1, dtype=np.int32)
+        line = np.empty(LINE, dtype=np.int64)
+        index_run(hashes, rows, heap, bits, directory, line)
+        return cls(layout, hashes, rows, heap, directory, bits, line=line)
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory, or file, it takes."""
+        return self.hashes.nbytes + self.rows.nbytes + self.heap.nbytes + self.directory.nbytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory it takes that is not a mapped file's."""
+        return 0 if self.mapped else self.nbytes
+
+    def weight_bound(self) -> int:
+        """What no weight of it exceeds; `most` is that, or after merges something larger."""
+        return weight_bound(int(self.line[1]), len(self.hashes), self.layout.width, self.layout.payload) + 1
+
+    def zset(self) -> ZSet:
+        """Its rows as a Z-set that flows: with addresses for distances, and the run as the owner."""
+        rows = self.rows
+        slots = self.layout.slots
+        if len(slots):
+            rows = rows.copy()
+            for slot in slots:
+                long = (rows[:, slot] & 0xFFFFFFFF) > 12
+                rows[long, slot + 1] += self.line[2]
+        return ZSet(self.layout, rows, (self,), hashes=self.hashes, consolidated=True)
+
+    def __repr__(self) -> str:
+        return f"Run({len(self)} rows)"
+
+
+def directory_bits(rows: int) -> int:
+    """How many bits a directory should have for about two rows an entry.
+
+    >>> directory_bits(0), directory_bits(1000)
+    (1, 9)
+    """
+    return max(1, (rows // 2 - 1).bit_length()) if rows > 3 else 1
+
+
+def merged(left: Run, right: Run, bound: Bound | None = None) -> Run:
+    """The sum of two runs, without rows below the bound."""
+    layout = left.layout
+    size = len(left.hashes) + len(right.hashes)
+    hashes = np.empty(size, dtype=np.uint64)
+    rows = np.empty((size, layout.width), dtype=np.int64)
+    plain = left.heap is NO_HEAP and right.heap is NO_HEAP
+    heap = NO_HEAP if plain else np.empty(left.heap.size + right.heap.size, dtype=np.uint8)
+    bits = directory_bits(size)
+    directory = np.empty((1 << bits) + 1, dtype=np.int32)
+    line = np.empty(LINE, dtype=np.int64)
+    count, used = merge_into(left, right, bound, bits, hashes, rows, heap, directory, line)
+    if count == size and used + 1 >= heap.size:
+        return Run(layout, hashes, rows, heap, directory, bits, line=line, most=left.most + right.most)
+    if count >= size * 3 // 4 and used >= heap.size * 3 // 4:
+        return Run(layout, hashes[:count], rows[:count], heap, directory, bits, line=line, most=left.most + right.most)
+    # What cancelled out is given back, where it is worth the copy.
+    hashes, rows, heap = hashes[:count].copy(), rows[:count].copy(), heap[:used].copy() if used else NO_HEAP
+    bits = directory_bits(count)
+    directory = np.empty((1 << bits) + 1, dtype=np.int32)
+    index_run(hashes, rows, heap, bits, directory, line)
+    return Run(layout, hashes, rows, heap, directory, bits, line=line)
+
+
+def merge_into(
+    left: Run,
+    right: Run,
+    bound: Bound | None,
+    bits: int,
+    hashes: Hashes,
+    rows: Rows,
+    heap: Bytes,
+    directory: npt.NDArray[np.int32],
+    line: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Merge into arrays that have room for both, wherever they are; give how many rows and bytes of heap were filled."""
+    for run in (left, right):
+        if run.mapped and run.file is not None:
+            run.file.verify()
+    layout = left.layout
+    word, least = bound or (NO_BOUND, 0)
+    count, used = merge(
+        left.line,
+        right.line,
+        layout.width,
+        layout.payload,
+        layout.sort_parts,
+        layout.slots,
+        word,
+        least,
+        bits,
+        hashes,
+        rows,
+        heap,
+        directory,
+        line,
+    )
+    if count == OVERFLOW:
+        raise ConstraintError.weight_overflow()
+    return count, used
+
+
+def addresses(runs: list[Run]) -> npt.NDArray[np.int64]:
+    """The table by which kernels read several runs, and room for one more line; the caller keeps the runs."""
+    table = np.empty((len(runs) + 1, LINE), dtype=np.int64)
+    for i, run in enumerate(runs):
+        table[i] = run.line
+    return table
+
+
+def _address(array: npt.NDArray[np.generic]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+_NO_HEAP_AT = _address(NO_HEAP)

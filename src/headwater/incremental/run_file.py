@@ -1,0 +1,399 @@
+"""Run files: a run on disk, mapped into memory as it is.
+
+One file holds one run, and never changes. Opening it reads the header and maps the rest, so that it takes the same time whatever the
+size; kernels read the sections where the system has them. The format, version 1, little-endian::
+
+    offset  bytes
+    0       8     magic: "HWRUN" CR LF SUB
+    8       4     format version: 1
+    12      4     version of the hash (`headwater.kernels.hash`)
+    16      8     length of the file
+    24      8     number of rows
+    32      4     words in a row
+    36      4     words of its payload
+    40      4     bits of the directory
+    44      4     length of the header: a multiple of 64
+    48      16    least and greatest hash
+    64      16    least and greatest value of the first part of the order, signed
+    80      4     1 if those two are known: the order begins with a word, and there are rows
+    84      4     number of sections: 5
+    88      24 each  sections: offset (8), length (8), CRC-32 (4), zero (4)
+    208     4     length of the fingerprint
+    212     ...   the layout's fingerprint as UTF-8, then zeros
+    last 4        CRC-32 of the header before it
+
+The sections follow in this order, each at a multiple of 64 and filled up with zeros to one, without other gaps:
+
+1. rows: `words in a row` signed 64-bit words each, sorted by (hash, key, order, rest);
+2. hashes: an unsigned 64-bit word a row;
+3. heap: the bytes of strings of more than 12 bytes, which rows refer to by their distance from its beginning;
+4. directory: 2^bits + 1 signed 32-bit positions (`headwater.kernels.merge`);
+5. filter: blocks of 64 bytes (`headwater.kernels.filter`).
+
+A file is valid iff magic, versions and the header's checksum are right, its length is the one stated, and the checksum of each
+section, taken with its filling, is right. So every byte counts. The header and the length are checked when a file is opened, the
+sections by `verify`, which happens when it is first merged: kernels trust what they read, so who doubts a file verifies it first.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.base.errors import CorruptionError
+from headwater.incremental.run import NO_HEAP, Run
+from headwater.kernels.filter import WORDS, fill_filter, filter_blocks
+from headwater.kernels.hash import HASH_VERSION
+
+if TYPE_CHECKING:
+    from weakref import finalize
+
+    from headwater.incremental.layout import Layout
+    from headwater.incremental.packing import Rows
+    from headwater.incremental.zset import Hashes
+
+__all__ = ["ALIGNMENT", "VERSION", "Header", "RunFile", "Section", "aligned", "header_of", "header_size", "write_run"]
+
+VERSION = 1
+ALIGNMENT = 64
+
+_MAGIC = b"HWRUN\r\n\x1a"
+_FIXED = struct.Struct("<8sIIQQIIIIQQqqII")
+_SECTION = struct.Struct("<QQII")
+_NAMES = ("rows", "hashes", "heap", "directory", "filter")
+_TEXT = _FIXED.size + len(_NAMES) * _SECTION.size
+_FIRST_READ = 4096
+_LONGEST_HEADER = 1 << 24
+_SMALL = 1 << 18
+_ZEROS = b"\0" * ALIGNMENT
+
+
+def aligned(size: int) -> int:
+    """The next multiple of the alignment.
+
+    >>> aligned(0), aligned(1), aligned(64)
+    (0, 64, 64)
+    """
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Where a section stands, and its checksum."""
+
+    offset: int
+    length: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the beginning of a run file says."""
+
+    rows: int
+    width: int
+    payload: int
+    bits: int
+    least_hash: int
+    greatest_hash: int
+    order: tuple[int, int] | None
+    fingerprint: str
+    sections: tuple[Section, ...]
+    hash_version: int = HASH_VERSION
+
+    @property
+    def size(self) -> int:
+        """The length of the header."""
+        return header_size(self.fingerprint)
+
+    @property
+    def length(self) -> int:
+        """The length of the file."""
+        last = self.sections[-1]
+        return last.offset + aligned(last.length)
+
+    def encode(self) -> bytes:
+        """The bytes of it."""
+        text = self.fingerprint.encode()
+        least, greatest = self.order or (0, 0)
+        out = bytearray(self.size)
+        _FIXED.pack_into(
+            out,
+            0,
+            _MAGIC,
+            VERSION,
+            self.hash_version,
+            self.length,
+            self.rows,
+            self.width,
+            self.payload,
+            self.bits,
+            self.size,
+            self.least_hash,
+            self.greatest_hash,
+            least,
+            greatest,
+            int(self.order is not None),
+            len(self.sections),
+        )
+        for i, section in enumerate(self.sections):
+            _SECTION.pack_into(out, _FIXED.size + i * _SECTION.size, section.offset, section.length, section.checksum, 0)
+        struct.pack_into("<I", out, _TEXT, len(text))
+        out[_TEXT + 4 : _TEXT + 4 + len(text)] = text
+        struct.pack_into("<I", out, self.size - 4, zlib.crc32(memoryview(out)[:-4]))
+        return bytes(out)
+
+
+def header_size(fingerprint: str) -> int:
+    """How long the header of a file with this fingerprint is."""
+    return aligned(_TEXT + 4 + len(fingerprint.encode()) + 4)
+
+
+def header_of(
+    layout: Layout, rows: Rows, hashes: Hashes, bits: int, lengths: Sequence[int], checksums: Sequence[int]
+) -> Header:
+    """The header for rows in this layout whose sections have these lengths and checksums."""
+    order = None
+    parts = layout.order_parts
+    if len(rows) and len(parts) and parts[0, 1] == 0:
+        words = rows[:, parts[0, 0]]
+        order = (int(words.min()), int(words.max()))
+    sections = []
+    at = header_size(layout.fingerprint)
+    for length, checksum in zip(lengths, checksums, strict=True):
+        sections.append(Section(at, length, checksum))
+        at += aligned(length)
+    return Header(
+        rows=len(rows),
+        width=layout.width,
+        payload=layout.payload,
+        bits=bits,
+        least_hash=int(hashes[0]) if len(rows) else 0,
+        greatest_hash=int(hashes[-1]) if len(rows) else 0,
+        order=order,
+        fingerprint=layout.fingerprint,
+        sections=tuple(sections),
+    )
+
+
+def write_run(run: Run, fd: int) -> Header:
+    """Write a run to a file that is open and empty, without flushing it."""
+    words = np.zeros(filter_blocks(len(run)) * WORDS, dtype=np.uint64)
+    fill_filter(run.hashes, words)
+    heap = run.heap if run.heap.size > NO_HEAP.size else NO_HEAP[:0]
+    pieces = [_bytes(a) for a in (run.rows, run.hashes, heap, run.directory, words)]
+    checksums = [zlib.crc32(_filling(p), zlib.crc32(p)) for p in pieces]
+    header = header_of(run.layout, run.rows, run.hashes, run.bits, [len(p) for p in pieces], checksums)
+    _write(fd, header.encode())
+    for piece in pieces:
+        _write(fd, piece)
+        _write(fd, _filling(piece))
+    return header
+
+
+def _bytes(array: npt.NDArray[np.generic]) -> memoryview:
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def _filling(piece: memoryview) -> bytes:
+    return _ZEROS[: aligned(len(piece)) - len(piece)]
+
+
+def _write(fd: int, piece: bytes | memoryview) -> None:
+    left = memoryview(piece)
+    while len(left):
+        left = left[os.write(fd, left) :]  # one call writes at most 2 GiB
+
+
+class RunFile:
+    """A run file that was opened: its header, and its name.
+
+    As long as one of these is alive, its store does not delete the file.
+    """
+
+    __slots__ = ("__weakref__", "_verified", "header", "loose", "path", "synced")
+
+    def __init__(self, path: str, header: Header, *, synced: bool = True) -> None:
+        self.path = path
+        self.header = header
+        self.synced = synced
+        self.loose: finalize[..., RunFile] | None = None
+        """Deletes the file with this object, until a checkpoint names it."""
+        self._verified = False
+
+    @classmethod
+    def read(cls, path: str) -> RunFile:
+        """Read and check the header."""
+        with _opened(path) as f:
+            return cls(path, _header(f.fileno(), path))
+
+    @property
+    def name(self) -> str:
+        """The name of the file in its folder."""
+        return os.path.basename(self.path)
+
+    @property
+    def folder(self) -> str:
+        """The folder that the file is in."""
+        return os.path.dirname(self.path)
+
+    def open(self, layout: Layout) -> Run:
+        """The run in it: mapped, or read if it is small."""
+        header = self.header
+        if header.fingerprint != layout.fingerprint or (header.width, header.payload) != (layout.width, layout.payload):
+            raise CorruptionError.other_layout(self.name, header.fingerprint, layout.fingerprint, self.folder)
+        with _opened(self.path) as f:
+            if os.fstat(f.fileno()).st_size != header.length:
+                raise damaged(self.path, "its length has changed")
+            small = header.length <= _SMALL
+            # On Python 3.13 a mapping need not keep a file descriptor.
+            options = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+            memory: Any = bytearray(f.read()) if small else mmap.mmap(
+                f.fileno(), header.length, access=mmap.ACCESS_READ, **options
+            )
+        if small:
+            self._check(memory)
+        rows, hashes, heap, directory, words = (
+            _window(memory, s.offset, s.length // size, dtype)
+            for s, size, dtype in zip(header.sections, (8, 8, 1, 4, 8), ("<i8", "<u8", "|u1", "<i4", "<u8"), strict=True)
+        )
+        if not small and hasattr(memory, "madvise") and hasattr(mmap, "MADV_WILLNEED"):
+            first = header.sections[-1].offset // mmap.PAGESIZE * mmap.PAGESIZE
+            memory.madvise(mmap.MADV_WILLNEED, first, header.length - first)
+        run = Run(
+            layout,
+            hashes,
+            rows.reshape(header.rows, header.width),
+            heap if heap.size else NO_HEAP,
+            directory,
+            header.bits,
+            file=self,
+            mapped=not small,
+        )
+        if not small:
+            run.line[6:8] = (words.__array_interface__["data"][0], words.size // WORDS)
+        return run
+
+    def verify(self) -> None:
+        """Check every byte of the file; only the first time, unless it fails."""
+        if self._verified:
+            return
+        with _opened(self.path) as f:
+            if _header(f.fileno(), self.path) != self.header:
+                raise damaged(self.path, "its header has changed")
+            with mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as memory:
+                self._check(memory)
+
+    def _check(self, memory: Any) -> None:
+        view = memoryview(memory)
+        try:
+            for name, section in zip(_NAMES, self.header.sections, strict=True):
+                with view[section.offset : section.offset + aligned(section.length)] as piece:
+                    if zlib.crc32(piece) != section.checksum:
+                        raise damaged(self.path, f"the checksum of its {name} is wrong")
+        finally:
+            view.release()
+        self._verified = True
+
+    def __repr__(self) -> str:
+        return f"RunFile({self.name}, {self.header.rows} rows)"
+
+
+def damaged(path: str, why: str) -> CorruptionError:
+    """The error for a file that cannot be used."""
+    return CorruptionError.run_file(os.path.basename(path), why, os.path.dirname(path))
+
+
+def _opened(path: str) -> Any:
+    try:
+        return open(path, "rb")  # noqa: SIM115 (the caller closes it)
+    except (FileNotFoundError, IsADirectoryError) as e:
+        raise damaged(path, "it is missing") from e
+
+
+def _header(fd: int, path: str) -> Header:
+    """Read a header of any version, or say what is wrong."""
+    start = os.pread(fd, _FIRST_READ, 0)
+    if start[: len(_MAGIC)] != _MAGIC[: len(start)] or not start:
+        raise damaged(path, "it is not a run file")
+    if len(start) < _TEXT + 4:
+        raise damaged(path, "it ends within its header")
+    fixed = _FIXED.unpack_from(start)
+    version, size, length = fixed[1], fixed[8], fixed[3]
+    if version > VERSION:
+        raise CorruptionError.newer_state(os.path.basename(path), version, VERSION, os.path.dirname(path))
+    if not _TEXT + 8 <= size <= _LONGEST_HEADER or size % ALIGNMENT or version < 1:
+        raise damaged(path, "its header is damaged")
+    start = start[:size] if len(start) >= size else os.pread(fd, size, 0)
+    if len(start) < size:
+        raise damaged(path, "it ends within its header")
+    if zlib.crc32(memoryview(start)[:-4]) != struct.unpack_from("<I", start, size - 4)[0]:
+        raise damaged(path, "the checksum of its header is wrong")
+    actual = os.fstat(fd).st_size
+    if actual != length:
+        raise damaged(path, f"it has {actual} bytes instead of {length}")
+    header = _decoded(fixed, start)
+    if header.hash_version > HASH_VERSION:
+        raise CorruptionError.newer_state(os.path.basename(path), header.hash_version, HASH_VERSION, os.path.dirname(path))
+    if not _consistent(header, length):
+        raise damaged(path, "its sections do not fit")
+    return header
+
+
+def _decoded(fixed: tuple[Any, ...], start: bytes) -> Header:
+    (_, _, hashed, _, rows, width, payload, bits, _, least, greatest, low, high, known, _) = fixed
+    sections = [Section(*_SECTION.unpack_from(start, _FIXED.size + i * _SECTION.size)[:3]) for i in range(len(_NAMES))]
+    text = struct.unpack_from("<I", start, _TEXT)[0]
+    fingerprint = start[_TEXT + 4 : _TEXT + 4 + text].decode(errors="replace")
+    order = (low, high) if known else None
+    return Header(rows, width, payload, bits, least, greatest, order, fingerprint, tuple(sections), hashed)
+
+
+def _consistent(header: Header, length: int) -> bool:
+    """Would kernels stay within the file?"""
+    rows, hashes, _, directory, words = header.sections
+    at = header.size
+    for section in header.sections:
+        if section.offset != at:
+            return False
+        at += aligned(section.length)
+    return (
+        at == length
+        and 0 < header.bits < 32
+        and rows.length == 8 * header.rows * header.width
+        and hashes.length == 8 * header.rows
+        and directory.length == 4 * ((1 << header.bits) + 1)
+        and words.length == 8 * WORDS * filter_blocks(header.rows)
+    )
+
+
+class _Window:
+    """An array over mapped memory that says it may be written to, although the system would not let it.
+
+    numba compiles kernels for arrays that may be written to; for others it would compile all of them once more.
+    """
+
+    __slots__ = ("__array_interface__", "memory")
+
+    def __init__(self, memory: Any, offset: int, length: int, dtype: str) -> None:
+        address = np.frombuffer(memory, dtype=np.uint8).__array_interface__["data"][0]
+        self.memory = memory
+        self.__array_interface__ = {
+            "shape": (length,),
+            "typestr": dtype,
+            "data": (address + offset, False),
+            "version": 3,
+        }
+
+
+def _window(memory: Any, offset: int, length: int, dtype: str) -> Any:
+    return np.asarray(_Window(memory, offset, length, dtype))

@@ -1,0 +1,124 @@
+"""The spine: the large runs of a trace, merged in the background.
+
+Two runs are merged when the larger is less than four times the smaller, so sizes grow geometrically and there are few. One
+thread for the process merges, in kernels that do not hold the GIL; steps go on meanwhile with the old runs, and take the new one at their next
+commit. A spine that grows faster than it is merged makes its owner wait (back-pressure). Where memory is short, runs are written
+to files in the same way (`headwater.incremental.spill`).
+
+What goes wrong in the background does not disturb a commit. If storage fails, the runs stay as they are, and the next run that
+is added tries again. Anything else, such as a damaged file, is the `failure` of the spine, which the next step of the trace raises.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING
+
+from headwater.incremental import spill
+from headwater.incremental.run import Bound, Run
+
+if TYPE_CHECKING:
+    from headwater.incremental.store import Store
+
+__all__ = ["Spine"]
+
+_RATIO = 4
+_MOST_RUNS = 8
+
+
+class Spine:
+    """Runs of more than a memtable's size, largest first."""
+
+    __slots__ = ("__weakref__", "_bound", "_merging", "_spilling", "failure", "merged_rows", "runs", "store")
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.runs: list[Run] = []
+        self._merging: tuple[Run, Run, Future[Run]] | None = None
+        self._spilling: list[tuple[Run, Future[Run]]] = []
+        self.failure: BaseException | None = None
+        self.merged_rows = 0
+        self.store = store
+        self._bound: Bound | None = None
+
+    def push(self, run: Run, bound: Bound | None) -> None:
+        """Take another run, and see to merging."""
+        self.runs = sorted([*self.runs, run], key=len, reverse=True)
+        self.collect()
+        self._bound = bound
+        self._begin()
+        while len(self.runs) > _MOST_RUNS and self._merging is not None:
+            wait([self._merging[2]])
+            self.collect()
+        spill.relieve(self)
+
+    def collect(self) -> bool:
+        """Put a finished merge in the place of its two runs; True if there was one."""
+        changed = bool(self._spilling) and self._collect_spilled()
+        if self._merging is None or not self._merging[2].done():
+            return changed
+        left, right, future = self._merging
+        self._merging = None
+        if not self._succeeded(future):
+            return changed
+        run = future.result()
+        self.merged_rows += len(left) + len(right)
+        runs = [r for r in self.runs if r is not left and r is not right]
+        self.runs = sorted([*runs, run], key=len, reverse=True) if len(run) else runs
+        self._begin()
+        return True
+
+    def _collect_spilled(self) -> bool:
+        changed = False
+        for item in [item for item in self._spilling if item[1].done()]:
+            self._spilling.remove(item)
+            old, future = item
+            if self._succeeded(future) and any(run is old for run in self.runs):
+                self.runs = [future.result() if run is old else run for run in self.runs]
+                changed = True
+        return changed
+
+    def _succeeded(self, future: Future[Run]) -> bool:
+        error = future.exception()
+        if isinstance(error, OSError):  # a StorageError, or one that nobody translated
+            spill.tell(error)
+        elif error is not None:
+            self.failure = error
+        return error is None
+
+    def _begin(self) -> None:
+        if self._merging is not None:
+            return
+        # The smallest pair first: it is cheap, and makes room for the next.
+        for small, large in zip(reversed(self.runs), reversed(self.runs[:-1]), strict=False):
+            if len(large) < _RATIO * len(small) or len(self.runs) > _MOST_RUNS:
+                if self._spilling and (self.is_busy(small) or self.is_busy(large)):
+                    continue
+                folder = None if spill.has_room(small.nbytes + large.nbytes) else spill.spill_folder()
+                job = (large, small, self._bound, self.store, folder)
+                self._merging = (large, small, spill.background().submit(spill.merged_somewhere, *job))
+                return
+
+    def is_busy(self, run: Run) -> bool:
+        """Is a run being merged or spilled?"""
+        merging = self._merging
+        if merging is not None and (merging[0] is run or merging[1] is run):
+            return True
+        return any(each is run for each, _ in self._spilling)
+
+    def spill(self, run: Run) -> None:
+        """Have a run written to a file; `collect` puts the mapped one in its place. Any thread may ask for it."""
+        future = spill.background().submit(spill.spilled, run, self.store, spill.spill_folder())
+        self._spilling.append((run, future))
+
+    def wait(self) -> None:
+        """Wait for what is being done now."""
+        wait([future for _, future in self._spilling] + ([self._merging[2]] if self._merging is not None else []))
+        self.collect()
+
+    def settle(self) -> None:
+        """Wait until nothing is left to merge."""
+        while self._merging is not None or self._spilling:
+            self.wait()
+
+    def __len__(self) -> int:
+        return sum(len(r) for r in self.runs)

@@ -1,0 +1,234 @@
+"""Traces: the sum of all changes so far, ready to be asked by key.
+
+A trace is a few small runs that are merged as changes come in (the memtable), and a **spine** of large ones that a thread in
+the background merges. Small levels hold at most 512, 4,096 and 32,768 rows: a change goes into the level of its size, and what
+outgrows a level goes on to the next. What outgrows the last joins the spine, where runs of similar size are merged, so that there are
+logarithmically many, and a row is copied logarithmically often. Adding 100 rows costs the same at a thousand rows
+of state and at ten million.
+
+A step first *stages* what it wants to add, so that a step that fails changes nothing: readers may see the state with or without
+what is staged. `commit` makes it part of the trace, and cannot fail for reasons of data.
+
+Since runs do not change, a `snapshot` is a list of runs, and a `fork` is a trace that starts with them.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headwater.incremental.run import Bound, Run, addresses, merged
+from headwater.incremental.spine import Spine
+from headwater.incremental.zset import ZSet, concatenate
+from headwater.kernels import probe as kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headwater.incremental.layout import Layout
+
+__all__ = ["Matches", "Trace"]
+
+_REACH = 1 << 62
+_LEVELS = (512, 4_096, 32_768)
+
+
+@dataclass(slots=True)
+class Matches:
+    """Rows of a trace, and for each the position of the key that it was found by."""
+
+    rows: ZSet
+    which: npt.NDArray[np.int64]
+
+
+class Trace:
+    """The integral of a stream of Z-sets of one layout."""
+
+    __slots__ = ("_levels", "_reach", "_staged", "_table", "_with_staged", "bound", "layout", "spine")
+
+    def __init__(self, layout: Layout, runs: list[Run] | None = None) -> None:
+        self.layout = layout
+        self._levels: list[Run | None] = [None] * len(_LEVELS)
+        self.spine = Spine()
+        self._staged: Run | None = None
+        self.bound: Bound | None = None
+        self._table: npt.NDArray[np.int64] | None = None
+        self._with_staged: npt.NDArray[np.int64] | None = None
+        self._reach = 0
+        for run in runs or ():
+            self._add(run)
+
+    # -- changing it -----------------------------------------------------------------------------------------------
+
+    def stage(self, delta: ZSet) -> Run | None:
+        """Prepare to add a change; until `commit` only readers that ask for it see it."""
+        assert self._staged is None, "a step stages one change for a trace"
+        if self.spine.failure is not None:
+            raise self.spine.failure
+        if not len(delta.rows):
+            return None
+        run = Run.of(delta)
+        if not len(run.hashes):
+            return None
+        if self._reach + run.most > _REACH:
+            self._try(run)
+        self._staged = run
+        self._with_staged = None
+        return run
+
+    def _try(self, run: Run) -> None:
+        """See whether the weights of a run can be added, which may have become large; raises if not, and changes nothing.
+
+        The sum of the runs' largest weights is a bound of all weights there can be, so that below it nothing needs to be looked at.
+        """
+        if sum(r.weight_bound() for r in (*self.runs, run)) > _REACH:
+            self.spine.settle()
+            whole = functools.reduce(merged, self.runs)
+            merged(whole, run)
+            self.load([whole])
+        self._reach = sum(r.weight_bound() for r in self.runs)
+
+    def commit(self) -> None:
+        """Make what is staged a part of the trace."""
+        staged, self._staged = self._staged, None
+        if staged is not None:
+            self._add(staged)
+        elif self.spine.collect():
+            self._table = None
+
+    def rollback(self) -> None:
+        """Forget what is staged."""
+        self._staged = None
+        self._with_staged = None
+
+    def add(self, delta: ZSet) -> None:
+        """Stage and commit in one."""
+        self.stage(delta)
+        self.commit()
+
+    def _add(self, run: Run) -> None:
+        self._table = self._with_staged = None
+        self._reach += run.most
+        for level, most in enumerate(_LEVELS):
+            if len(run.hashes) > most:
+                continue
+            there = self._levels[level]
+            if there is not None:
+                run = merged(there, run, self.bound)
+                self._levels[level] = None
+            size = len(run.hashes)
+            if not size:
+                break
+            if size <= most:
+                self._levels[level] = run
+                break
+        else:
+            self.spine.push(run, self.bound)
+        self.spine.collect()
+
+    def load(self, runs: list[Run]) -> None:
+        """Have these runs, and nothing else."""
+        assert self._staged is None, "a step is under way"
+        self._levels = [None] * len(self._levels)
+        self.spine = Spine(self.spine.store)
+        self._reach = 0
+        self._table = self._with_staged = None
+        for run in runs:
+            self._add(run)
+
+    def forget(self, bound: Bound) -> None:
+        """Let rows below a bound go: from now on merges drop them."""
+        assert self.bound is None or (self.bound[0] == bound[0] and self.bound[1] <= bound[1]), "bounds only rise"
+        self.bound = bound
+
+    # -- reading it ------------------------------------------------------------------------------------------------
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, without what is staged."""
+        return [r for r in self._levels if r is not None] + self.spine.runs
+
+    def table(self, *, staged: bool = False) -> npt.NDArray[np.int64]:
+        """The runs as kernels read them."""
+        table = self._table
+        if table is None:
+            table = self._table = addresses(self.runs)
+        if not staged or self._staged is None:
+            return table[:-1]
+        if self._with_staged is None:
+            table[-1] = self._staged.line
+            self._with_staged = table
+        return table
+
+    def owners(self, *, staged: bool = False) -> tuple[Run, ...]:
+        """What has to be kept while rows of the trace flow: the runs that have long strings."""
+        if not len(self.layout.slots):
+            return ()
+        runs = self.runs if not staged or self._staged is None else [*self.runs, self._staged]
+        return tuple(r for r in runs if r.heap.size > 1)
+
+    def find(self, keys: ZSet, *, staged: bool = False) -> Matches:
+        """All rows whose key is that of one of ``keys``, once for each of those, in no order."""
+        table = self.table(staged=staged)
+        layout = self.layout
+        room = 2 * len(keys)
+        while True:
+            rows = np.empty((room, layout.width), dtype=np.int64)
+            which = np.empty(room, dtype=np.int64)
+            found, needed = kernels.find(
+                table,
+                keys.hashes,
+                keys.rows,
+                keys.layout.key_parts,
+                layout.key_parts,
+                layout.width,
+                layout.slots,
+                which,
+                rows,
+            )
+            if needed <= room:
+                return Matches(ZSet(layout, rows[:found], self.owners(staged=staged)), which[:found])
+            room = needed
+
+    def weights(self, keys: ZSet, *, staged: bool = False) -> npt.NDArray[np.int64]:
+        """The sum of the weights of the rows of each key: one line for each of ``keys``."""
+        layout = self.layout
+        out = np.empty((len(keys), layout.weights), dtype=np.int64)
+        kernels.sums(
+            self.table(staged=staged),
+            keys.hashes,
+            keys.rows,
+            keys.layout.key_parts,
+            layout.key_parts,
+            layout.width,
+            layout.payload,
+            out,
+        )
+        return out
+
+    def zset(self) -> ZSet:
+        """Everything in it, consolidated."""
+        return concatenate([run.zset() for run in self.runs], self.layout).consolidate()
+
+    def snapshot(self) -> list[Run]:
+        """The runs as they are now; they stay readable whatever happens to the trace."""
+        return self.runs
+
+    def fork(self) -> Trace:
+        """Another trace with the same contents."""
+        return Trace(self.layout, self.runs)
+
+    def __len__(self) -> int:
+        """How many rows it holds, before what later merges will cancel."""
+        return sum(len(r) for r in self._levels if r is not None) + len(self.spine)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory and file it takes."""
+        return sum(r.nbytes for r in self.runs)
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} rows in {len(self.runs)} runs)"

@@ -1,0 +1,164 @@
+"""Linear aggregates: add rows up by key, into vectors of weights.
+
+Counting and adding are linear: the aggregate of a sum of Z-sets is the sum of the aggregates. So an aggregate is kept as a Z-set whose weights
+are vectors of accumulators, and a change becomes one row for each key it touches. A sum of 64-bit numbers is kept in two limbs of
+32 bits, each in a word of its own, so adding never carries and never overflows before two thousand million rows; the carry is done
+when the sum is read. Sums of doubles, and of products, have rows of their own (`headwater.kernels.floats`).
+
+Which rows count for an accumulator is its **gate**: conditions of the form ``word & mask == wanted``, which say that columns
+are not null, or that a condition is true. Gates are looked at once a row, however many accumulators are behind them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.kernels.compiled import kernel
+from headwater.kernels.floats import SPECIAL, add_double, add_product, bucket_of
+from headwater.kernels.words import equal_parts
+
+__all__ = ["BITS", "COUNT", "FLOAT", "OVERFLOW", "PRODUCT", "SUM_PAIR", "SUM_WORD", "accumulate", "new_table"]
+
+COUNT, SUM_WORD, SUM_PAIR, BITS, FLOAT, PRODUCT = 0, 1, 2, 3, 4, 5
+OVERFLOW = -1
+
+_LIMB = np.int64(0xFFFFFFFF)
+_SIGN = np.int64(-(1 << 63))
+
+Rows = npt.NDArray[np.int64]
+
+
+def new_table(rows: int) -> npt.NDArray[np.int32]:
+    """An empty table of keys for so many rows."""
+    return np.full(max(16, 1 << (2 * rows - 1).bit_length()), -1, dtype=np.int32)
+
+
+@kernel
+def accumulate(
+    hashes: npt.NDArray[np.uint64],
+    rows: Rows,
+    parts: Rows,
+    key_from: int,
+    key_to: int,
+    key_words: int,
+    key_mask: int,
+    out_key_parts: Rows,
+    conditions: Rows,
+    gates: int,
+    specs: Rows,
+    factors: Rows,
+    payload: int,
+    part_word: int,
+    table: npt.NDArray[np.int32],
+    known: int,
+    out_hashes: npt.NDArray[np.uint64],
+    out: Rows,
+    heads: npt.NDArray[np.int32],
+    links: npt.NDArray[np.int32],
+    part_groups: npt.NDArray[np.int32],
+    part_count: int,
+    part_rows: Rows,
+) -> tuple[int, int]:
+    """Add rows to ``out``, one for each key, accumulators from ``payload`` on; give how many keys and parts there are now.
+
+    ``key_words`` words of a key at ``key_from`` go to ``key_to``, with the null bits of ``key_mask``. ``conditions`` are (gate, word, mask,
+    wanted), sorted by gate; ``specs`` are (what, word, gate, to, first factor, end of factors, limbs), ``to`` counting from ``payload``, or being
+    the index of a product. ``heads`` has, for each key and product, the first of its rows in ``part_rows``, and ``links`` the next.
+    Several calls may add to the same ``table`` and ``out``. The first of the pair is OVERFLOW where weights are too large to be sure of.
+    """
+    weight = rows.shape[1] - 1
+    mask = np.int64(table.size - 1)
+    passed = np.empty(gates, np.bool_)
+    limbs = np.zeros(20, np.uint64)
+    spare = np.zeros(24, np.uint64)
+    total = np.int64(0)
+    most = np.int64(1 << 62)
+    for s in range(specs.shape[0]):
+        if specs[s, 0] != COUNT:
+            most = np.int64(1 << 31)
+    m = np.int64(known)
+    p = np.int64(part_count)
+    for i in range(rows.shape[0]):
+        at = np.int64(hashes[i]) & mask
+        while True:
+            g = np.int64(table[at])
+            if g < 0:
+                g = m
+                table[at] = g
+                out_hashes[g] = hashes[i]
+                out[g, 0] = rows[i, 0] & key_mask
+                for c in range(key_words):
+                    out[g, key_to + c] = rows[i, key_from + c]
+                m += 1
+                break
+            if out_hashes[g] == hashes[i] and equal_parts(out, g, 0, out_key_parts, rows, i, 0, parts):
+                break
+            at = (at + 1) & mask
+        w = rows[i, weight]
+        if not -most < w < most:
+            return OVERFLOW, p
+        total += abs(w)
+        if total >= most:
+            return OVERFLOW, p
+        for k in range(gates):
+            passed[k] = True
+        for k in range(conditions.shape[0]):
+            if rows[i, conditions[k, 1]] & conditions[k, 2] != conditions[k, 3]:
+                passed[conditions[k, 0]] = False
+        for s in range(specs.shape[0]):
+            if not passed[specs[s, 2]]:
+                continue
+            what = specs[s, 0]
+            to = payload + specs[s, 3]
+            if what == COUNT:
+                out[g, to] += w
+            elif what == SUM_WORD:
+                x = rows[i, specs[s, 1]]
+                out[g, to] += w * (x >> 32)
+                out[g, to + 1] += w * (x & _LIMB)
+            elif what == SUM_PAIR:
+                x = rows[i, specs[s, 1]]
+                out[g, to] += w * (x >> 32)
+                out[g, to + 1] += w * (x & _LIMB)
+                x = rows[i, specs[s, 1] + 1] ^ _SIGN
+                out[g, to + 2] += w * ((x >> 32) & _LIMB)
+                out[g, to + 3] += w * (x & _LIMB)
+            elif what == BITS:
+                x = rows[i, specs[s, 1]]
+                for k in range(specs[s, 6]):
+                    out[g, to + k] += w * ((x >> k) & 1)
+            else:
+                index = specs[s, 3]
+                exponent = np.int64(0)
+                sign = np.int64(1)
+                finite = True
+                if what == FLOAT:
+                    bucket = bucket_of(rows[i, specs[s, 1]])
+                else:
+                    exponent, sign, finite = add_product(rows, i, factors, specs[s, 4], specs[s, 5], limbs, spare)
+                    bucket = (exponent >> 5) if finite else np.int64(SPECIAL)
+                part = ((index + 1) << 16) | bucket
+                q = np.int64(heads[g, index])
+                while q >= 0 and part_rows[q, part_word] != part:
+                    q = np.int64(links[q])
+                if q < 0:
+                    q = p
+                    p += 1
+                    part_rows[q, part_word] = part
+                    part_groups[q] = g
+                    links[q] = heads[g, index]
+                    heads[g, index] = q
+                if what == FLOAT:
+                    add_double(part_rows, q, payload, rows[i, specs[s, 1]], w)
+                elif not finite:
+                    part_rows[q, payload + 2] += w
+                else:
+                    shift = np.uint64(exponent & 31)
+                    back = np.uint64(32) - shift
+                    carry = np.uint64(0)
+                    for k in range(specs[s, 6]):
+                        x = np.int64(((limbs[k] << shift) | carry) & np.uint64(_LIMB))
+                        carry = limbs[k] >> back
+                        part_rows[q, payload + k] += sign * w * x
+    return m, p

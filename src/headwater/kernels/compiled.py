@@ -1,0 +1,68 @@
+"""How kernels are compiled, and where the machine code is kept.
+
+numba's own cache looks at the file of a function, not at the files of the functions it calls: after a change in one of those
+it would go on with the old code. It also writes beside the source, which an installed package may not. So the cache is
+a folder of the user's, named by a hash of all the kernels' sources and of numba's version: another source,
+another folder.
+
+`kernel` is the decorator for what Python calls: compiled at the first call, or loaded from the cache, running without the
+GIL. `inlined` is for the small functions kernels share, `shared` for those that are better called than repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+__all__ = ["cache_folder", "inlined", "kernel", "shared"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def cache_folder() -> Path:
+    """Where the compiled kernels of this version are kept.
+
+    >>> cache_folder().name == cache_folder().name
+    True
+    """
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    folder = Path(root) / "headwater" / "kernels" / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.gettempdir()) / f"headwater-kernels-{os.getuid()}" / digest.hexdigest()[:16]
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    numba.config.CACHE_DIR = str(cache_folder())
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function for callers in Python: cached, without the GIL, divisions as in C."""
+    compiled: _Function = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a small function for use in kernels; the optimiser puts it into its callers."""
+    compiled: _Function = numba.njit(nogil=True, error_model="numpy", inline="never", forceinline=True)(function)
+    return compiled
+
+
+def shared(function: _Function) -> _Function:
+    """Compile a function for use in kernels, as a function: for what is long or seldom needed."""
+    compiled: _Function = numba.njit(nogil=True, error_model="numpy")(function)
+    return compiled

@@ -1,0 +1,407 @@
+"""Slices of groups: the rows around what changed, with the weights they had and the weights they get.
+
+An operator that depends on the order of a key's rows (a lag, a frame, a rank) is a function of the rows near a change, not of the whole
+group. So a change is given a *slice*: the rows whose result it can touch (the **core**), and around them the rows which those
+results are made of (the context). Slices are found by binary search in each run and read by one walk through all of them; rows of
+a table whose last run is what is staged get two weights at once, without the staged run (old) and with it (new), so old and new
+state are read together. Changes near each other share a slice, and cores never overlap, so a row is recomputed once.
+
+How far a slice goes is an *extent* of four bounds: the core before and after a change, and the context before and after the core, each
+(endless, high, low). `BY_ROWS` counts rows (a row of weight 3 is three rows), and goes far enough for the old rows and for
+the new ones. `BY_VALUE` adds to the value of the one order column, as numbers of 128 bits. `BY_CHAIN` goes on as long as neighbours
+are at most the first bound apart. Invariant: the context after is at least the core before, or cores would overlap.
+
+What is found is a list of *picks*: (run, position, old weight, new weight, core or not, slice); `gather` copies the rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.kernels.compiled import inlined, kernel, shared
+from headwater.kernels.memory import view_rows, view_u64
+from headwater.kernels.walk import first_after, first_from, hash_range
+from headwater.kernels.words import INLINE, compare
+
+__all__ = [
+    "BY_CHAIN",
+    "BY_ROWS",
+    "BY_VALUE",
+    "ahead",
+    "behind",
+    "gather",
+    "groups",
+    "key_limits",
+    "ordered",
+    "plus",
+    "slices",
+    "weigh",
+    "wide",
+]
+
+BY_ROWS, BY_VALUE, BY_CHAIN = 0, 1, 2
+_RUN, _AT, _OLD, _NEW, _CORE, _SLICE = 0, 1, 2, 3, 4, 5
+_SIGN = np.int64(-(1 << 63))
+_MOST = np.int64((1 << 63) - 1)
+
+Rows = npt.NDArray[np.int64]
+
+
+@shared
+def ordered(a: Rows, i: int, a_base: int, b: Rows, j: int, b_base: int, parts: Rows) -> int:
+    """`compare` as a function of its own, for kernels that would have many copies of it."""
+    return compare(a, i, a_base, b, j, b_base, parts)
+
+
+@inlined
+def wide(rows: Rows, i: int, high: int, low: int) -> tuple[int, int]:
+    """The value of a row as 128 bits that compare word by word: ``low`` is -1 where the value is one word."""
+    if low >= 0:
+        return rows[i, high], rows[i, low]
+    return rows[i, high] >> 63, rows[i, high] ^ _SIGN
+
+
+@inlined
+def plus(high: int, low: int, more_high: int, more_low: int) -> tuple[int, int]:
+    """Such a value, more by a number of 128 bits; what does not fit is the greatest there is, or the least."""
+    a = np.uint64(low ^ _SIGN)
+    b = a + np.uint64(more_low)
+    out = high + more_high + (np.int64(1) if b < a else np.int64(0))
+    if more_high >= 0 and out < high:
+        return _MOST, _MOST
+    if more_high < 0 and out > high:
+        return _SIGN, _SIGN
+    return out, np.int64(b) ^ _SIGN
+
+
+@inlined
+def _less(a_high: int, a_low: int, b_high: int, b_low: int) -> bool:
+    return a_high < b_high or (a_high == b_high and a_low < b_low)
+
+
+@shared
+def _near(
+    rows: Rows, i: int, base: int, others: Rows, j: int, other_base: int, value: Rows, peers: Rows, extent: Rows, one: int, two: int
+) -> bool:
+    """Is row ``j`` of ``others``, which is not before row ``i``, at most the bounds ``one`` and ``two`` (-1: no) after it?"""
+    if extent[one, 0] or (two >= 0 and extent[two, 0]):
+        return True
+    if value[1] < 0:
+        return ordered(rows, i, base, others, j, other_base, peers) == 0
+    if value[0] >= 0 and rows[i, value[0]] != others[j, value[0]]:
+        return False
+    high, low = wide(rows, i, value[1], value[2])
+    high, low = plus(high, low, extent[one, 1], extent[one, 2])
+    if two >= 0:
+        high, low = plus(high, low, extent[two, 1], extent[two, 2])
+    there_high, there_low = wide(others, j, value[1], value[2])
+    return not _less(high, low, there_high, there_low)
+
+
+@shared
+def ahead(runs: Rows, width: int, order: Rows, at: Rows, end: Rows) -> int:
+    """The run that has the next row, or -1."""
+    best = np.int64(-1)
+    for r in range(runs.shape[0]):
+        if at[r] >= end[r]:
+            continue
+        if best >= 0:
+            one = view_rows(runs[r, 1], runs[r, 5], width)
+            two = view_rows(runs[best, 1], runs[best, 5], width)
+            if ordered(one, at[r], runs[r, 2], two, at[best], runs[best, 2], order) >= 0:
+                continue
+        best = np.int64(r)
+    return best
+
+
+@shared
+def behind(runs: Rows, width: int, order: Rows, at: Rows, begin: Rows) -> int:
+    """The run that has the row before, or -1."""
+    best = np.int64(-1)
+    for r in range(runs.shape[0]):
+        if at[r] <= begin[r]:
+            continue
+        if best >= 0:
+            one = view_rows(runs[r, 1], runs[r, 5], width)
+            two = view_rows(runs[best, 1], runs[best, 5], width)
+            if ordered(one, at[r] - 1, runs[r, 2], two, at[best] - 1, runs[best, 2], order) <= 0:
+                continue
+        best = np.int64(r)
+    return best
+
+
+@shared
+def weigh(
+    runs: Rows, width: int, order: Rows, at: Rows, limit: Rows, best: int, backwards: bool, staged: bool
+) -> tuple[int, int]:
+    """Step over the next row in all runs that have it, and give its weights: old and new."""
+    last = runs.shape[0] - 1
+    chosen = view_rows(runs[best, 1], runs[best, 5], width)
+    there = at[best] - 1 if backwards else at[best]
+    old = np.int64(0)
+    new = np.int64(0)
+    for r in range(runs.shape[0]):
+        if at[r] <= limit[r] if backwards else at[r] >= limit[r]:
+            continue
+        rows = view_rows(runs[r, 1], runs[r, 5], width)
+        j = at[r] - 1 if backwards else at[r]
+        if r != best and ordered(rows, j, runs[r, 2], chosen, there, runs[best, 2], order) != 0:
+            continue
+        new += rows[j, width - 1]
+        if not staged or r != last:
+            old += rows[j, width - 1]
+        at[r] += -1 if backwards else 1
+    return max(old, np.int64(0)), max(new, np.int64(0))
+
+
+@shared
+def _grown(picks: Rows, size: int) -> Rows:
+    if size < picks.shape[0]:
+        return picks
+    out = np.empty((2 * picks.shape[0], picks.shape[1]), np.int64)
+    for i in range(size):
+        for c in range(picks.shape[1]):
+            out[i, c] = picks[i, c]
+    return out
+
+
+@shared
+def key_limits(
+    runs: Rows, width: int, x: np.uint64, probes: Rows, i: int, base: int, parts: Rows, begin: Rows, end: Rows
+) -> None:
+    """Where the rows of the key of ``probes[i]`` begin and end in each run."""
+    for r in range(runs.shape[0]):
+        a, b = hash_range(runs, r, x)
+        if b > a:
+            rows = view_rows(runs[r, 1], runs[r, 5], width)
+            a = first_from(rows, runs[r, 2], a, b, probes, i, base, parts)
+            b = first_after(rows, runs[r, 2], a, b, probes, i, base, parts)
+        begin[r] = a
+        end[r] = b
+
+
+@shared
+def _walk_back(
+    runs: Rows, width: int, order: Rows, mode: int, extent: Rows, value: Rows, peers: Rows, change: int, at: Rows, begin: Rows, picks: Rows, m: int, piece: int
+) -> tuple[Rows, int]:
+    """Add the rows before a change, in their order, as far as the core and the context go."""
+    last = runs.shape[0] - 1
+    changed = view_rows(runs[last, 1], runs[last, 5], width)
+    first = m
+    phase = np.int64(1)
+    old_count = np.int64(0)
+    new_count = np.int64(0)
+    mark = changed
+    mark_at = np.int64(change)
+    origin = runs[last, 2]
+    mark_base = origin
+    while True:
+        if mode == BY_ROWS:
+            if phase == 1 and not extent[0, 0] and old_count >= extent[0, 2] and new_count >= extent[0, 2]:
+                phase = np.int64(0)
+                old_count = np.int64(0)
+                new_count = np.int64(0)
+            if phase == 0 and not extent[2, 0] and old_count >= extent[2, 2] and new_count >= extent[2, 2]:
+                break
+        best = behind(runs, width, order, at, begin)
+        if best < 0:
+            break
+        rows = view_rows(runs[best, 1], runs[best, 5], width)
+        base = runs[best, 2]
+        j = at[best] - 1
+        if mode == BY_VALUE:
+            if phase == 1 and not _near(rows, j, base, changed, change, origin, value, peers, extent, 0, -1):
+                phase = np.int64(0)
+            if phase == 0 and not _near(rows, j, base, changed, change, origin, value, peers, extent, 0, 2):
+                break
+        elif mode == BY_CHAIN and not _near(rows, j, base, mark, mark_at, mark_base, value, peers, extent, 0, -1):
+            break
+        old, new = weigh(runs, width, order, at, begin, best, True, True)
+        if old == 0 and new == 0:
+            continue
+        mark = rows
+        mark_at = np.int64(j)
+        mark_base = base
+        old_count += old
+        new_count += new
+        if mode == BY_ROWS and phase == 0 and not extent[2, 0]:  # nobody sees more copies than this
+            old = min(old, extent[2, 2])
+            new = min(new, extent[2, 2])
+        picks = _grown(picks, m)
+        picks[m, _RUN] = best
+        picks[m, _AT] = j
+        picks[m, _OLD] = old
+        picks[m, _NEW] = new
+        picks[m, _CORE] = phase
+        picks[m, _SLICE] = piece
+        m += 1
+    a = first
+    b = m - 1
+    while a < b:
+        for c in range(picks.shape[1]):
+            x = picks[a, c]
+            picks[a, c] = picks[b, c]
+            picks[b, c] = x
+        a += 1
+        b -= 1
+    return picks, m
+
+
+@shared
+def _walk_on(
+    runs: Rows, width: int, order: Rows, mode: int, extent: Rows, value: Rows, peers: Rows, change: int, at: Rows, end: Rows, picks: Rows, m: int, piece: int
+) -> tuple[Rows, int]:
+    """Add a change and the rows after it; another change on the way starts the count anew."""
+    last = runs.shape[0] - 1
+    changed = view_rows(runs[last, 1], runs[last, 5], width)
+    phase = np.int64(1)
+    context = m
+    old_count = np.int64(0)
+    new_count = np.int64(0)
+    mark = changed
+    mark_at = np.int64(change)
+    mark_base = runs[last, 2]
+    while True:
+        if mode == BY_ROWS:
+            if phase == 1 and not extent[1, 0] and old_count >= extent[1, 2] and new_count >= extent[1, 2]:
+                if at[last] != change:
+                    phase = np.int64(0)
+                    context = m
+                    old_count = np.int64(0)
+                    new_count = np.int64(0)
+        best = ahead(runs, width, order, at, end)
+        if best < 0:
+            break
+        rows = view_rows(runs[best, 1], runs[best, 5], width)
+        base = runs[best, 2]
+        j = at[best]
+        if mode == BY_VALUE:
+            if phase == 1 and not _near(mark, mark_at, mark_base, rows, j, base, value, peers, extent, 1, -1):
+                phase = np.int64(0)
+                context = m
+            if phase == 0 and not _near(mark, mark_at, mark_base, rows, j, base, value, peers, extent, 1, 3):
+                break
+        elif mode == BY_CHAIN:
+            if not _near(mark, mark_at, mark_base, rows, j, base, value, peers, extent, 0, -1):
+                break
+        elif phase == 0 and not extent[3, 0] and old_count >= extent[3, 2] and new_count >= extent[3, 2]:
+            break
+        before = at[last]
+        old, new = weigh(runs, width, order, at, end, best, False, True)
+        is_change = at[last] != before
+        if is_change:
+            if phase == 0:
+                for k in range(context, m):
+                    picks[k, _CORE] = 1
+            phase = np.int64(1)
+            old_count = np.int64(0)
+            new_count = np.int64(0)
+        if (is_change and mode == BY_VALUE) or (mode == BY_CHAIN and (is_change or old > 0 or new > 0)):
+            mark = rows
+            mark_at = np.int64(j)
+            mark_base = base
+        if old == 0 and new == 0:
+            continue
+        if not is_change:
+            old_count += old
+            new_count += new
+        picks = _grown(picks, m)
+        picks[m, _RUN] = best
+        picks[m, _AT] = j
+        picks[m, _OLD] = old
+        picks[m, _NEW] = new
+        picks[m, _CORE] = phase
+        picks[m, _SLICE] = piece
+        m += 1
+    return picks, m
+
+
+@kernel
+def slices(
+    runs: Rows, width: int, keys: Rows, order: Rows, mode: int, extent: Rows, value: Rows, peers: Rows
+) -> tuple[Rows, Rows]:
+    """The slices around all rows of the last run: picks, and for each slice the change it begins with.
+
+    ``value`` are the words of the order column: of the rank of nulls (or -1), the value, and its low word (or -1). Without a value
+    (-1), all bounds are zero or endless, and rows are near each other if they are equal in the parts of ``peers``.
+    """
+    number = runs.shape[0]
+    last = number - 1
+    n = runs[last, 5]
+    changed = view_rows(runs[last, 1], n, width)
+    base = runs[last, 2]
+    hashes = view_u64(runs[last, 0], n)
+    begin = np.empty(number, np.int64)
+    end = np.empty(number, np.int64)
+    at = np.empty(number, np.int64)
+    back = np.empty(number, np.int64)
+    picks = np.empty((max(64, 4 * n), 6), np.int64)
+    firsts = np.empty(n, np.int64)
+    m = np.int64(0)
+    pieces = np.int64(0)
+    i = np.int64(0)
+    while i < n:
+        key_limits(runs, width, hashes[i], changed, i, base, keys, begin, end)
+        change = i
+        while change < end[last]:
+            for r in range(number):
+                rows = view_rows(runs[r, 1], runs[r, 5], width)
+                at[r] = first_from(rows, runs[r, 2], begin[r], end[r], changed, change, base, order)
+                back[r] = at[r]
+            picks, m = _walk_back(
+                runs, width, order, mode, extent, value, peers, change, back, begin, picks, m, pieces
+            )
+            picks, m = _walk_on(runs, width, order, mode, extent, value, peers, change, at, end, picks, m, pieces)
+            firsts[pieces] = change
+            pieces += 1
+            change = at[last]
+        i = end[last]
+    return picks[:m], firsts[:pieces]
+
+
+@kernel
+def groups(
+    runs: Rows, width: int, staged: bool, hashes: npt.NDArray[np.uint64], probes: Rows, keys: Rows, order: Rows
+) -> Rows:
+    """All rows of some keys, as picks whose slice is the position of the key. ``probes`` have the layout of the runs, and the keys.
+
+    ``staged`` says whether the last run is what is staged; if not, old and new are the same.
+    """
+    number = runs.shape[0]
+    begin = np.empty(number, np.int64)
+    end = np.empty(number, np.int64)
+    picks = np.empty((64, 6), np.int64)
+    m = np.int64(0)
+    for i in range(hashes.size):
+        key_limits(runs, width, hashes[i], probes, i, 0, keys, begin, end)
+        while True:
+            best = ahead(runs, width, order, begin, end)
+            if best < 0:
+                break
+            j = begin[best]
+            old, new = weigh(runs, width, order, begin, end, best, False, staged)
+            if old == 0 and new == 0:
+                continue
+            picks = _grown(picks, m)
+            picks[m, _RUN] = best
+            picks[m, _AT] = j
+            picks[m, _OLD] = old
+            picks[m, _NEW] = new
+            picks[m, _CORE] = 1
+            picks[m, _SLICE] = i
+            m += 1
+    return picks[:m]
+
+
+@kernel
+def gather(runs: Rows, width: int, picks: Rows, slots: npt.NDArray[np.int64], out: Rows) -> None:
+    """Copy the picked rows, with addresses for the distances of long strings."""
+    for i in range(picks.shape[0]):
+        r = picks[i, _RUN]
+        rows = view_rows(runs[r, 1], runs[r, 5], width)
+        for c in range(width):
+            out[i, c] = rows[picks[i, _AT], c]
+        for s in range(slots.size):
+            if (out[i, slots[s]] & np.int64(0xFFFFFFFF)) > INLINE:
+                out[i, slots[s] + 1] += runs[r, 2]

@@ -1,0 +1,200 @@
+"""Graphs of operators: what a circuit, a stream or a pipeline is made of, and what each part has done.
+
+The problem: people ask what runs, in which order, over how many rows, and where the time and the state go, of things
+that are built quite differently. The idea: each of them describes itself as a `Graph`, plain data without behaviour,
+and one set of renderers draws it: `Graph.text` for a terminal, `Graph.svg` for a page or a notebook, `Graph.dot` for
+Graphviz and `Graph.to_dict` for ``--json``.
+
+Invariants, asserted when a graph is made: ids are unique; every input is a node; without the edges that are marked as
+feedback there is no cycle. A graph is immutable, and its renderings depend on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["Edge", "Graph", "GraphNode", "Heat", "NodeMetrics"]
+
+Heat = Literal["seconds", "rows", "state"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    """What a node has done so far, and what it holds now."""
+
+    rows_in: int
+    rows_out: int
+    seconds: float
+    state_rows: int
+    state_bytes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """
+    One operator.
+
+    Parameters
+    ----------
+    id
+        Its name in this graph; only used to refer to it.
+    kind
+        What sort of operator it is: decides its colour.
+    label, detail
+        What is written on it: the operator, and its arguments.
+    inputs
+        The nodes whose rows it takes, in order; one may be listed twice.
+    sql
+        The piece of the query it comes from.
+    group
+        The box around it; ``outer/inner`` is a box in a box.
+    metrics
+        What it has done, where that is known.
+    feedback
+        The nodes whose rows it takes one step later: edges that may close a cycle. One that is listed in ``inputs``
+        too is the same edge.
+    """
+
+    id: str
+    kind: str
+    label: str
+    detail: str = ""
+    inputs: tuple[str, ...] = ()
+    sql: str = ""
+    group: str | None = None
+    metrics: NodeMetrics | None = None
+    feedback: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The boxes around it, from the outermost."""
+        return tuple(part for part in (self.group or "").split("/") if part)
+
+
+class Edge(NamedTuple):
+    """Rows that go from one node to another, in the same step or, fed back, in the next."""
+
+    source: str
+    target: str
+    feedback: bool
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Graph:
+    """
+    A directed graph of operators, and the ways to look at it.
+
+    Examples
+    --------
+    >>> graph = Graph("spend", [
+    ...     GraphNode("o", "source", "orders"),
+    ...     GraphNode("f", "filter", "filter", "amount > 0", ("o",)),
+    ...     GraphNode("s", "sink", "spend", inputs=("f",)),
+    ... ])
+    >>> print(graph.text())
+    spend: 3 nodes
+    1  spend
+    2  └─ filter  amount > 0
+    3     └─ orders
+    """
+
+    title: str
+    nodes: tuple[GraphNode, ...]
+    _by_id: dict[str, GraphNode] = field(init=False, repr=False, compare=False)
+
+    def __init__(self, title: str, nodes: Iterable[GraphNode]) -> None:
+        object.__setattr__(self, "title", title)
+        object.__setattr__(self, "nodes", tuple(nodes))
+        object.__setattr__(self, "_by_id", {node.id: node for node in self.nodes})
+        self._check()
+
+    def _check(self) -> None:
+        assert len(self._by_id) == len(self.nodes), "two nodes have the same id"
+        for node in self.nodes:
+            unknown = [i for i in (*node.inputs, *node.feedback) if i not in self._by_id]
+            assert not unknown, f"{node.id} takes rows of unknown nodes: {unknown}"
+        assert len(self.ordered()) == len(self.nodes), "a cycle that is not marked as feedback"
+
+    def __getitem__(self, node_id: str) -> GraphNode:
+        return self._by_id[node_id]
+
+    def edges(self) -> tuple[Edge, ...]:
+        """Every edge, by target in the order of the nodes, then in the order of its inputs."""
+        return tuple(
+            Edge(source, node.id, source in node.feedback)
+            for node in self.nodes
+            for source in (*node.inputs, *(f for f in node.feedback if f not in node.inputs))
+        )
+
+    def ordered(self) -> tuple[GraphNode, ...]:
+        """The nodes such that each comes after its inputs, feedback aside; those on a cycle are left out."""
+        waiting = {node.id: 0 for node in self.nodes}
+        consumers: dict[str, list[str]] = {node.id: [] for node in self.nodes}
+        for edge in self.edges():
+            if not edge.feedback:
+                waiting[edge.target] += 1
+                consumers[edge.source].append(edge.target)
+        done = [node_id for node_id, count in waiting.items() if not count]
+        for node_id in done:  # grows as it is read
+            for consumer in consumers[node_id]:
+                waiting[consumer] -= 1
+                if not waiting[consumer]:
+                    done.append(consumer)
+        return tuple(self._by_id[node_id] for node_id in done)
+
+    # -- renderings ------------------------------------------------------------------------------------------------
+
+    def text(self, *, width: int | None = 120) -> str:
+        """
+        The graph as lines for a terminal: from the outputs down to the sources, each node once.
+
+        Parameters
+        ----------
+        width
+            The cells of a line; without it nothing is cut.
+        """
+        from headwater.observe.text import draw_text
+
+        return draw_text(self, width=width)
+
+    def dot(self, *, heat: Heat = "seconds") -> str:
+        """
+        The graph in the language of Graphviz.
+
+        Parameters
+        ----------
+        heat
+            Which figure the nodes are filled by.
+        """
+        from headwater.observe.dot import draw_dot
+
+        return draw_dot(self, heat=heat)
+
+    def svg(self, *, heat: Heat = "seconds") -> str:
+        """
+        The graph as a picture that needs nothing else: one SVG document, for light and dark backgrounds.
+
+        Parameters
+        ----------
+        heat
+            Which figure the nodes are coloured by: their time, the rows they gave, or the state they hold.
+        """
+        from headwater.observe.svg import draw_svg
+
+        return draw_svg(self, heat=heat)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The graph as plain data, for JSON."""
+        return {"title": self.title, "nodes": [asdict(node) for node in self.nodes]}
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return f'<div style="overflow-x:auto">{self.svg()}</div>'

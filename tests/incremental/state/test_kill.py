@@ -1,0 +1,160 @@
+"""kill -9 anywhere: what is left is the last checkpoint or the one that was being made, whole, and nothing else after a sweep.
+
+A store is killed again and again while it lives, each life going on from what the last one left. After each kill the state is compared
+with a recomputation of the same history. ``--slow`` kills a thousand times (HEADWATER_TEST_KILLS).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from tests.incremental.state.history import LAYOUTS, contents, expected
+from tests.incremental.state.kill_server import CHECKPOINT
+
+from headwater.incremental.store import Store
+
+ROOT = Path(__file__).parents[3]
+UNTIL = 13
+
+POINTS = [
+    "state.run.before_write",
+    "state.run.written",
+    "state.run.before_flush",
+    "state.run.before_publish",
+    "state.run.after_publish",
+    "state.merge.begin",
+    "state.merge.merged",
+    "state.spill.begin",
+    "state.checkpoint.before_manifest",
+    "storage.put_if_absent.before_publish",
+    "storage.put_if_absent.after_publish",
+    "storage.delete.before",
+]
+
+
+class Server:
+    """The process that forks the lives."""
+
+    def __init__(self) -> None:
+        environ = {**os.environ, "HEADWATER_FSYNC": "false", "HEADWATER_STATE_MEMORY_BYTES": "2MiB"}
+        environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *sys.path])
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.incremental.state.kill_server"],
+            cwd=ROOT,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._out.readline() == "ready\n"
+
+    @property
+    def _out(self) -> IO[str]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def live(self, **command: Any) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        return int(json.loads(self._out.readline()))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(30)
+        self._out.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.close()
+
+
+def check(folder: Path, acks: Path, seed: int) -> int:
+    """The store is whole, and is that of the last checkpoint or of the one after it; gives its step."""
+    done = [int(line) for line in acks.read_text().split()] if acks.exists() else []
+    acked = done[-1] if done else -1
+    with Store(folder) as store:
+        names = store.manifests()
+        if not names:
+            assert acked == -1
+            store.sweep()
+            assert os.listdir(folder / "runs") == []
+            return -1
+        manifest = store.restore()
+        assert manifest.passed_over == ()
+        step: int = manifest.extra["step"]
+        assert step == manifest.epoch
+        assert step in (acked, acked + (CHECKPOINT if acked >= 0 else 1))
+        store.verify(manifest)
+        traces = {name: store.trace(manifest, name, layout) for name, layout in LAYOUTS.items()}
+        assert contents(traces) == expected(seed, step)
+        del traces
+        store.sweep()
+        assert set(os.listdir(folder / "runs")) == manifest.files
+        with acks.open("a") as f:  # the next life begins here
+            f.write(f"{step}\n")
+        assert os.listdir(folder / "manifests") == [manifest.name]
+    return step
+
+
+def kill_again_and_again(server: Server, folder: Path, seed: int, commands: Iterator[dict[str, Any]], kills: int) -> int:
+    """Kill so often; gives how many lives were cut short."""
+    cut = 0
+    for life in range(kills):
+        place = folder / f"{seed}"
+        status = server.live(
+            folder=str(place), acks=str(folder / f"{seed}.acks"), seed=seed % 4, until=UNTIL, **next(commands)
+        )
+        assert status in (0, signal.SIGKILL), life
+        cut += status == signal.SIGKILL
+        step = check(place, folder / f"{seed}.acks", seed % 4) if place.exists() else -1
+        if status == 0:
+            assert step == UNTIL - 1
+            seed += 1
+    return cut
+
+
+def at_any_moment(seed: int, longest_ms: float) -> Iterator[dict[str, Any]]:
+    chance = random.Random(seed)
+    while True:
+        yield {"after_ms": chance.uniform(1, longest_ms)}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_at_a_point(point: str, server: Server, tmp_path: Path) -> None:
+    # The second life meets what the first one left.
+    nth = 1 if point == "state.spill.begin" else 3  # how often a run is spilled depends on the moment
+    commands = iter([{"point": point, "nth": nth}, {"point": point, "nth": 1}])
+    assert kill_again_and_again(server, tmp_path, 0, commands, 2) == 2
+
+
+def test_kills_at_any_moment(server: Server, tmp_path: Path) -> None:
+    assert kill_again_and_again(server, tmp_path, 0, at_any_moment(1, 400), 25) > 10
+
+
+@pytest.mark.slow
+def test_a_thousand_kills(server: Server, tmp_path: Path) -> None:
+    kills = int(os.environ.get("HEADWATER_TEST_KILLS", "1000"))
+    chance = random.Random(os.environ.get("HEADWATER_TEST_SEED", "2"))
+
+    def commands() -> Iterator[dict[str, Any]]:
+        while True:
+            if chance.random() < 0.5:
+                yield {"after_ms": chance.uniform(1, 500)}
+            else:
+                yield {"point": chance.choice(POINTS), "nth": chance.randint(1, 8)}
+
+    assert kill_again_and_again(server, tmp_path, 0, commands(), kills) > kills // 3
