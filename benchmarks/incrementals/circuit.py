@@ -98,7 +98,7 @@ def _pathway(at: _Field, pathway: Pathway, right: pa.Table, few: dict[str, Sampl
 def _run(folder: Path, feed: Feed, batch: int, rounds: int, competitors: Competitors) -> _Field:
     at = _Field(feed, folder / f"{feed.kind}-{batch}", batch)
     right = feed.answer()
-    drive(feed.head(20 * batch), 0, batch)  # kernels are compiled or loaded
+    drive(feed.head(3 * batch), 0, batch)  # kernels are compiled or loaded
     few: dict[str, Sample] = {}
     if competitors.pathway:
         little = feed.head(_FEW)

@@ -24,7 +24,9 @@ Moves = npt.NDArray[np.int64]
 def word_moves(source: Layout, target: Layout, pairs: Sequence[tuple[int, int]]) -> Moves:
     """Which words go where, for pairs of columns (from, to)."""
     moves = [
-        (source.columns[a].word + k, target.columns[b].word + k) for a, b in pairs for k in range(source.columns[a].words)
+        (source.columns[a].word + k, target.columns[b].word + k)
+        for a, b in pairs
+        for k in range(source.columns[a].words)
     ]
     return np.array(moves, dtype=np.int64).reshape(len(moves), 2)
 
@@ -59,9 +61,13 @@ class Arrangement:
         self.target = Layout(pa.schema([source.schema.field(i) for i in at]), keys=keys, order=order, weights=weights)
         pairs = list(zip(at, range(len(at)), strict=True))
         weight = [[source.width - 1, self.target.width - 1]] if weights == source.weights == 1 else []
-        self._moves = np.concatenate([word_moves(source, self.target, pairs), np.array(weight, dtype=np.int64).reshape(-1, 2)])
+        self._moves = np.concatenate(
+            [word_moves(source, self.target, pairs), np.array(weight, dtype=np.int64).reshape(-1, 2)]
+        )
         self._bits = bit_moves(source, self.target, pairs)
-        self._same = at == list(range(len(source.columns))) and not self.target.order_words and weights == source.weights
+        self._same = (
+            at == list(range(len(source.columns))) and not self.target.order_words and weights == source.weights
+        )
 
     def apply(self, zset: ZSet) -> ZSet:
         """The same rows, in the target's layout."""

@@ -177,7 +177,9 @@ class Layout:
         word = max(1, -(-len(schema) // 64))
         columns = []
         for i, field in enumerate(schema):
-            placed = Placed(field.name, field.type, field.nullable, kind_of(field.type, field.name), word, i // 64, i % 64)
+            placed = Placed(
+                field.name, field.type, field.nullable, kind_of(field.type, field.name), word, i // 64, i % 64
+            )
             columns.append(placed)
             word += placed.words
         self.columns: tuple[Placed, ...] = tuple(columns)
@@ -234,7 +236,7 @@ class Layout:
     def sort_parts(self) -> Parts:
         """The parts of the total order in which a run is sorted: key, order, then everything else."""
         parts = [*self.key_parts.tolist(), *self.order_parts.tolist()]
-        seen = {tuple(p)[0] for p in parts if p[2] == _WHOLE}
+        seen = {p[0] for p in parts if p[2] == _WHOLE}
         rest = [p for column in self.columns for p in column.parts if p[0] not in seen]
         nulls = [(w, _WORD, _WHOLE) for w in range(max(1, -(-len(self.columns) // 64)))]
         return _matrix([*parts, *rest, *nulls])
@@ -268,7 +270,12 @@ class Layout:
     @cached_property
     def plain(self) -> pa.Schema:
         """The schema with bytes for the columns of nested types."""
-        return pa.schema([f.with_type(pa.binary()) if c.kind == "nested" else f for c, f in zip(self.columns, self.schema, strict=True)])
+        return pa.schema(
+            [
+                f.with_type(pa.binary()) if c.kind == "nested" else f
+                for c, f in zip(self.columns, self.schema, strict=True)
+            ]
+        )
 
     @cached_property
     def plain_with_weight(self) -> pa.Schema:
@@ -284,12 +291,16 @@ class Layout:
     def fingerprint(self) -> str:
         """What a file of rows has to agree with: columns, key, order and weights, as text."""
         columns = ", ".join(f"{c.name} {c.dtype}{'' if c.nullable else ' not null'}" for c in self.columns)
-        order = ", ".join(f"{o.column}{' desc' if o.descending else ''} nulls {'first' if o.nulls_first else 'last'}" for o in self.order)
+        order = ", ".join(
+            f"{o.column}{' desc' if o.descending else ''} nulls {'first' if o.nulls_first else 'last'}"
+            for o in self.order
+        )
         return f"({columns}) key {self.keys} order ({order}) weights {self.weights}"
 
     def column(self, name: str) -> Placed:
         """The place of a column, by its name."""
-        return self.columns[self.schema.get_field_index(name)]
+        at: int = self.schema.get_field_index(name)
+        return self.columns[at]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.fingerprint == other.fingerprint

@@ -55,7 +55,10 @@ def encode(array: pa.Array) -> pa.Array:
     offsets = np.zeros(len(array) + 1, dtype=np.int32)
     offsets[1:] = ends
     return pa.Array.from_buffers(
-        pa.binary(), len(array), [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out)], null_count=int((~valid).sum())
+        pa.binary(),
+        len(array),
+        [_bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out)],
+        null_count=int((~valid).sum()),
     )
 
 
@@ -96,7 +99,9 @@ def check(dtype: pa.DataType, name: str) -> None:
 
 def _is_text(dtype: pa.DataType) -> bool:
     is_ = pa.types
-    return bool(is_.is_string(dtype) or is_.is_binary(dtype) or is_.is_large_string(dtype) or is_.is_large_binary(dtype))
+    return bool(
+        is_.is_string(dtype) or is_.is_binary(dtype) or is_.is_large_string(dtype) or is_.is_large_binary(dtype)
+    )
 
 
 def _is_list(dtype: pa.DataType) -> bool:
@@ -147,7 +152,9 @@ def _children(array: pa.Array) -> list[pa.Array]:
 
 def _as_list(array: pa.Array) -> pa.Array:
     """A map as the list of its entries."""
-    entries = pa.StructArray.from_arrays([array.keys, array.items], fields=[array.type.key_field, array.type.item_field])
+    entries = pa.StructArray.from_arrays(
+        [array.keys, array.items], fields=[array.type.key_field, array.type.item_field]
+    )
     dtype = pa.list_(pa.field("entries", entries.type, nullable=False))
     return pa.Array.from_buffers(
         dtype, len(array), array.buffers()[:2], null_count=array.null_count, offset=array.offset, children=[entries]
@@ -197,8 +204,8 @@ def _write(array: pa.Array, at: Longs, out: Bytes) -> None:
         _write_counts(lengths, at + _FLAG, out)
         _, offsets, data = array.buffers()
         if data is not None and data.size:
-            begins = np.frombuffer(offsets, dtype=np.int64 if "large" in str(dtype) else np.int32)
-            begins = begins[array.offset : array.offset + len(array)].astype(np.int64)
+            ends = np.frombuffer(offsets, dtype=np.int64 if "large" in str(dtype) else np.int32)
+            begins: Longs = ends[array.offset : array.offset + len(array)].astype(np.int64)
             out[_spans(at + _FLAG + _COUNT, lengths)] = np.frombuffer(data, dtype=np.uint8)[_spans(begins, lengths)]
     elif pa.types.is_struct(dtype):
         at = at + _FLAG
@@ -233,7 +240,9 @@ def _numbers(array: pa.Array) -> Bytes:
     size = _number_size(dtype)
     if pa.types.is_boolean(dtype):
         return np.asarray(array.cast(pa.uint8()))[:, None]
-    raw = np.frombuffer(array.buffers()[1], dtype=np.uint8)[size * array.offset :][: size * len(array)].reshape(len(array), size)
+    raw = np.frombuffer(array.buffers()[1], dtype=np.uint8)[size * array.offset :][: size * len(array)].reshape(
+        len(array), size
+    )
     if pa.types.is_floating(dtype):
         floats = raw.view(f"f{size}").copy()
         floats[np.isnan(floats)] = np.nan
@@ -279,9 +288,7 @@ def _read(data: Bytes, at: Longs, dtype: pa.DataType) -> tuple[pa.Array, Longs]:
         return pa.nulls(n, dtype), at
     raw = data[at[:, None] + np.arange(size)]
     values = np.packbits(raw[:, 0] != 0, bitorder="little") if pa.types.is_boolean(dtype) else np.ascontiguousarray(raw)
-    array = pa.Array.from_buffers(
-        dtype, n, [_bitmap(valid), pa.py_buffer(values)], null_count=int((~valid).sum())
-    )
+    array = pa.Array.from_buffers(dtype, n, [_bitmap(valid), pa.py_buffer(values)], null_count=int((~valid).sum()))
     return array, at + size
 
 
@@ -360,7 +367,8 @@ def _sums(values: Longs, counts: Longs) -> Longs:
     running = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(values, out=running[1:])
     ends = np.cumsum(counts)
-    return running[ends] - running[ends - counts]
+    found: Longs = running[ends] - running[ends - counts]
+    return found
 
 
 def _places(begins: Longs, sizes: Longs, counts: Longs) -> Longs:
@@ -370,4 +378,5 @@ def _places(begins: Longs, sizes: Longs, counts: Longs) -> Longs:
     firsts = np.zeros(len(counts), dtype=np.int64)
     there = counts > 0
     firsts[there] = running[(ends - counts)[there]]
-    return np.repeat(begins - firsts, counts) + running
+    found: Longs = np.repeat(begins - firsts, counts) + running
+    return found

@@ -53,7 +53,7 @@ def _pack_batch(layout: Layout, batch: pa.RecordBatch, out: Rows) -> object:
         ]
         batch = pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in range(len(arrays))])
     room = kernels.room()
-    batch._export_to_c(room)  # noqa: SLF001
+    batch._export_to_c(room)
     kernels.pack(room, True, layout.codes, out)
     return batch
 
@@ -75,7 +75,7 @@ def pack_column(out: Rows, placed: Placed, array: pa.Array, owners: list[object]
     if placed.kind == "nested":
         array = nested.encode(array)
     room = kernels.room()
-    array._export_to_c(room)  # noqa: SLF001
+    array._export_to_c(room)
     kernels.pack(room, False, placed.codes, out)
     if placed.is_slot:
         owners.append(array)
@@ -90,7 +90,7 @@ def _unpack_batch(layout: Layout, rows: Rows, codes: Rows, schema: pa.Schema) ->
     struct = kernels.unpack(rows, True, codes, kernels.RELEASE)
     if struct == kernels.TOO_LONG:
         raise _too_long("the strings")
-    batch = pa.RecordBatch._import_from_c(struct, schema)  # noqa: SLF001
+    batch = pa.RecordBatch._import_from_c(struct, schema)
     if layout.has_nested:
         arrays = batch.columns
         for i, placed in enumerate(layout.columns):
@@ -114,8 +114,8 @@ def unpack_column(placed: Placed, rows: Rows) -> pa.Array:
     if struct == kernels.TOO_LONG:
         raise _too_long(f"the texts of `{placed.name}`")
     if placed.kind == "nested":
-        return nested.decode(pa.Array._import_from_c(struct, pa.binary()), placed.dtype)  # noqa: SLF001
-    return pa.Array._import_from_c(struct, placed.dtype)  # noqa: SLF001
+        return nested.decode(pa.Array._import_from_c(struct, pa.binary()), placed.dtype)
+    return pa.Array._import_from_c(struct, placed.dtype)
 
 
 def _too_long(what: str) -> UnsupportedError:

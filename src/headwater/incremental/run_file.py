@@ -15,11 +15,12 @@ size; kernels read the sections where the system has them. The format, version 1
     44      4     length of the header: a multiple of 64
     48      16    least and greatest hash
     64      16    least and greatest value of the first part of the order, signed
-    80      4     1 if those two are known: the order begins with a word, and there are rows
-    84      4     number of sections: 5
-    88      24 each  sections: offset (8), length (8), CRC-32 (4), zero (4)
-    208     4     length of the fingerprint
-    212     ...   the layout's fingerprint as UTF-8, then zeros
+    80      8     a number that no weight exceeds, taken positive
+    88      4     1 if the range of the order is known: it begins with a word, and there are rows
+    92      4     number of sections: 5
+    96      24 each  sections: offset (8), length (8), CRC-32 (4), zero (4)
+    216     4     length of the fingerprint
+    220     ...   the layout's fingerprint as UTF-8, then zeros
     last 4        CRC-32 of the header before it
 
 The sections follow in this order, each at a multiple of 64 and filled up with zeros to one, without other gaps:
@@ -51,6 +52,7 @@ import numpy.typing as npt
 
 from headwater.base.errors import CorruptionError
 from headwater.incremental.run import NO_HEAP, Run
+from headwater.kernels.consolidate import weight_bound
 from headwater.kernels.filter import WORDS, fill_filter, filter_blocks
 from headwater.kernels.hash import HASH_VERSION
 
@@ -67,7 +69,7 @@ VERSION = 1
 ALIGNMENT = 64
 
 _MAGIC = b"HWRUN\r\n\x1a"
-_FIXED = struct.Struct("<8sIIQQIIIIQQqqII")
+_FIXED = struct.Struct("<8sIIQQIIIIQQqqQII")
 _SECTION = struct.Struct("<QQII")
 _NAMES = ("rows", "hashes", "heap", "directory", "filter")
 _TEXT = _FIXED.size + len(_NAMES) * _SECTION.size
@@ -106,6 +108,7 @@ class Header:
     least_hash: int
     greatest_hash: int
     order: tuple[int, int] | None
+    most: int
     fingerprint: str
     sections: tuple[Section, ...]
     hash_version: int = HASH_VERSION
@@ -142,11 +145,14 @@ class Header:
             self.greatest_hash,
             least,
             greatest,
+            self.most,
             int(self.order is not None),
             len(self.sections),
         )
         for i, section in enumerate(self.sections):
-            _SECTION.pack_into(out, _FIXED.size + i * _SECTION.size, section.offset, section.length, section.checksum, 0)
+            _SECTION.pack_into(
+                out, _FIXED.size + i * _SECTION.size, section.offset, section.length, section.checksum, 0
+            )
         struct.pack_into("<I", out, _TEXT, len(text))
         out[_TEXT + 4 : _TEXT + 4 + len(text)] = text
         struct.pack_into("<I", out, self.size - 4, zlib.crc32(memoryview(out)[:-4]))
@@ -180,6 +186,7 @@ def header_of(
         least_hash=int(hashes[0]) if len(rows) else 0,
         greatest_hash=int(hashes[-1]) if len(rows) else 0,
         order=order,
+        most=weight_bound(rows.ctypes.data, len(rows), layout.width, layout.payload) + 1,
         fingerprint=layout.fingerprint,
         sections=tuple(sections),
     )
@@ -201,7 +208,7 @@ def write_run(run: Run, fd: int) -> Header:
 
 
 def _bytes(array: npt.NDArray[np.generic]) -> memoryview:
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
 def _filling(piece: memoryview) -> bytes:
@@ -210,7 +217,7 @@ def _filling(piece: memoryview) -> bytes:
 
 def _write(fd: int, piece: bytes | memoryview) -> None:
     left = memoryview(piece)
-    while len(left):
+    while left:
         left = left[os.write(fd, left) :]  # one call writes at most 2 GiB
 
 
@@ -257,14 +264,18 @@ class RunFile:
             small = header.length <= _SMALL
             # On Python 3.13 a mapping need not keep a file descriptor.
             options = {"trackfd": False} if sys.version_info >= (3, 13) else {}
-            memory: Any = bytearray(f.read()) if small else mmap.mmap(
-                f.fileno(), header.length, access=mmap.ACCESS_READ, **options
+            memory: Any = (
+                bytearray(f.read())
+                if small
+                else mmap.mmap(f.fileno(), header.length, access=mmap.ACCESS_READ, **options)
             )
         if small:
             self._check(memory)
         rows, hashes, heap, directory, words = (
             _window(memory, s.offset, s.length // size, dtype)
-            for s, size, dtype in zip(header.sections, (8, 8, 1, 4, 8), ("<i8", "<u8", "|u1", "<i4", "<u8"), strict=True)
+            for s, size, dtype in zip(
+                header.sections, (8, 8, 1, 4, 8), ("<i8", "<u8", "|u1", "<i4", "<u8"), strict=True
+            )
         )
         if not small and hasattr(memory, "madvise") and hasattr(mmap, "MADV_WILLNEED"):
             first = header.sections[-1].offset // mmap.PAGESIZE * mmap.PAGESIZE
@@ -278,6 +289,7 @@ class RunFile:
             header.bits,
             file=self,
             mapped=not small,
+            most=header.most,
         )
         if not small:
             run.line[6:8] = (words.__array_interface__["data"][0], words.size // WORDS)
@@ -315,7 +327,7 @@ def damaged(path: str, why: str) -> CorruptionError:
 
 def _opened(path: str) -> Any:
     try:
-        return open(path, "rb")  # noqa: SIM115 (the caller closes it)
+        return open(path, "rb")
     except (FileNotFoundError, IsADirectoryError) as e:
         raise damaged(path, "it is missing") from e
 
@@ -343,19 +355,21 @@ def _header(fd: int, path: str) -> Header:
         raise damaged(path, f"it has {actual} bytes instead of {length}")
     header = _decoded(fixed, start)
     if header.hash_version > HASH_VERSION:
-        raise CorruptionError.newer_state(os.path.basename(path), header.hash_version, HASH_VERSION, os.path.dirname(path))
+        raise CorruptionError.newer_state(
+            os.path.basename(path), header.hash_version, HASH_VERSION, os.path.dirname(path)
+        )
     if not _consistent(header, length):
         raise damaged(path, "its sections do not fit")
     return header
 
 
 def _decoded(fixed: tuple[Any, ...], start: bytes) -> Header:
-    (_, _, hashed, _, rows, width, payload, bits, _, least, greatest, low, high, known, _) = fixed
+    (_, _, hashed, _, rows, width, payload, bits, _, least, greatest, low, high, most, known, _) = fixed
     sections = [Section(*_SECTION.unpack_from(start, _FIXED.size + i * _SECTION.size)[:3]) for i in range(len(_NAMES))]
     text = struct.unpack_from("<I", start, _TEXT)[0]
     fingerprint = start[_TEXT + 4 : _TEXT + 4 + text].decode(errors="replace")
     order = (low, high) if known else None
-    return Header(rows, width, payload, bits, least, greatest, order, fingerprint, tuple(sections), hashed)
+    return Header(rows, width, payload, bits, least, greatest, order, most, fingerprint, tuple(sections), hashed)
 
 
 def _consistent(header: Header, length: int) -> bool:

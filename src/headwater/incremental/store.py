@@ -6,10 +6,9 @@
     <folder>/runs/<32 hex digits>.run   run files (`headwater.incremental.run_file`)
     <folder>/manifests/<12 digits>.json checkpoints, counted from 1 (`headwater.incremental.manifest`)
 
-Files are written under a temporary name, ``.<name>.<…>.tmp``, flushed, and renamed; nothing is ever changed in place. A checkpoint
-writes the runs that are not in a file yet, and then one manifest, which is the moment at which it happens. So a process may end anywhere: what
-it leaves is the last checkpoint, or the one before, and orphans that `sweep` deletes. Files of runs that were spilled and merged again
-between two checkpoints are deleted as soon as nobody reads them.
+Files are written under a temporary name, flushed, and renamed; nothing is ever changed in place. A checkpoint writes the runs
+that are not in a file yet, and then one manifest, which is the moment at which it happens. So a process may end anywhere: what it
+leaves is the last checkpoint, or the one before, and orphans that `sweep` deletes.
 
 A manifest stays until it is swept. Which of them counts may be decided elsewhere: the commit of a view's output names
 the manifest that belongs to it.
@@ -20,26 +19,21 @@ deleted by its own process (others that have it mapped keep reading it).
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import shutil
-import threading
-import uuid
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakValueDictionary, finalize
 
-from headwater.base import faults, settings
+from headwater.base import faults
 from headwater.base.errors import CorruptionError, InputError, NotFoundError
 from headwater.base.storage.interface import ObjectExistsError
 from headwater.base.storage.local import LocalStorage, flush_folder, translated
 from headwater.incremental.lock import Lock
 from headwater.incremental.manifest import Manifest, RunEntry, TraceEntry
-from headwater.incremental.run_file import Header, RunFile, damaged, write_run
+from headwater.incremental.run_file import RunFile, write_run
+from headwater.incremental.run_folder import RunFolder, link
 from headwater.incremental.run_merge import merge_to_file
 from headwater.incremental.trace import Trace
 
@@ -55,7 +49,6 @@ __all__ = ["Store"]
 _RUNS = "runs"
 _MANIFESTS = "manifests"
 _MANIFEST = re.compile(r"\d{12}\.json")
-_FLUSHES = 8
 
 
 class Store:
@@ -92,9 +85,7 @@ class Store:
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = os.path.abspath(os.fspath(folder))
         self._storage = LocalStorage(self.folder)
-        self._open: WeakValueDictionary[str, RunFile] = WeakValueDictionary()
-        self._being_written: set[str] = set()
-        self._guard = threading.Lock()
+        self._runs = RunFolder(os.path.join(self.folder, _RUNS))
         self._lock: Lock | None = None
         if not read_only:
             for part in (_RUNS, _MANIFESTS):
@@ -107,81 +98,13 @@ class Store:
 
     def write(self, run: Run, *, sync: bool = True) -> Run:
         """Write a run to a file, and give the run that is mapped from it."""
-        return self._written(lambda fd: write_run(run, fd), sync=sync).open(run.layout)
+        self._check_lock()
+        return self._runs.write(lambda fd: write_run(run, fd), sync=sync).open(run.layout)
 
     def merge(self, left: Run, right: Run, bound: Bound | None = None, *, sync: bool = False) -> Run:
         """The sum of two runs, written straight to a file."""
-        return self._written(lambda fd: merge_to_file(left, right, bound, fd), sync=sync).open(left.layout)
-
-    def _written(self, write: Callable[[int], Header], *, sync: bool) -> RunFile:
-        file = self._staged(write)
-        try:
-            if sync:
-                _flush(file)
-            self._publish(file)
-        except BaseException:
-            self._discard(file.path)
-            raise
-        if sync:
-            with translated(self.folder, _RUNS):
-                flush_folder(file.path)
-        else:
-            file.loose = finalize(file, _unlink_own, file.path, os.getpid())
-            file.loose.atexit = False
-        return file
-
-    def _staged(self, write: Callable[[int], Header]) -> RunFile:
-        """Write a file under a temporary name."""
         self._check_lock()
-        name = f"{uuid.uuid4().hex}.run"
-        path = self._run_path(f".{name}.tmp")
-        self._being_written.update((name, f".{name}.tmp"))
-        with translated(self.folder, f"{_RUNS}/{name}"):
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-            try:
-                faults.point("state.run.before_write", name)
-                header = write(fd)
-                faults.point("state.run.written", name)
-            except BaseException:
-                self._discard(path)
-                raise
-            finally:
-                os.close(fd)
-        return RunFile(path, header, synced=False)
-
-    def _discard(self, path: str) -> None:
-        _unlink(path)
-        name = os.path.basename(path)
-        self._being_written -= {name, _final(name)}
-
-    def _publish(self, file: RunFile) -> None:
-        """Give a file its name."""
-        staged = file.name
-        path = self._run_path(_final(staged))
-        with translated(self.folder, f"{_RUNS}/{os.path.basename(path)}"):
-            faults.point("state.run.before_publish", path)
-            os.rename(file.path, path)
-            file.path = path
-            faults.point("state.run.after_publish", path)
-        self._register(file)
-        self._being_written -= {staged, file.name}
-
-    def _register(self, file: RunFile) -> None:
-        with self._guard:
-            self._open[file.name] = file
-
-    def _run_path(self, name: str) -> str:
-        return os.path.join(self.folder, _RUNS, name)
-
-    def _file(self, entry: RunEntry) -> RunFile:
-        """A run file by its name; the same object as long as that is in use."""
-        found = self._open.get(entry.file)
-        if found is None:
-            found = RunFile.read(self._run_path(entry.file))
-            self._register(found)
-        if found.header.rows != entry.rows or found.header.length != entry.nbytes:
-            raise damaged(found.path, "it is not the file that the checkpoint names")
-        return found
+        return self._runs.write(lambda fd: merge_to_file(left, right, bound, fd), sync=sync).open(left.layout)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
@@ -204,7 +127,7 @@ class Store:
         """
         self._check_lock()
         runs = {name: trace.snapshot() for name, trace in traces.items()}
-        self._keep(list({id(run): run for some in runs.values() for run in some}.values()))
+        self._runs.keep(list({id(run): run for some in runs.values() for run in some}.values()))
         entries = {}
         for name, trace in traces.items():
             trace.spine.store = self
@@ -217,48 +140,6 @@ class Store:
             with suppress(ObjectExistsError):
                 self._storage.put_if_absent(f"{_MANIFESTS}/{name}", manifest)
                 return name
-
-    def _keep(self, runs: list[Run]) -> None:
-        """See to it that runs have files here that are flushed."""
-        new: list[tuple[Run, RunFile]] = []
-        late = []
-        try:
-            for run in runs:
-                if run.file is None:
-                    new.append((run, self._staged(lambda fd, run=run: write_run(run, fd))))  # type: ignore[misc]
-                elif run.file.folder != os.path.join(self.folder, _RUNS):
-                    self._adopt(run.file)
-                    late.append(run.file)
-                elif not run.file.synced:
-                    late.append(run.file)
-            _flush_all([file for _, file in new] + late)
-            for file in late:
-                if file.loose is not None:
-                    file.loose.detach()
-        except BaseException:
-            for _, file in new:
-                self._discard(file.path)
-            raise
-        for at, (run, file) in enumerate(new):
-            try:
-                self._publish(file)
-            except BaseException:
-                for _, each in new[at:]:
-                    self._discard(each.path)
-                raise
-            run.file = file
-        if new or late:
-            with translated(self.folder, _RUNS):
-                flush_folder(self._run_path(""))
-
-    def _adopt(self, file: RunFile) -> None:
-        """Take a run file of another store in, by a link where that is possible."""
-        path = self._run_path(file.name)
-        with translated(self.folder, f"{_RUNS}/{file.name}"):
-            _link(file.path, path)
-        file.path = path
-        file.synced = False
-        self._register(file)
 
     def manifests(self) -> list[str]:
         """The names of the manifests, oldest first."""
@@ -301,7 +182,7 @@ class Store:
         manifest = Manifest.decode(name, data, self.folder)
         for trace in manifest.traces.values():
             for entry in trace.runs:
-                self._file(entry)
+                self._runs.file(entry)
         return manifest
 
     def trace(self, manifest: Manifest, name: str, layout: Layout) -> Trace:
@@ -318,7 +199,7 @@ class Store:
         layout = trace.layout
         if entry.layout != layout.fingerprint:
             raise CorruptionError.other_layout(manifest.name, entry.layout, layout.fingerprint, self.folder)
-        runs = [self._file(run).open(layout) for run in entry.runs]
+        runs = [self._runs.file(run).open(layout) for run in entry.runs]
         trace.bound = entry.bound
         trace.spine.store = None if self._lock is None else self
         trace.load(runs)
@@ -327,7 +208,7 @@ class Store:
         """Read every byte of a manifest's files, and raise CorruptionError at the first that is wrong."""
         for trace in manifest.traces.values():
             for entry in trace.runs:
-                RunFile.read(self._file(entry).path).verify()
+                RunFile.read(self._runs.file(entry).path).verify()
 
     # -- the folder ------------------------------------------------------------------------------------------------
 
@@ -339,9 +220,7 @@ class Store:
         """
         self._check_lock()
         kept = self._kept(keep)
-        with self._guard:
-            needed = self._being_written | set(self._open)
-        needed.update(file for manifest in kept.values() for file in manifest.files)
+        needed = self._runs.in_use().union(*(manifest.files for manifest in kept.values()))
         deleted = []
         for folder, wanted in ((_MANIFESTS, set(kept)), (_RUNS, needed)):
             for name in sorted(os.listdir(os.path.join(self.folder, folder))):
@@ -365,9 +244,9 @@ class Store:
             except CorruptionError as e:
                 failed.append(e)
         # Nothing is deleted if nothing would be left, or if a later Headwater wrote here and knows what it needs.
-        for e in failed:
-            if not kept or e.code == "E5010":
-                raise e
+        for error in failed:
+            if not kept or error.code == "E5010":
+                raise error
         return kept
 
     def fork(self, folder: str | Path, name: str | None = None) -> Store:
@@ -379,9 +258,9 @@ class Store:
             raise InputError.bad_argument("folder", os.fspath(folder), "a folder without state")
         for file in sorted(manifest.files):
             with translated(other.folder, f"{_RUNS}/{file}"):
-                _link(self._run_path(file), other._run_path(file))
+                link(self._runs.path(file), other._runs.path(file))
         with translated(other.folder, _RUNS):
-            flush_folder(other._run_path(""))
+            flush_folder(other._runs.path(""))
         data = self._storage.get(f"{_MANIFESTS}/{manifest.name}")
         other._storage.put_if_absent(f"{_MANIFESTS}/{1:012d}.json", data)
         return other
@@ -393,7 +272,9 @@ class Store:
 
     def _check_lock(self) -> None:
         if self._lock is None or not self._lock.held:
-            raise InputError.bad_argument("store", self.folder, "one that this process opened to write, and has not closed")
+            raise InputError.bad_argument(
+                "store", self.folder, "one that this process opened to write, and has not closed"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -414,62 +295,3 @@ def _entry(run: Run) -> RunEntry:
 
 def _is_manifest(path: str) -> bool:
     return _MANIFEST.fullmatch(path.rpartition("/")[2]) is not None
-
-
-def _flush(file: RunFile) -> None:
-    with translated(file.folder, file.name):
-        faults.point("state.run.before_flush", file.name)
-        if settings.current().fsync:
-            fd = os.open(file.path, os.O_RDWR)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-    file.synced = True
-
-
-def _flush_all(files: list[RunFile]) -> None:
-    # The journal of a file system takes many files at once, if they are flushed at once.
-    if len(files) < 2 or not settings.current().fsync:
-        for file in files:
-            _flush(file)
-        return
-    with ThreadPoolExecutor(max_workers=min(len(files), _FLUSHES), thread_name_prefix="headwater-flush") as pool:
-        for done in [pool.submit(_flush, file) for file in files]:
-            done.result()
-
-
-def _link(source: str, target: str) -> None:
-    """Let a file have another name; copy it where that cannot be, onto another disk."""
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        return
-    except FileNotFoundError as e:
-        raise damaged(source, "it is missing") from e
-    except OSError as e:
-        if e.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
-            raise
-        folder, name = os.path.split(target)
-        staged = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
-        try:
-            shutil.copyfile(source, staged)
-            os.replace(staged, target)
-        except BaseException:
-            _unlink(staged)
-            raise
-
-
-def _final(name: str) -> str:
-    return name.removeprefix(".").removesuffix(".tmp")
-
-
-def _unlink_own(path: str, pid: int) -> None:
-    """Delete the file of a run that nobody has any more and no manifest ever named."""
-    if pid == os.getpid():
-        _unlink(path)
-
-
-def _unlink(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)

@@ -86,9 +86,10 @@ class Trace:
         """
         if sum(r.weight_bound() for r in (*self.runs, run)) > _REACH:
             self.spine.settle()
-            whole = functools.reduce(merged, self.runs)
-            merged(whole, run)
-            self.load([whole])
+            if self.runs:
+                whole = functools.reduce(merged, self.runs)
+                merged(whole, run)
+                self.load([whole])
         self._reach = sum(r.weight_bound() for r in self.runs)
 
     def commit(self) -> None:

@@ -72,9 +72,7 @@ class ZSet:
         return cls.packed(Layout(table.schema), table, weights)
 
     @classmethod
-    def packed(
-        cls, layout: Layout, table: pa.Table | pa.RecordBatch, weights: npt.NDArray[np.int64] | int = 1
-    ) -> ZSet:
+    def packed(cls, layout: Layout, table: pa.Table | pa.RecordBatch, weights: npt.NDArray[np.int64] | int = 1) -> ZSet:
         """Rows of Arrow in a layout whose columns they have."""
         rows, owners = pack_table(layout, table)
         rows[:, -1] = weights
@@ -138,7 +136,9 @@ class ZSet:
         if self.consolidated:
             return self
         bits = max(1, len(self.rows).bit_length() - 1)
-        hashes, rows, _ = self.sorted_into(bits, np.empty((1 << bits) + 1, dtype=np.int32), np.empty(kernels.LINE, dtype=np.int64))
+        hashes, rows, _ = self.sorted_into(
+            bits, np.empty((1 << bits) + 1, dtype=np.int32), np.empty(kernels.LINE, dtype=np.int64)
+        )
         return ZSet(self.layout, rows, self.owners, hashes=hashes, consolidated=True)
 
     def sorted_into(
@@ -150,14 +150,15 @@ class ZSet:
         """
         layout = self.layout
         n = len(self.rows)
-        hashed = self._hashes is not None
-        if not hashed:
-            self._hashes = np.empty(n, dtype=np.uint64)
+        hashes = self._hashes
+        hashed = hashes is not None
+        if hashes is None:
+            hashes = self._hashes = np.empty(n, dtype=np.uint64)
         out_hashes = np.empty(n, dtype=np.uint64)
         out = np.empty((n, layout.width), dtype=np.int64)
         count, most = kernels.consolidate(
             hashed,
-            self._hashes,
+            hashes,
             layout.key_parts,
             self.rows,
             layout.sort_parts,

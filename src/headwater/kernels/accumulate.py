@@ -9,6 +9,8 @@ Which rows count for an accumulator is its **gate**: conditions of the form ``wo
 are not null, or that a condition is true. Gates are looked at once a row, however many accumulators are behind them.
 """
 
+# mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
+
 from __future__ import annotations
 
 import numpy as np
@@ -35,7 +37,7 @@ def new_table(rows: int) -> npt.NDArray[np.int32]:
 
 
 @kernel
-def accumulate(
+def accumulate(  # noqa: C901
     hashes: npt.NDArray[np.uint64],
     rows: Rows,
     parts: Rows,

@@ -78,7 +78,10 @@ _aligned_alloc = types.ExternalFunction("aligned_alloc", types.int64(types.int64
 _free = types.ExternalFunction("free", types.void(types.int64))
 
 
-@intrinsic
+_emitted: Any = intrinsic
+
+
+@_emitted
 def _call(typingctx: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
     """Call the C function at an address with one pointer."""
 
@@ -142,7 +145,9 @@ def _one_nan(bits: int) -> int:
 
 
 @shared
-def _pack_words(code: int, values: int, bitmap: int, offset: int, n: int, to: int, step: int) -> None:
+def _pack_words(  # noqa: C901
+    code: int, values: int, bitmap: int, offset: int, n: int, to: int, step: int
+) -> None:
     i8 = view_i8(values, offset + n)
     i16 = view_i16(values, offset + n)
     i32 = view_i32(values, offset + n)

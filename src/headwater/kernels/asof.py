@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.kernels.compiled import kernel
-from headwater.kernels.groups import ahead, behind, ordered, weigh
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, first_from, hash_range
+from headwater.kernels.window_walk import ahead, behind, ordered, weigh
 from headwater.kernels.words import INLINE
 
 __all__ = ["compared", "nearest"]
@@ -68,10 +68,7 @@ def nearest(
             begin[r] = a
             end[r] = b
         while True:
-            if backwards:
-                best = behind(runs, width, order, end, begin)
-            else:
-                best = ahead(runs, width, order, begin, end)
+            best = behind(runs, width, order, end, begin) if backwards else ahead(runs, width, order, begin, end)
             if best < 0:
                 break
             at = end[best] - 1 if backwards else begin[best]

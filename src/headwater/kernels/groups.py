@@ -19,70 +19,34 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernels.compiled import inlined, kernel, shared
+from headwater.kernels.compiled import kernel, shared
 from headwater.kernels.memory import view_rows, view_u64
-from headwater.kernels.walk import first_after, first_from, hash_range
-from headwater.kernels.words import INLINE, compare
+from headwater.kernels.walk import first_from
+from headwater.kernels.window_values import less, plus, wide
+from headwater.kernels.window_walk import ahead, behind, key_limits, ordered, weigh
+from headwater.kernels.words import INLINE
 
-__all__ = [
-    "BY_CHAIN",
-    "BY_ROWS",
-    "BY_VALUE",
-    "ahead",
-    "behind",
-    "gather",
-    "groups",
-    "key_limits",
-    "ordered",
-    "plus",
-    "slices",
-    "weigh",
-    "wide",
-]
+__all__ = ["BY_CHAIN", "BY_ROWS", "BY_VALUE", "gather", "groups", "slices"]
 
 BY_ROWS, BY_VALUE, BY_CHAIN = 0, 1, 2
 _RUN, _AT, _OLD, _NEW, _CORE, _SLICE = 0, 1, 2, 3, 4, 5
-_SIGN = np.int64(-(1 << 63))
-_MOST = np.int64((1 << 63) - 1)
 
 Rows = npt.NDArray[np.int64]
 
 
 @shared
-def ordered(a: Rows, i: int, a_base: int, b: Rows, j: int, b_base: int, parts: Rows) -> int:
-    """`compare` as a function of its own, for kernels that would have many copies of it."""
-    return compare(a, i, a_base, b, j, b_base, parts)
-
-
-@inlined
-def wide(rows: Rows, i: int, high: int, low: int) -> tuple[int, int]:
-    """The value of a row as 128 bits that compare word by word: ``low`` is -1 where the value is one word."""
-    if low >= 0:
-        return rows[i, high], rows[i, low]
-    return rows[i, high] >> 63, rows[i, high] ^ _SIGN
-
-
-@inlined
-def plus(high: int, low: int, more_high: int, more_low: int) -> tuple[int, int]:
-    """Such a value, more by a number of 128 bits; what does not fit is the greatest there is, or the least."""
-    a = np.uint64(low ^ _SIGN)
-    b = a + np.uint64(more_low)
-    out = high + more_high + (np.int64(1) if b < a else np.int64(0))
-    if more_high >= 0 and out < high:
-        return _MOST, _MOST
-    if more_high < 0 and out > high:
-        return _SIGN, _SIGN
-    return out, np.int64(b) ^ _SIGN
-
-
-@inlined
-def _less(a_high: int, a_low: int, b_high: int, b_low: int) -> bool:
-    return a_high < b_high or (a_high == b_high and a_low < b_low)
-
-
-@shared
 def _near(
-    rows: Rows, i: int, base: int, others: Rows, j: int, other_base: int, value: Rows, peers: Rows, extent: Rows, one: int, two: int
+    rows: Rows,
+    i: int,
+    base: int,
+    others: Rows,
+    j: int,
+    other_base: int,
+    value: Rows,
+    peers: Rows,
+    extent: Rows,
+    one: int,
+    two: int,
 ) -> bool:
     """Is row ``j`` of ``others``, which is not before row ``i``, at most the bounds ``one`` and ``two`` (-1: no) after it?"""
     if extent[one, 0] or (two >= 0 and extent[two, 0]):
@@ -96,63 +60,7 @@ def _near(
     if two >= 0:
         high, low = plus(high, low, extent[two, 1], extent[two, 2])
     there_high, there_low = wide(others, j, value[1], value[2])
-    return not _less(high, low, there_high, there_low)
-
-
-@shared
-def ahead(runs: Rows, width: int, order: Rows, at: Rows, end: Rows) -> int:
-    """The run that has the next row, or -1."""
-    best = np.int64(-1)
-    for r in range(runs.shape[0]):
-        if at[r] >= end[r]:
-            continue
-        if best >= 0:
-            one = view_rows(runs[r, 1], runs[r, 5], width)
-            two = view_rows(runs[best, 1], runs[best, 5], width)
-            if ordered(one, at[r], runs[r, 2], two, at[best], runs[best, 2], order) >= 0:
-                continue
-        best = np.int64(r)
-    return best
-
-
-@shared
-def behind(runs: Rows, width: int, order: Rows, at: Rows, begin: Rows) -> int:
-    """The run that has the row before, or -1."""
-    best = np.int64(-1)
-    for r in range(runs.shape[0]):
-        if at[r] <= begin[r]:
-            continue
-        if best >= 0:
-            one = view_rows(runs[r, 1], runs[r, 5], width)
-            two = view_rows(runs[best, 1], runs[best, 5], width)
-            if ordered(one, at[r] - 1, runs[r, 2], two, at[best] - 1, runs[best, 2], order) <= 0:
-                continue
-        best = np.int64(r)
-    return best
-
-
-@shared
-def weigh(
-    runs: Rows, width: int, order: Rows, at: Rows, limit: Rows, best: int, backwards: bool, staged: bool
-) -> tuple[int, int]:
-    """Step over the next row in all runs that have it, and give its weights: old and new."""
-    last = runs.shape[0] - 1
-    chosen = view_rows(runs[best, 1], runs[best, 5], width)
-    there = at[best] - 1 if backwards else at[best]
-    old = np.int64(0)
-    new = np.int64(0)
-    for r in range(runs.shape[0]):
-        if at[r] <= limit[r] if backwards else at[r] >= limit[r]:
-            continue
-        rows = view_rows(runs[r, 1], runs[r, 5], width)
-        j = at[r] - 1 if backwards else at[r]
-        if r != best and ordered(rows, j, runs[r, 2], chosen, there, runs[best, 2], order) != 0:
-            continue
-        new += rows[j, width - 1]
-        if not staged or r != last:
-            old += rows[j, width - 1]
-        at[r] += -1 if backwards else 1
-    return max(old, np.int64(0)), max(new, np.int64(0))
+    return not less(high, low, there_high, there_low)
 
 
 @shared
@@ -167,41 +75,38 @@ def _grown(picks: Rows, size: int) -> Rows:
 
 
 @shared
-def key_limits(
-    runs: Rows, width: int, x: np.uint64, probes: Rows, i: int, base: int, parts: Rows, begin: Rows, end: Rows
-) -> None:
-    """Where the rows of the key of ``probes[i]`` begin and end in each run."""
-    for r in range(runs.shape[0]):
-        a, b = hash_range(runs, r, x)
-        if b > a:
-            rows = view_rows(runs[r, 1], runs[r, 5], width)
-            a = first_from(rows, runs[r, 2], a, b, probes, i, base, parts)
-            b = first_after(rows, runs[r, 2], a, b, probes, i, base, parts)
-        begin[r] = a
-        end[r] = b
-
-
-@shared
 def _walk_back(
-    runs: Rows, width: int, order: Rows, mode: int, extent: Rows, value: Rows, peers: Rows, change: int, at: Rows, begin: Rows, picks: Rows, m: int, piece: int
+    runs: Rows,
+    width: int,
+    order: Rows,
+    mode: int,
+    extent: Rows,
+    value: Rows,
+    peers: Rows,
+    change: int,
+    at: Rows,
+    begin: Rows,
+    picks: Rows,
+    m: int,
+    piece: int,
 ) -> tuple[Rows, int]:
     """Add the rows before a change, in their order, as far as the core and the context go."""
     last = runs.shape[0] - 1
     changed = view_rows(runs[last, 1], runs[last, 5], width)
     first = m
-    phase = np.int64(1)
-    old_count = np.int64(0)
-    new_count = np.int64(0)
+    phase = 1
+    old_count = 0
+    new_count = 0
     mark = changed
-    mark_at = np.int64(change)
+    mark_at = change
     origin = runs[last, 2]
     mark_base = origin
     while True:
         if mode == BY_ROWS:
             if phase == 1 and not extent[0, 0] and old_count >= extent[0, 2] and new_count >= extent[0, 2]:
-                phase = np.int64(0)
-                old_count = np.int64(0)
-                new_count = np.int64(0)
+                phase = 0
+                old_count = 0
+                new_count = 0
             if phase == 0 and not extent[2, 0] and old_count >= extent[2, 2] and new_count >= extent[2, 2]:
                 break
         best = behind(runs, width, order, at, begin)
@@ -212,7 +117,7 @@ def _walk_back(
         j = at[best] - 1
         if mode == BY_VALUE:
             if phase == 1 and not _near(rows, j, base, changed, change, origin, value, peers, extent, 0, -1):
-                phase = np.int64(0)
+                phase = 0
             if phase == 0 and not _near(rows, j, base, changed, change, origin, value, peers, extent, 0, 2):
                 break
         elif mode == BY_CHAIN and not _near(rows, j, base, mark, mark_at, mark_base, value, peers, extent, 0, -1):
@@ -221,7 +126,7 @@ def _walk_back(
         if old == 0 and new == 0:
             continue
         mark = rows
-        mark_at = np.int64(j)
+        mark_at = j
         mark_base = base
         old_count += old
         new_count += new
@@ -249,27 +154,38 @@ def _walk_back(
 
 
 @shared
-def _walk_on(
-    runs: Rows, width: int, order: Rows, mode: int, extent: Rows, value: Rows, peers: Rows, change: int, at: Rows, end: Rows, picks: Rows, m: int, piece: int
+def _walk_on(  # noqa: C901
+    runs: Rows,
+    width: int,
+    order: Rows,
+    mode: int,
+    extent: Rows,
+    value: Rows,
+    peers: Rows,
+    change: int,
+    at: Rows,
+    end: Rows,
+    picks: Rows,
+    m: int,
+    piece: int,
 ) -> tuple[Rows, int]:
     """Add a change and the rows after it; another change on the way starts the count anew."""
     last = runs.shape[0] - 1
     changed = view_rows(runs[last, 1], runs[last, 5], width)
-    phase = np.int64(1)
+    phase = 1
     context = m
-    old_count = np.int64(0)
-    new_count = np.int64(0)
+    old_count = 0
+    new_count = 0
     mark = changed
-    mark_at = np.int64(change)
+    mark_at = change
     mark_base = runs[last, 2]
     while True:
-        if mode == BY_ROWS:
-            if phase == 1 and not extent[1, 0] and old_count >= extent[1, 2] and new_count >= extent[1, 2]:
-                if at[last] != change:
-                    phase = np.int64(0)
-                    context = m
-                    old_count = np.int64(0)
-                    new_count = np.int64(0)
+        counted = mode == BY_ROWS and not extent[1, 0] and old_count >= extent[1, 2] and new_count >= extent[1, 2]
+        if counted and phase == 1 and at[last] != change:
+            phase = 0
+            context = m
+            old_count = 0
+            new_count = 0
         best = ahead(runs, width, order, at, end)
         if best < 0:
             break
@@ -278,7 +194,7 @@ def _walk_on(
         j = at[best]
         if mode == BY_VALUE:
             if phase == 1 and not _near(mark, mark_at, mark_base, rows, j, base, value, peers, extent, 1, -1):
-                phase = np.int64(0)
+                phase = 0
                 context = m
             if phase == 0 and not _near(mark, mark_at, mark_base, rows, j, base, value, peers, extent, 1, 3):
                 break
@@ -294,12 +210,12 @@ def _walk_on(
             if phase == 0:
                 for k in range(context, m):
                     picks[k, _CORE] = 1
-            phase = np.int64(1)
-            old_count = np.int64(0)
-            new_count = np.int64(0)
+            phase = 1
+            old_count = 0
+            new_count = 0
         if (is_change and mode == BY_VALUE) or (mode == BY_CHAIN and (is_change or old > 0 or new > 0)):
             mark = rows
-            mark_at = np.int64(j)
+            mark_at = j
             mark_base = base
         if old == 0 and new == 0:
             continue
@@ -338,9 +254,9 @@ def slices(
     back = np.empty(number, np.int64)
     picks = np.empty((max(64, 4 * n), 6), np.int64)
     firsts = np.empty(n, np.int64)
-    m = np.int64(0)
-    pieces = np.int64(0)
-    i = np.int64(0)
+    m = 0
+    pieces = 0
+    i = 0
     while i < n:
         key_limits(runs, width, hashes[i], changed, i, base, keys, begin, end)
         change = i
@@ -349,9 +265,7 @@ def slices(
                 rows = view_rows(runs[r, 1], runs[r, 5], width)
                 at[r] = first_from(rows, runs[r, 2], begin[r], end[r], changed, change, base, order)
                 back[r] = at[r]
-            picks, m = _walk_back(
-                runs, width, order, mode, extent, value, peers, change, back, begin, picks, m, pieces
-            )
+            picks, m = _walk_back(runs, width, order, mode, extent, value, peers, change, back, begin, picks, m, pieces)
             picks, m = _walk_on(runs, width, order, mode, extent, value, peers, change, at, end, picks, m, pieces)
             firsts[pieces] = change
             pieces += 1
@@ -372,7 +286,7 @@ def groups(
     begin = np.empty(number, np.int64)
     end = np.empty(number, np.int64)
     picks = np.empty((64, 6), np.int64)
-    m = np.int64(0)
+    m = 0
     for i in range(hashes.size):
         key_limits(runs, width, hashes[i], probes, i, 0, keys, begin, end)
         while True:

@@ -45,8 +45,12 @@ __all__ = [
 ]
 
 
+_emitted: Any = intrinsic
+"""The decorator without its types: what is called has no typing context."""
+
+
 def _pointer_to(item: Any) -> Any:
-    @intrinsic
+    @_emitted
     def pointer(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
@@ -123,7 +127,7 @@ def view_rows(address: int, length: int, width: int) -> npt.NDArray[np.int64]:
     return carray(_to_i64(address), (length, width))  # type: ignore[no-any-return]
 
 
-@intrinsic
+@_emitted
 def byte(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     """The byte at an address, as uint64."""
 
@@ -134,7 +138,7 @@ def byte(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     return types.uint64(types.int64), codegen
 
 
-@intrinsic
+@_emitted
 def word(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     """The eight bytes at an address, aligned or not, as uint64."""
 
@@ -145,7 +149,7 @@ def word(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     return types.uint64(types.int64), codegen
 
 
-@intrinsic
+@_emitted
 def prefetch(typingctx: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
     """Ask for the cache line of an item of a one-dimensional array."""
 
@@ -162,7 +166,7 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
     return types.void(array, types.int64), codegen
 
 
-@intrinsic
+@_emitted
 def address_of(typingctx: Any, array: Any) -> Any:  # noqa: ARG001
     """Where the items of an array begin."""
 
@@ -173,7 +177,7 @@ def address_of(typingctx: Any, array: Any) -> Any:  # noqa: ARG001
     return types.int64(array), codegen
 
 
-@intrinsic
+@_emitted
 def load(typingctx: Any, address: Any, k: Any) -> Any:  # noqa: ARG001
     """The ``k``-th word from an address on, as int64."""
 
@@ -184,7 +188,7 @@ def load(typingctx: Any, address: Any, k: Any) -> Any:  # noqa: ARG001
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
+@_emitted
 def store(typingctx: Any, address: Any, k: Any, value: Any) -> Any:  # noqa: ARG001
     """Write the ``k``-th word from an address on."""
 
@@ -196,7 +200,7 @@ def store(typingctx: Any, address: Any, k: Any, value: Any) -> Any:  # noqa: ARG
     return types.void(types.int64, types.int64, types.int64), codegen
 
 
-@intrinsic
+@_emitted
 def _copy_pair(typingctx: Any, to: Any, source: Any) -> Any:  # noqa: ARG001
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
         pair = ir.VectorType(ir.IntType(64), 2).as_pointer()
@@ -218,7 +222,7 @@ def copy_words(to: int, source: int, count: int) -> None:
         store(to, k, load(source, k))
 
 
-@intrinsic
+@_emitted
 def prefetch_at(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     """Ask for the cache line at an address."""
 

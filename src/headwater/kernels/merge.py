@@ -83,7 +83,8 @@ def _close(directory: npt.NDArray[np.int32]) -> None:
 @shared
 def _fill(hashes: Hashes, count: int, bits: int, directory: npt.NDArray[np.int32]) -> None:
     shift = np.uint64(64 - bits)
-    directory[:] = 0
+    for b in range(directory.size):
+        directory[b] = 0
     for i in range(count):
         directory[np.int64(hashes[i] >> shift) + 1] = i + 1
     _close(directory)
@@ -132,10 +133,7 @@ def _merge_few(
             end = min(end, n1)
             while k < end:
                 middle = (k + end) >> 1
-                if (
-                    np.uint64(load(h1, middle)) == y
-                    and compare_at(row1 + step * middle, 0, other, 0, parts, count) < 0
-                ):
+                if np.uint64(load(h1, middle)) == y and compare_at(row1 + step * middle, 0, other, 0, parts, count) < 0:
                     k = middle + 1
                 else:
                     end = middle
@@ -161,7 +159,7 @@ def _merge_few(
 
 
 @kernel
-def merge(
+def merge(  # noqa: C901
     left: npt.NDArray[np.int64],
     right: npt.NDArray[np.int64],
     width: int,
@@ -202,7 +200,8 @@ def merge(
     parts = address_of(order)
     count = order.shape[0]
     shift = np.uint64(64 - bits)
-    directory[:] = 0
+    for b in range(directory.size):
+        directory[b] = 0
     to = address_of(out)
     m = np.int64(0)
     used = np.int64(0)

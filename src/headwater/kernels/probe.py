@@ -26,6 +26,7 @@ _LENGTH = np.int64(0xFFFFFFFF)
 
 _SMALL = 1 << 31
 _LEAST = np.int64(-(1 << 63))
+_GREATEST = np.int64((1 << 63) - 1)
 
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
@@ -201,7 +202,8 @@ def sums(
 ) -> None:
     """The sum, for each probe, of the weights of the rows that have its key, to ``out[i]``."""
     n = probes.shape[0]
-    out[:] = 0
+    for k in range(n * out.shape[1]):
+        store(address_of(out), k, 0)
     begin = np.empty(n, np.int32)
     count = np.empty(n, np.int32)
     probe = address_of(probes)
@@ -228,16 +230,16 @@ def sums(
 
 
 @inlined
-def _product_fits(x: int, y: int, product: int) -> bool:
+def _product_fits(x: int, y: int) -> bool:
     if x == 0 or y == 0:
         return True
-    if (x == -1 and y == _LEAST) or (y == -1 and x == _LEAST):
-        return False
-    return product // x == y
+    if x == _LEAST or y == _LEAST:  # noqa: PLR1714
+        return x == 1 or y == 1
+    return abs(y) <= _GREATEST // abs(x)
 
 
 @kernel
-def join(
+def join(  # noqa: C901
     runs: Rows,
     hashes: Hashes,
     probes: Rows,
@@ -304,7 +306,7 @@ def join(
                     store(to, at, load(to, at) | (bit << load(carried, 5 * k + 4)))
                 y = load(row, width - 1)
                 w = x * y
-                if not (-_SMALL < x < _SMALL and -_SMALL < y < _SMALL) and not _product_fits(x, y, w):
+                if not (-_SMALL < x < _SMALL and -_SMALL < y < _SMALL) and not _product_fits(x, y):
                     return -1, total
                 store(to, out_width - 1, w)
                 m += 1

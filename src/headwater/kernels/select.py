@@ -5,6 +5,8 @@ Of each key the **anchor** is known: a row, and how many rows were before it at 
 than rows changed; so a median of a million rows is kept with a walk of a few. A key without an anchor is walked from its beginning.
 """
 
+# mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +24,7 @@ Positions = npt.NDArray[np.int64]
 
 
 @kernel
-def select(
+def select(  # noqa: C901
     runs: Rows,
     width: int,
     hashes: npt.NDArray[np.uint64],
@@ -66,9 +68,7 @@ def select(
         if backwards:
             step = -step
         for r in range(number):
-            set_out(
-                runs, r, step, hashes[i], key, 0, key_parts, key, 0, order if anchored[i] else key_parts, at, left
-            )
+            set_out(runs, r, step, hashes[i], key, 0, key_parts, key, 0, order if anchored[i] else key_parts, at, left)
         row = np.int64(0)
         weight = np.int64(0)
         base = np.int64(0)

@@ -50,24 +50,30 @@ def first_after(rows: Rows, base: int, a: int, b: int, start: Rows, i: int, shif
 
 
 @shared
+def _passes(row: int, base: int, step: int, x: int, x_base: int, parts: int, number: int) -> bool:
+    """Does a walk come to this row before it comes to ``x``?"""
+    found = compare_at(row, base, x, x_base, parts, number)
+    return found < 0 if step > 0 else found > 0
+
+
+@shared
 def gallop(row: int, base: int, count: int, step: int, x: int, x_base: int, parts: int, number: int) -> int:
     """How many of ``count`` rows a walk passes before it comes to ``x``.
 
     The rows begin at ``row`` and are ``step`` bytes apart; a negative step walks backwards, and passes what is after ``x``.
     """
-    sign = 1 if step > 0 else -1
-    if count == 0 or sign * compare_at(row, base, x, x_base, parts, number) >= 0:
+    if count == 0 or not _passes(row, base, step, x, x_base, parts, number):
         return np.int64(0)
     low = np.int64(0)
     jump = np.int64(1)
-    while low + jump < count and sign * compare_at(row + step * (low + jump), base, x, x_base, parts, number) < 0:
+    while low + jump < count and _passes(row + step * (low + jump), base, step, x, x_base, parts, number):
         low += jump
         jump *= 2
     high = min(low + jump, count)
     low += 1
     while low < high:
         middle = (low + high) >> 1
-        if sign * compare_at(row + step * middle, base, x, x_base, parts, number) < 0:
+        if _passes(row + step * middle, base, step, x, x_base, parts, number):
             low = middle + 1
         else:
             high = middle
@@ -127,9 +133,7 @@ def next_alive(
         base = runs[best, 2]
         weight = np.int64(0)
         for r in range(number):
-            if left[r] > 0 and (
-                r == best or compare_at(at[r], runs[r, 2], row, base, parts, order.shape[0]) == 0
-            ):
+            if left[r] > 0 and (r == best or compare_at(at[r], runs[r, 2], row, base, parts, order.shape[0]) == 0):
                 weight += load(at[r], width - 1)
                 left[r] -= 1
                 at[r] += step

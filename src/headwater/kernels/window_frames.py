@@ -4,7 +4,7 @@ A frame is a stretch ``lo[i]`` to ``hi[i]`` (not included) of the copies of a gr
 (`by_value`), where rows without distance are peers of each other. For each kind of frame both ends only go forward within a
 group, so everything here passes once over the rows: the extremes too, with a queue of candidates.
 
-An offset is counted forward: 3 PRECEDING is -3. Values are 128 bits wide, as in `headwater.kernels.groups`.
+An offset is counted forward: 3 PRECEDING is -3. Values are 128 bits wide, as in `headwater.kernels.window_values`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from headwater.kernels.arrange import float_rank
 from headwater.kernels.compiled import inlined, kernel
-from headwater.kernels.groups import plus, wide
+from headwater.kernels.window_values import plus, wide
 from headwater.kernels.words import compare, compare_slots
 
 __all__ = ["by_peers", "by_rows", "by_value", "chained", "extremes", "present", "shifted"]
@@ -46,7 +46,9 @@ def by_rows(offsets: Positions, endless: Positions, begin: int, end: int, lo: Po
 
 
 @kernel
-def by_peers(rows: Rows, at: Positions, offsets: Positions, peers: Rows, endless: Positions, lo: Positions, hi: Positions) -> None:
+def by_peers(
+    rows: Rows, at: Positions, offsets: Positions, peers: Rows, endless: Positions, lo: Positions, hi: Positions
+) -> None:
     """Frames from the first peer to the last, or without a bound."""
     for g in range(offsets.size - 1):
         first = offsets[g]
@@ -69,7 +71,7 @@ def _before(rows: Rows, j: int, i: int, value: Positions, high: int, low: int) -
         x = rows[j, value[0]]
         y = rows[i, value[0]]
         if x != y:
-            return x < y
+            return bool(x < y)
     a, b = wide(rows, j, value[1], value[2])
     return a < high or (a == high and b < low)
 
@@ -80,7 +82,7 @@ def _after(rows: Rows, j: int, i: int, value: Positions, high: int, low: int) ->
         x = rows[j, value[0]]
         y = rows[i, value[0]]
         if x != y:
-            return x > y
+            return bool(x > y)
     a, b = wide(rows, j, value[1], value[2])
     return a > high or (a == high and b > low)
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.kernels.compiled import kernel, shared
-from headwater.kernels.groups import ahead, ordered, weigh
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, first_from, hash_range
+from headwater.kernels.window_walk import ahead, ordered, weigh
 
 __all__ = ["between", "pairs"]
 
@@ -23,7 +23,17 @@ Hashes = npt.NDArray[np.uint64]
 
 @shared
 def _interval(
-    runs: Rows, r: int, width: int, x: np.uint64, lo: Rows, hi: Rows, i: int, from_first: bool, to_last: bool, keys: Rows, parts: Rows
+    runs: Rows,
+    r: int,
+    width: int,
+    x: np.uint64,
+    lo: Rows,
+    hi: Rows,
+    i: int,
+    from_first: bool,
+    to_last: bool,
+    keys: Rows,
+    parts: Rows,
 ) -> tuple[int, int]:
     """Where the rows of a key from ``lo[i]`` to ``hi[i]``, both included, begin and end in a run."""
     a, b = hash_range(runs, r, x)
@@ -86,9 +96,7 @@ def between(
 
 
 @kernel
-def pairs(
-    runs: Rows, width: int, hashes: Hashes, lo: Rows, hi: Rows, from_first: Mask, to_last: Mask, keys: Rows, parts: Rows
-) -> tuple[Rows, Rows]:
+def pairs(runs: Rows, width: int, hashes: Hashes, lo: Rows, hi: Rows, keys: Rows, parts: Rows) -> tuple[Rows, Rows]:
     """For each probe all entries in its interval: which probe, and picks (run, position)."""
     number = runs.shape[0]
     n = hashes.size
@@ -96,7 +104,7 @@ def pairs(
     total = np.int64(0)
     for i in range(n):
         for r in range(number):
-            a, b = _interval(runs, r, width, hashes[i], lo, hi, i, from_first[i], to_last[i], keys, parts)
+            a, b = _interval(runs, r, width, hashes[i], lo, hi, i, False, False, keys, parts)
             limits[i * number + r, 0] = a
             limits[i * number + r, 1] = b
             total += max(b - a, 0)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.kernels.compiled import inlined, kernel, shared
-from headwater.kernels.groups import ahead, ordered, weigh
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, hash_range
+from headwater.kernels.window_walk import ahead, ordered, weigh
 from headwater.kernels.words import INLINE
 
 __all__ = ["DENSE", "NUMBERS", "RANKS", "prefixes"]
@@ -56,7 +56,7 @@ def _ended(mode: int, limit: int, count: int, sets: int, peer: bool) -> bool:
 
 
 @kernel
-def prefixes(
+def prefixes(  # noqa: C901
     runs: Rows,
     width: int,
     hashes: npt.NDArray[np.uint64],
@@ -82,27 +82,29 @@ def prefixes(
     weight = width - 1
     out = np.empty((olds.shape[0] + deltas.shape[0] + 16, width), np.int64)
     notes = np.empty((out.shape[0], 3), np.int64)
-    m = np.int64(0)
+    m = 0
     for g in range(hashes.size):
         a = old_offsets[g]
         a_end = old_offsets[g + 1]
         b = delta_offsets[g]
         b_end = delta_offsets[g + 1]
-        count = np.int64(0)
-        sets = np.int64(0)
+        count = 0
+        sets = 0
         for i in range(a, a_end):
             count += olds[i, weight]
             if i == a or ordered(olds, i, 0, olds, i - 1, 0, peers) != 0:
                 sets += 1
         full = (sets if mode == DENSE else count) >= limit
         if full:
-            while b_end > b and ordered(deltas, b_end - 1, 0, olds, a_end - 1, 0, order if mode == NUMBERS else peers) > 0:
+            while (
+                b_end > b and ordered(deltas, b_end - 1, 0, olds, a_end - 1, 0, order if mode == NUMBERS else peers) > 0
+            ):
                 b_end -= 1
         if b == b_end:
             continue
-        count = np.int64(0)
-        sets = np.int64(0)
-        last = np.int64(-1)
+        count = 0
+        sets = 0
+        last = -1
         done = False
         while a < a_end or b < b_end:
             side = -1 if b == b_end else 1
@@ -112,9 +114,9 @@ def prefixes(
                 side = 1
             rows = deltas if side > 0 else olds
             i = b if side > 0 else a
-            old = olds[a, weight] if side <= 0 else np.int64(0)
-            new = old + (deltas[b, weight] if side >= 0 else np.int64(0))
-            new = max(new, np.int64(0))
+            old = olds[a, weight] if side <= 0 else 0
+            new = old + (deltas[b, weight] if side >= 0 else 0)
+            new = max(new, 0)
             if side >= 0:
                 b += 1
             if side <= 0:
@@ -125,7 +127,7 @@ def prefixes(
                 if not done and not peer:
                     sets += 1
             if done:
-                new = np.int64(0)
+                new = 0
             if old == 0 and new == 0:
                 continue
             out, notes = _emit(out, notes, m, rows, i, old, new, g)

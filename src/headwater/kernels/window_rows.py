@@ -60,7 +60,9 @@ def starts(weights: Positions, out: Positions) -> None:
 
 
 @kernel
-def differing(old_starts: Positions, new_starts: Positions, core: npt.NDArray[np.bool_], values: Rows, keep: npt.NDArray[np.bool_]) -> None:
+def differing(
+    old_starts: Positions, new_starts: Positions, core: npt.NDArray[np.bool_], values: Rows, keep: npt.NDArray[np.bool_]
+) -> None:
     """Mark in ``keep`` the copies in cores whose values are not the same before and after.
 
     ``values`` has a line for each copy, the old ones first; ``new_starts`` count from the first new one.

@@ -24,11 +24,11 @@ __all__ = ["DOUBLE", "PAIR", "WORD", "sums"]
 
 WORD, DOUBLE, PAIR = 0, 1, 2
 
-_LIMB = np.int64(0xFFFFFFFF)
-_SIGN = np.int64(-(1 << 63))
-_FRACTION = np.int64((1 << 52) - 1)
-_IMPLICIT = np.int64(1 << 52)
-_EXPONENTS = np.int64(0x7FF)
+_LIMB = 0xFFFFFFFF
+_SIGN = -(1 << 63)
+_FRACTION = (1 << 52) - 1
+_IMPLICIT = 1 << 52
+_EXPONENTS = 0x7FF
 _LEAST_EXPONENT = -1075
 _NAN, _INFINITY, _MINUS_INFINITY = 0, 1, 2
 _FINITE = -1
@@ -58,7 +58,7 @@ def _parts(rows: Rows, row: int, word: int, kind: int, limbs: Positions) -> tupl
         if exponent > 0:
             magnitude |= _IMPLICIT
         else:
-            exponent = np.int64(1)
+            exponent = 1
         limbs[0] = magnitude & _LIMB
         limbs[1] = magnitude >> 32
         limbs[2] = 0
@@ -74,16 +74,25 @@ def _parts(rows: Rows, row: int, word: int, kind: int, limbs: Positions) -> tupl
     limbs[1] = (low >> 32) & _LIMB
     limbs[2] = high & _LIMB
     limbs[3] = (high >> 32) & _LIMB
-    return sign, np.int64(0)
+    return sign, 0
 
 
 @shared
 def _add(
-    rows: Rows, row: int, word: int, kind: int, least: int, sign: int, total: Positions, squares: Positions, four: Positions, five: Positions
+    rows: Rows,
+    row: int,
+    word: int,
+    kind: int,
+    least: int,
+    sign: int,
+    total: Positions,
+    squares: Positions,
+    four: Positions,
+    five: Positions,
 ) -> None:
     """Add a value to the accumulators, or take it away."""
     own, exponent = _parts(rows, row, word, kind, four)
-    shift = exponent - least if kind == DOUBLE else np.int64(0)
+    shift = exponent - least if kind == DOUBLE else 0
     at = shift >> 5
     rest = shift & 31
     for k in range(5):
@@ -109,7 +118,7 @@ def _add(
 @shared
 def _carry(limbs: Positions) -> None:
     """Carry: afterwards all limbs but the last are from 0 to 2^32 - 1, and the last has the sign."""
-    more = np.int64(0)
+    more = 0
     for k in range(limbs.size - 1):
         x = limbs[k] + more
         limbs[k] = x & _LIMB
@@ -125,7 +134,7 @@ def _magnitude(limbs: Positions, out: Positions) -> int:
         for k in range(n):
             out[k] = limbs[k]
         return 1
-    more = np.int64(1)
+    more = 1
     for k in range(n):
         x = ((~limbs[k]) & _LIMB) + more
         out[k] = x & _LIMB
@@ -140,7 +149,7 @@ def _rounded(limbs: Positions) -> tuple[int, int]:
     while h >= 0 and limbs[h] == 0:
         h -= 1
     if h < 0:
-        return np.int64(0), np.int64(0)
+        return 0, 0
     bits = 0
     x = limbs[h]
     while x:
@@ -158,19 +167,19 @@ def _rounded(limbs: Positions) -> tuple[int, int]:
     while k >= 0 and not sticky:
         sticky = limbs[k] != 0
         k -= 1
-    found = np.int64(top >> np.uint64(11))
-    tail = np.int64(top & np.uint64(2047))
+    found = int(np.int64(top >> np.uint64(11)))
+    tail = int(np.int64(top & np.uint64(2047)))
     if tail > 1024 or (tail == 1024 and (sticky or (found & 1))):
         found += 1
-    return found, np.int64(32 * (h - 1) - (32 - bits) + 11)
+    return found, 32 * (h - 1) - (32 - bits) + 11
 
 
 @inlined
 def _limb(limbs: Positions, k: int) -> int:
     """Limb ``k`` of a carried number of any length, in two's complement."""
     if k < limbs.size:
-        return limbs[k] & _LIMB
-    return _LIMB if limbs[limbs.size - 1] < 0 else np.int64(0)
+        return int(limbs[k] & _LIMB)
+    return _LIMB if limbs[limbs.size - 1] < 0 else 0
 
 
 @shared
@@ -189,15 +198,15 @@ def _numerator(total: Positions, squares: Positions, n: int, spare: Positions, o
             out[i + j] = np.int64(x & limit)
             more = x >> np.uint64(32)
         out[i + total.size] = np.int64(more)
-    borrow = np.int64(0)
+    borrow = 0
     for k in range(out.size):
-        x = (squares[k] * n if k < squares.size else np.int64(0)) - out[k] + borrow
+        x = (squares[k] * n if k < squares.size else 0) - out[k] + borrow
         out[k] = x & _LIMB
         borrow = x >> 32
 
 
 @kernel
-def sums(
+def sums(  # noqa: C901
     rows: Rows,
     at: Positions,
     lo: Positions,
@@ -220,8 +229,8 @@ def sums(
     ``totals``. Of doubles only the latter counts.
     """
     n = at.size
-    least = np.int64(1 << 62)
-    most = np.int64(0)
+    least = 1 << 62
+    most = 0
     if kind == DOUBLE:
         for i in range(n):
             x = rows[at[i], word]
@@ -231,11 +240,11 @@ def sums(
             least = min(least, exponent)
             most = max(most, exponent)
         if most == 0:
-            least = np.int64(1)
-            most = np.int64(1)
+            least = 1
+            most = 1
         bits = most - least + 53
     else:
-        bits = np.int64(128) if kind == PAIR else np.int64(64)
+        bits = 128 if kind == PAIR else 64
     size = bits // 32 + 7
     total = np.zeros(size, np.int64)
     squares = np.zeros(2 * size + 2 if with_squares else 0, np.int64)
@@ -244,9 +253,9 @@ def sums(
     four = np.empty(4, np.int64)
     five = np.empty(5, np.int64)
     special = np.zeros(3, np.int64)
-    count = np.int64(0)
-    a = np.int64(0)
-    b = np.int64(0)
+    count = 0
+    a = 0
+    b = 0
     for i in range(n):
         if not wanted[i]:
             continue
@@ -257,7 +266,7 @@ def sums(
                 squares[k] = 0
             for k in range(3):
                 special[k] = 0
-            count = np.int64(0)
+            count = 0
             a = lo[i]
             b = lo[i]
         for sign in (-1, 1):
@@ -285,11 +294,11 @@ def sums(
         mantissa, power = _rounded(spare)
         if kind == DOUBLE:
             power += least + _LEAST_EXPONENT
-        totals[i] = sign * math.ldexp(np.float64(mantissa), np.int32(power))
+        totals[i] = sign * math.ldexp(np.float64(mantissa), power)
         pairs[i, 0] = _limb(total, 2) | (_limb(total, 3) << 32)
         pairs[i, 1] = _limb(total, 0) | (_limb(total, 1) << 32)
         fits[i] = True
-        filler = _LIMB if pairs[i, 0] < 0 else np.int64(0)
+        filler = _LIMB if pairs[i, 0] < 0 else 0
         for k in range(4, size):
             if _limb(total, k) != filler:
                 fits[i] = False
@@ -310,4 +319,4 @@ def sums(
                 mantissa, power = _rounded(product)
                 if kind == DOUBLE:
                     power += 2 * (least + _LEAST_EXPONENT)
-                spreads[i] = math.ldexp(np.float64(mantissa) / np.float64(count), np.int32(power))
+                spreads[i] = math.ldexp(np.float64(mantissa) / np.float64(count), power)

@@ -71,7 +71,9 @@ def rows(**changed: st.SearchStrategy[Any]) -> st.SearchStrategy[Row]:
         "s": st.one_of(st.none(), TEXTS),
         "b": st.one_of(st.none(), st.booleans()),
         "w": st.one_of(st.none(), st.booleans()),
-        "t": st.one_of(st.none(), st.integers(0, 5).map(lambda x: datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=x))),
+        "t": st.one_of(
+            st.none(), st.integers(0, 5).map(lambda x: datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=x))
+        ),
         "e": st.one_of(st.none(), st.integers(0, 9).map(lambda x: date(2020, 1, 1 + x))),
         **changed,
     }
@@ -181,9 +183,7 @@ class Checked:
         groups: dict[tuple[Any, ...], list[Row]] = {} if self.keys else {(): []}
         for r in self.live:
             groups.setdefault(key_of(r, self.keys), []).append(r)
-        return {
-            (*key, *(comparable(oracle(some)) for oracle in self.oracles.values())) for key, some in groups.items()
-        }
+        return {(*key, *(comparable(oracle(some)) for oracle in self.oracles.values())) for key, some in groups.items()}
 
     def step(self, changes: Sequence[Any]) -> None:
         delta = apply_changes(self.live, changes, self.keys)

@@ -48,7 +48,9 @@ def test_histories(history: list[list[Any]]) -> None:
     check(history, CASES)
 
 
-@given(histories(rows(p=st.sampled_from([Decimal("0.01"), Decimal("-0.01"), Decimal("0.02"), Decimal("0.05")])), size=20))
+@given(
+    histories(rows(p=st.sampled_from([Decimal("0.01"), Decimal("-0.01"), Decimal("0.02"), Decimal("0.05")])), size=20)
+)
 @settings(max_examples=40, deadline=None)
 def test_half_is_rounded_up(history: list[list[Any]]) -> None:
     check(history, {"ap": CASES["ap"]})

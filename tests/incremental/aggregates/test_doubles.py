@@ -18,7 +18,9 @@ from headwater.incremental.zset import ZSet, concatenate
 from .histories import DOUBLES, SCHEMA, SPECIAL_DOUBLES, Source, check, fsum, histories, rows, values
 
 _D = st.one_of(st.none(), SPECIAL_DOUBLES)
-_MANY = st.one_of(DOUBLES, st.sampled_from([1e308, -1e308, 1.7976931348623157e308, 2.0**-1074, 2.0**970, 1.0, 2.0**-53]))
+_MANY = st.one_of(
+    DOUBLES, st.sampled_from([1e308, -1e308, 1.7976931348623157e308, 2.0**-1074, 2.0**970, 1.0, 2.0**-53])
+)
 
 
 def _average(some: list[float]) -> float | None:
@@ -28,14 +30,19 @@ def _average(some: list[float]) -> float | None:
 CASES = {
     "s": (aggregation("sum", "d", schema=SCHEMA, name="s"), lambda x: fsum(values(x, "d")) if values(x, "d") else None),
     "a": (aggregation("avg", "d", schema=SCHEMA, name="a"), lambda x: _average(values(x, "d"))),
-    "f": (aggregation("sum", "f", schema=SCHEMA, name="f_"), lambda x: fsum(values(x, "f")) if values(x, "f") else None),
+    "f": (
+        aggregation("sum", "f", schema=SCHEMA, name="f_"),
+        lambda x: fsum(values(x, "f")) if values(x, "f") else None,
+    ),
     "n": (aggregation("count", schema=SCHEMA, name="n_"), len),
     "v": (aggregation("sum", "n", schema=SCHEMA, name="v_"), lambda x: sum(values(x, "n")) if x else None),
     "w": (
         aggregation("sum", "d", schema=SCHEMA, name="w_", where="w"),
-        lambda x: fsum([r["d"] for r in x if r["w"] and r["d"] is not None])
-        if any(r["w"] and r["d"] is not None for r in x)
-        else None,
+        lambda x: (
+            fsum([r["d"] for r in x if r["w"] and r["d"] is not None])
+            if any(r["w"] and r["d"] is not None for r in x)
+            else None
+        ),
     ),
 }
 

@@ -42,6 +42,9 @@ class Backwards:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Backwards) and self.what == other.what
 
+    def __hash__(self) -> int:
+        return hash(self.what)
+
 
 def picked(
     column: str, by: tuple[Order, ...], last: bool, needed: str | None, where: str | None = None

@@ -95,11 +95,39 @@ def test_weights_that_are_too_large_are_refused() -> None:
 
 def test_without_keys_there_is_a_row_of_no_rows() -> None:
     checked = Checked([], [CASES["n"][0], CASES["s"][0]], {"n": len, "s": CASES["s"][1]})
-    assert checked.node.restless
+    restless = [checked.node.restless]
     checked.step([])
-    assert not checked.node.restless
+    assert [*restless, checked.node.restless] == [True, False]
     row = {**dict.fromkeys(SCHEMA.names), "v": 3, "n": 0}
     checked.step([("insert", row, 2)])
     checked.step([("clear", 0)])
     checked.step([])
     assert list(checked.out) == [(0, None)]
+
+
+def test_more_columns_than_a_word_has_bits() -> None:
+    many = {f"m{k}": (of("sum", "v", name=f"m{k}"), CASES["s"][1]) for k in range(70)}
+    row = {**dict.fromkeys(SCHEMA.names), "g": 7, "h": "a text of more than 12", "v": 3, "n": 0}
+    history: list[list[Any]] = [
+        [("insert", row, 2), ("insert", {**row, "g": None, "v": None}, 1)],
+        [("delete", 0)],
+        [("clear", 0)],
+    ]
+    check(history, many, ("g", "h"))
+
+
+def test_what_an_aggregate_says_of_itself() -> None:
+    made = [
+        of("count", name="count(*)"),
+        of("avg", "v", name="a", where="w"),
+        of("count", "v", name="c", distinct=True),
+        of("max", "v", name="max(v)"),
+        of("every", "b", name="e"),
+    ]
+    assert [a.detail for a in made] == [
+        "count(*)",
+        "avg(v) FILTER (WHERE w) AS a",
+        "count(DISTINCT v) AS c",
+        "max(v)",
+        "bool_and(b) AS e",
+    ]

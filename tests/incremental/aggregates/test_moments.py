@@ -46,7 +46,7 @@ def pairs(some: list[Row], x: str, y: str) -> tuple[list[Fraction], list[Fractio
 
 
 def central(xs: list[Fraction], ys: list[Fraction]) -> Fraction:
-    mx, my = sum(xs) / len(xs), sum(ys) / len(ys)
+    mx, my = sum(xs, Fraction(0)) / len(xs), sum(ys, Fraction(0)) / len(ys)
     return sum(((a - mx) * (b - my) for a, b in zip(xs, ys, strict=True)), Fraction(0))
 
 
@@ -58,16 +58,16 @@ def oracle(how: str, x: str, y: str | None = None) -> Callable[[list[Row]], floa
         if n == 0 or (sample and n == 1):
             return None
         spread, other, both = central(xs, xs), central(ys, ys), central(xs, ys)
-        mean, by = sum(xs) / n, sum(ys) / n
+        mean, by = sum(xs, Fraction(0)) / n, sum(ys, Fraction(0)) / n
         if how.startswith(("var", "covar")):
             return rounded(both / (n - sample))
         if how.startswith("stddev"):
             return rooted(spread / (n - sample))
         if how == "skewness":
-            third = sum((a - mean) ** 3 for a in xs)
+            third = sum(((a - mean) ** 3 for a in xs), Fraction(0))
             return rooted(n * third**2 / spread**3, -1 if third < 0 else 1) if spread else None
         if how == "kurtosis":
-            return rounded(n * sum((a - mean) ** 4 for a in xs) / spread**2 - 3) if spread else None
+            return rounded(n * sum(((a - mean) ** 4 for a in xs), Fraction(0)) / spread**2 - 3) if spread else None
         if how == "regr_r2":
             return None if not other else 1.0 if not spread else rounded(both**2 / (spread * other))
         if how == "regr_slope":
@@ -163,3 +163,9 @@ def test_correlation() -> None:
 def test_roots_are_rounded_once(x: Fraction) -> None:
     assert nearest_root(x) == rooted(x)
     assert nearest(x) == float(x)
+
+
+@pytest.mark.parametrize("power", [-2000, -1100, -3, 0, 5, 900, 1500, 2100])
+def test_roots_of_any_size(power: int) -> None:
+    x = Fraction(3) * (Fraction(2) ** power)
+    assert nearest_root(x) == (rooted(x) if power < 2040 else math.inf)

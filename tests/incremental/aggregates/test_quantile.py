@@ -42,9 +42,7 @@ def continuous(column: str, share: float, distinct: bool = False) -> Callable[[l
     return oracle
 
 
-def discrete(
-    column: str, share: float, descending: bool = False, double: bool = False
-) -> Callable[[list[Row]], Any]:
+def discrete(column: str, share: float, descending: bool = False, double: bool = False) -> Callable[[list[Row]], Any]:
     def oracle(some: list[Row]) -> Any:
         kept = _sorted(values(some, column))
         if not kept:

@@ -20,7 +20,7 @@ SEEDS = range(int(os.environ.get("HEADWATER_TEST_SEEDS", "2")))
 T = pa.schema([("k", pa.int64()), ("s", pa.string()), ("v", pa.int32()), ("d", pa.decimal128(12, 2))])
 U = pa.schema([("k", pa.int64()), ("w", pa.int64()), ("ts", pa.timestamp("us"))])
 _WORDS = [None, "", "a", "b", "exactly 12 by", "a string that does not fit a slot", "ünïcödé ✓ ünïcödé"]
-_EPOCH = datetime(2024, 1, 1)  # noqa: DTZ001
+_EPOCH = datetime(2024, 1, 1)
 
 
 def draw_t(rng: random.Random) -> tuple[Any, ...]:
@@ -99,7 +99,9 @@ def build_aggregates(c: Circuit) -> None:
     t.group_by("k", "s").agg(n="count(*)", c="count(v)", total="sum(v)", lo="min(v)", hi="max(d)").output("grouped")
     t.group_by("s").agg(mean="avg(v)", exact="sum(d)", kinds="count(DISTINCT v)").output("by_text")
     t.group_by().agg(n="count(*)", lo="min(s)", hi="max(s)").output("overall")
-    t.group_by("k").agg(x="sum(CAST(v AS BIGINT) * 2) FILTER (WHERE v > 0)", y="CAST(max(v) AS BIGINT) - min(v) + count(*)").output("mixed")
+    t.group_by("k").agg(
+        x="sum(CAST(v AS BIGINT) * 2) FILTER (WHERE v > 0)", y="CAST(max(v) AS BIGINT) - min(v) + count(*)"
+    ).output("mixed")
     u.group_by("k").agg(first="min(ts)", last="max(ts)").output("times")
     per_key = t.join(u, "k").group_by("k").agg(n="count(*)", w="sum(w)")
     per_key.filter("n > 1").output("having")
@@ -116,10 +118,83 @@ AGGREGATES = {
     "twice": "SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM t JOIN u USING (k) GROUP BY k) GROUP BY n",
 }
 
+
+def build_ordered(c: Circuit) -> None:
+    u = c.input("u", U)
+    c.input("t", T).over(order=["v desc", "k", "s", "d"]).top(3).output("top")
+    o = u.over("k", order=["ts", "w"])
+    o.rank(n="row_number", r="rank", d="dense_rank").output("ranks")
+    u.over("k", order="w desc").rank(r="rank", p="percent_rank", c="cume_dist").output("shares")
+    o.lag("w", 2, name="before", default=-1).output("lag")
+    o.lead("ts", name="after").output("lead")
+    o.agg(rows=(-2, 1), n="count(*)", total="sum(w)", lo="min(w)", last="last_value(ts)").output("rows")
+    o.agg(rows=(None, 0), total="sum(w)").output("running")
+    u.over("k", order="ts").agg(range=("-2 seconds", "1 second"), n="count(w)", hi="max(w)").output("range")
+    u.over("k").agg(n="count(*)", total="sum(w)").output("whole")
+    u.window("ts", "2 seconds").group_by("window_start", "k").agg(n="count(*)", w="sum(w)").output("tumbling")
+    u.window("ts", "4 seconds", every="2 seconds").group_by("window_start").agg(n="count(*)").output("hopping")
+
+
+_OVER = "OVER (PARTITION BY k ORDER BY ts NULLS FIRST, w NULLS FIRST"
+_BUCKET = "time_bucket(INTERVAL 2 SECONDS, ts, TIMESTAMP '1970-01-01')"
+ORDERED = {
+    "top": "SELECT * FROM t ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST, d NULLS FIRST LIMIT 3",
+    "ranks": f"SELECT *, row_number() {_OVER}), rank() {_OVER}), dense_rank() {_OVER}) FROM u",
+    "shares": """SELECT *, rank() OVER o, percent_rank() OVER o, cume_dist() OVER o FROM u
+                 WINDOW o AS (PARTITION BY k ORDER BY w DESC NULLS LAST)""",
+    "lag": f"SELECT *, lag(w, 2, -1) {_OVER}) FROM u",
+    "lead": f"SELECT *, lead(ts) {_OVER}) FROM u",
+    "rows": """SELECT *, count(*) OVER o, sum(w) OVER o, min(w) OVER o, last_value(ts) OVER o FROM u WINDOW o AS
+               (PARTITION BY k ORDER BY ts NULLS FIRST, w NULLS FIRST ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)""",
+    "running": f"SELECT *, sum(w) {_OVER} ROWS UNBOUNDED PRECEDING) FROM u",
+    "range": """SELECT *, count(w) OVER o, max(w) OVER o FROM u WINDOW o AS (PARTITION BY k ORDER BY ts NULLS FIRST
+                RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 1 SECOND FOLLOWING)""",
+    "whole": "SELECT *, count(*) OVER (PARTITION BY k), sum(w) OVER (PARTITION BY k) FROM u",
+    "tumbling": f"SELECT {_BUCKET} AS b, k, count(*), sum(w) FROM u WHERE ts IS NOT NULL GROUP BY b, k",
+    "hopping": f"""SELECT b, count(*) FROM (SELECT {_BUCKET} AS b FROM u UNION ALL
+                   SELECT {_BUCKET} - INTERVAL 2 SECONDS FROM u) WHERE b IS NOT NULL GROUP BY b""",
+}
+
+P = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.int64())])
+
+
+def draw_p(rng: random.Random) -> tuple[Any, ...]:
+    return rng.choice([None, "a", "b"]), rng.choice([None, *range(12)]), rng.randint(0, 3)
+
+
+def build_times(c: Circuit) -> None:
+    a, b = c.input("a", P), c.input("b", P)
+    prices = b.group_by("k", "ts").agg(p="max(p)")
+    a.join_asof(prices, "ts", by="k").output("asof")
+    a.join_asof(prices, "ts", by="k", direction="forward", tolerance=2, how="inner", strict=True).output("next")
+    a.join_range(b, "ts", by="k", below=2, above=1).output("near")
+    a.with_columns(until="ts + p").join_between(b, ("ts", "until"), "ts", by="k").output("between")
+    a.intersect(b).output("both")
+    a.intersect(b, all=True).output("both_all")
+    a.except_(b).output("only")
+    a.except_(b, all=True).output("only_all")
+
+
+_PRICES = "(SELECT k, ts, max(p) AS p FROM b GROUP BY k, ts)"
+TIMES = {
+    "asof": f"""SELECT a.*, q.ts, q.p FROM a LEFT JOIN {_PRICES} AS q ON a.k = q.k AND q.ts =
+                (SELECT max(r.ts) FROM b AS r WHERE r.k = a.k AND r.ts <= a.ts)""",
+    "next": f"""SELECT a.*, q.ts, q.p FROM a JOIN {_PRICES} AS q ON a.k = q.k AND q.ts <= a.ts + 2 AND q.ts =
+                (SELECT min(r.ts) FROM b AS r WHERE r.k = a.k AND r.ts > a.ts)""",
+    "near": "SELECT a.*, b.ts, b.p FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts - 2 AND a.ts + 1",
+    "between": "SELECT a.*, a.ts + a.p, b.ts, b.p FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + a.p",
+    "both": "FROM a INTERSECT FROM b",
+    "both_all": "FROM a INTERSECT ALL FROM b",
+    "only": "FROM a EXCEPT FROM b",
+    "only_all": "FROM a EXCEPT ALL FROM b",
+}
+
 TRIALS = {
     "joins": Trial(build_joins, JOINS, DRAWS),
     "rows": Trial(build_rows, ROWS, DRAWS),
     "aggregates": Trial(build_aggregates, AGGREGATES, DRAWS),
+    "ordered": Trial(build_ordered, ORDERED, DRAWS),
+    "times": Trial(build_times, TIMES, {"a": draw_p, "b": draw_p}),
 }
 
 

@@ -22,7 +22,12 @@ Row = tuple[Any, ...]
 
 
 def play(
-    circuit: hw.Circuit, output: str, draw: Callable[[random.Random], Row], solve: Callable[[set[Row]], set[Row]], *, seed: int
+    circuit: hw.Circuit,
+    output: str,
+    draw: Callable[[random.Random], Row],
+    solve: Callable[[set[Row]], set[Row]],
+    *,
+    seed: int,
 ) -> None:
     rng = random.Random(seed)
     edges: Counter[Row] = Counter()
@@ -168,7 +173,9 @@ def test_mutual_recursion() -> None:
 def test_a_recursion_without_end_is_an_error_and_changes_nothing() -> None:
     c = hw.Circuit()
     start = c.input("edges", EDGE)
-    c.recursive({"n": EDGE}, lambda n, start: start.plus(n.select(a="a + 1", b="b")), most=20, start=start)["n"].output("n")
+    c.recursive({"n": EDGE}, lambda n, start: start.plus(n.select(a="a + 1", b="b")), most=20, start=start)["n"].output(
+        "n"
+    )
     with pytest.raises(hw.ExpressionError, match="E1312") as raised:
         c.step(edges=pa.table({"a": [1], "b": [1]}))
     assert raised.value.hint

@@ -38,7 +38,11 @@ def test_commands_equal_a_dictionary(shards: int) -> None:
             texts = [rng.choice([None, "short", "a text that is longer than a slot"]) for _ in keys]
             verb = rng.choice(["upsert", "delete", "patch", "insert"])
             if verb == "upsert":
-                commands.append(hw.Upsert(pa.table({"id": keys, "x": pa.array(values, pa.int64()), "s": pa.array(texts, pa.string())})))
+                commands.append(
+                    hw.Upsert(
+                        pa.table({"id": keys, "x": pa.array(values, pa.int64()), "s": pa.array(texts, pa.string())})
+                    )
+                )
                 held.update({k: (v, s) for k, v, s in zip(keys, values, texts, strict=True)})
             elif verb == "delete":
                 commands.append(hw.Delete(pa.table({"id": keys})))
@@ -125,9 +129,14 @@ def test_a_transaction_is_one_step() -> None:
             pass
     assert transaction.outputs is not None
     assert rows_of(transaction.outputs["counts"]) == [(2, 1, 1)]
-    with pytest.raises(ZeroDivisionError), c.transaction():
-        c.step(t=pa.table({"k": [3]}))
-        raise ZeroDivisionError
+
+    def failing() -> None:
+        with c.transaction():
+            c.step(t=pa.table({"k": [3]}))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
     assert not len(c.step({})["counts"].to_arrow())
 
 

@@ -13,7 +13,7 @@ from headwater.incremental.operators.aggregate import Aggregate
 from headwater.testing.circuits import Integral
 
 SCHEMA = pa.schema([("ts", pa.timestamp("us")), ("v", pa.int64())])
-START = datetime(2024, 1, 1)  # noqa: DTZ001
+START = datetime(2024, 1, 1)
 
 
 def rows(*seconds: int) -> pa.Table:

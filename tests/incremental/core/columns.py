@@ -20,7 +20,20 @@ from headwater.incremental.layout import Layout
 from headwater.incremental.zset import ZSet
 
 NAN = float("nan")
-TEXTS = ["", "a", "abc", "abcd", "abcde", "abcdefghijkl", "abcdefghijklm", "é", "日本語テキスト", "🤦" * 4, "x" * 1000, "x" * 999 + "y"]
+TEXTS = [
+    "",
+    "a",
+    "abc",
+    "abcd",
+    "abcde",
+    "abcdefghijkl",
+    "abcdefghijklm",
+    "é",
+    "日本語テキスト",
+    "🤦" * 4,
+    "x" * 1000,
+    "x" * 999 + "y",
+]
 _WIDE = Context(prec=40)
 _TIMES = (-(10**15), -1, 0, 1, 10**15)
 
@@ -96,7 +109,9 @@ def nested_types() -> st.SearchStrategy[pa.DataType]:
 def arrays(draw: st.DrawFn, dtype: pa.DataType, rows: int, *, nullable: bool = True) -> pa.Array:
     """An array, which may be a slice of a longer one."""
     before, after = draw(st.sampled_from([(0, 0), (1, 0), (3, 2), (9, 1)]))
-    drawn = draw(st.lists(values(dtype, nulls=nullable), min_size=rows + before + after, max_size=rows + before + after))
+    drawn = draw(
+        st.lists(values(dtype, nulls=nullable), min_size=rows + before + after, max_size=rows + before + after)
+    )
     return pa.array(drawn, dtype).slice(before, rows)
 
 
@@ -125,18 +140,24 @@ def plain(value: Any) -> Hashable:
     return value  # type: ignore[no-any-return]
 
 
-def counted(zset: ZSet) -> Counter[tuple[Hashable, ...]]:
+def counted(zset: ZSet) -> Counter[Any]:
     """A Z-set as plain Python sees it, by way of Arrow."""
     return table_counted(zset.to_arrow())
 
 
-def table_counted(table: pa.Table) -> Counter[tuple[Hashable, ...]]:
+def table_counted(table: pa.Table) -> Counter[Any]:
     """The rows of a table whose last column is the weight, added up; rows of weight zero are left out."""
-    found: Counter[tuple[Hashable, ...]] = Counter()
-    *columns, weights = (_readable(c) for c in table.columns)
-    for row, weight in zip(zip(*columns, strict=True) if columns else [()] * len(weights), weights, strict=True):
-        found[tuple(plain(v) for v in row)] += weight
+    found: Counter[Any] = Counter()
+    for row, weight in zip(rows_of(table), table.columns[-1].to_pylist(), strict=True):
+        found[row] += weight
     return Counter({row: n for row, n in found.items() if n})
+
+
+def rows_of(table: pa.Table) -> list[tuple[Hashable, ...]]:
+    """The rows of a table whose last column is the weight, without it."""
+    columns = [_readable(c) for c in table.columns[:-1]]
+    rows = zip(*columns, strict=True) if columns else [()] * table.num_rows
+    return [tuple(plain(v) for v in row) for row in rows]
 
 
 def _readable(column: pa.ChunkedArray) -> list[Any]:

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.incremental.core.columns import NAN, arrays, nested_types, plain
 
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.layout import Layout
 from headwater.incremental.nested import decode, encode
-from tests.incremental.core.columns import NAN, arrays, nested_types, plain
 
 
 @given(st.data(), nested_types(), st.integers(0, 6))
@@ -59,7 +59,9 @@ def test_the_encoding_is_as_it_was() -> None:
 
 
 def test_the_order_of_a_maps_entries_counts() -> None:
-    one, two = encode(pa.array([[("a", 1), ("b", 2)], [("b", 2), ("a", 1)]], pa.map_(pa.string(), pa.int8()))).to_pylist()
+    one, two = encode(
+        pa.array([[("a", 1), ("b", 2)], [("b", 2), ("a", 1)]], pa.map_(pa.string(), pa.int8()))
+    ).to_pylist()
     assert one != two
 
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.incremental.core.columns import FLAT, LEAVES, NAN, TEXTS, arrays, plain, tables
 
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.layout import Layout
 from headwater.incremental.packing import pack, pack_column, unpack, unpack_column
 from headwater.incremental.zset import ZSet
-from tests.incremental.core.columns import FLAT, LEAVES, NAN, TEXTS, arrays, plain, tables
 
 
 def _back(table: pa.Table) -> pa.Table:
@@ -41,7 +41,8 @@ def test_every_type_with_and_without_nulls(dtype: pa.DataType) -> None:
         rows, owners = pack(layout, [before, array], len(array))
         placed = layout.column("x")
         out = np.zeros_like(rows)
-        pack_column(out, placed, array, keep := [])
+        keep: list[object] = []
+        pack_column(out, placed, array, keep)
         assert (out[:, placed.word] == rows[:, placed.word]).all() or placed.is_slot
         for found in (unpack(layout, rows)[1], unpack_column(placed, rows), unpack_column(placed, out)):
             found.validate(full=True)

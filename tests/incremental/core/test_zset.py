@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.incremental.core.columns import counted, layouts, zsets
 
 from headwater.base.errors import ConstraintError
 from headwater.incremental.arrangement import Arrangement
@@ -17,11 +19,10 @@ from headwater.incremental.operators.join import Lookup
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels.consolidate import is_consolidated
-from tests.incremental.core.columns import counted, layouts, zsets
 
 
-def _plus(*parts: Counter[object]) -> Counter[object]:
-    total: Counter[object] = Counter()
+def _plus(*parts: Counter[Any]) -> Counter[Any]:
+    total: Counter[Any] = Counter()
     for part in parts:
         for row, weight in part.items():
             total[row] += weight
@@ -38,8 +39,8 @@ def _same(a: ZSet, b: ZSet) -> bool:
     """The same words in the same order, but for where long strings lie."""
     x, y = a.consolidate(), b.consolidate()
     if len(a.layout.slots):
-        return x.to_arrow().equals(y.to_arrow()) and (x.hashes == y.hashes).all()
-    return x.rows.tolist() == y.rows.tolist() and (x.hashes == y.hashes).all()
+        return bool(x.to_arrow().equals(y.to_arrow())) and x.hashes.tolist() == y.hashes.tolist()
+    return bool(x.rows.tolist() == y.rows.tolist()) and x.hashes.tolist() == y.hashes.tolist()
 
 
 @given(several(3))
@@ -51,7 +52,8 @@ def test_a_commutative_group(parts: tuple[ZSet, ...]) -> None:
     assert _same((a + b) + c, a + (b + c))
     assert _same(a + zero, a)
     assert len((a - a).consolidate()) == 0
-    assert _same(-(-a), a)
+    negative = -a
+    assert _same(-negative, a)
     assert _same(a - b, a + -b)
     assert _same(concatenate([a, b, c], a.layout), a + b + c)
 
@@ -105,7 +107,9 @@ def _small(draw: st.DrawFn, layout: Layout) -> ZSet:
     pool = ["", "x" * 13, "y" * 500, None] if layout is _FACT else [1, 2, None]
     others = draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
     weights = draw(st.lists(st.integers(-2, 2), min_size=n, max_size=n))
-    table = pa.Table.from_arrays([pa.array(keys, pa.int8()), pa.array(others, layout.schema.types[1])], schema=layout.schema)
+    table = pa.Table.from_arrays(
+        [pa.array(keys, pa.int8()), pa.array(others, layout.schema.types[1])], schema=layout.schema
+    )
     return ZSet.packed(layout, table, np.array(weights, dtype=np.int64))
 
 
@@ -117,9 +121,9 @@ def _traced(z: ZSet) -> Trace:
     return trace
 
 
-def _joined(a: ZSet, b: ZSet) -> Counter[object]:
+def _joined(a: ZSet, b: ZSet) -> Counter[Any]:
     """All pairs of equal keys, a null being equal to a null (a Join leaves those out before it looks up)."""
-    found: list[Counter[object]] = []
+    found: list[Counter[Any]] = []
     for (k, v), x in counted(a).items():
         found += [Counter({(v, g): x * y}) for (key, g), y in counted(b).items() if key == k]
     return _plus(*found)
@@ -127,7 +131,7 @@ def _joined(a: ZSet, b: ZSet) -> Counter[object]:
 
 @given(_small(_FACT), _small(_FACT), _small(_DIMENSION), _small(_DIMENSION))
 def test_joins_are_bilinear(a: ZSet, b: ZSet, c: ZSet, d: ZSet) -> None:
-    def join(x: ZSet, y: ZSet) -> Counter[object]:
+    def join(x: ZSet, y: ZSet) -> Counter[Any]:
         found = counted(_LOOKUP.run(x, _traced(y), staged=False))
         assert found == counted(_BACK.run(y, _traced(x), staged=False)) == _joined(x, y)
         return found
@@ -141,7 +145,7 @@ def test_joins_are_bilinear(a: ZSet, b: ZSet, c: ZSet, d: ZSet) -> None:
 def test_differences_and_sums_are_inverse_and_the_product_rule_holds(history: list[tuple[ZSet, ZSet]]) -> None:
     left, right = Trace(_FACT), Trace(_DIMENSION)
     total = ZSet.empty(_PAIRS)
-    before: Counter[object] = Counter()
+    before: Counter[Any] = Counter()
     for a, b in history:
         staged = left.stage(a), right.stage(b)
         total = total + _LOOKUP.run(a, right, staged=True) + _BACK.run(b, left, staged=False)
@@ -166,7 +170,7 @@ def test_the_chain_rule(history: list[ZSet]) -> None:
         return out.filtered(np.flatnonzero(out.rows[:, _PAIRS.columns[1].word] == 1))
 
     whole = ZSet.empty(_FACT)
-    total: Counter[object] = Counter()
+    total: Counter[Any] = Counter()
     for delta in history:
         whole = whole + delta
         total = _plus(total, counted(composed(delta)))

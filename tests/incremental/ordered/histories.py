@@ -11,6 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -151,7 +152,7 @@ def compared(a: Any, b: Any, *, descending: bool = False, nulls_first: bool = Tr
 def _bits(x: Any, y: Any) -> tuple[Any, Any]:
     zero: Any = "" if isinstance(x, str) or isinstance(y, str) else 0
     pair = (zero if x is None else x, zero if y is None else y)
-    return tuple(struct.unpack("<q", struct.pack("<d", v))[0] if isinstance(v, float) else v for v in pair)  # type: ignore[return-value]
+    return tuple(struct.unpack("<q", struct.pack("<d", v))[0] if isinstance(v, float) else v for v in pair)
 
 
 def sorted_groups(
@@ -187,7 +188,7 @@ def sorted_groups(
     for rows in groups.values():
         rows.sort(key=cmp_to_key(total))
         peers = [0]
-        for one, two in zip(rows, rows[1:], strict=False):
+        for one, two in pairwise(rows):
             peers.append(peers[-1] + (by_order(one, two) != 0))
         out.append((rows, peers))
     return out

@@ -11,14 +11,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, compared
 
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf
-from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, compared
 
 LEFT = pa.schema([pa.field("k", pa.string()), pa.field("t", pa.int64()), pa.field("a", pa.string())])
-RIGHT = pa.schema([pa.field("k", pa.string()), pa.field("t", pa.int64()), pa.field("seq", pa.int64(), nullable=False), pa.field("q", pa.string())])
+RIGHT = pa.schema(
+    [
+        pa.field("k", pa.string()),
+        pa.field("t", pa.int64()),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("q", pa.string()),
+    ]
+)
 LONG = "a text that has more than twelve bytes"
 
 
@@ -88,12 +95,23 @@ def build(direction: Any, tolerance: Any, strict: bool, how: Any) -> tuple[AsOf,
 def test_equals_recomputation(direction: str, tolerance: int | None, strict: bool, how: str) -> None:
     node, left, right = build(direction, tolerance, strict, how)
     play = Play(node, [left, right], [draw_left, draw_right])
-    play.check(lambda a, b: expected(a, b, direction, tolerance, strict, how), seed=len(direction) + strict, steps=40, most=10)
+    play.check(
+        lambda a, b: expected(a, b, direction, tolerance, strict, how), seed=len(direction) + strict, steps=40, most=10
+    )
 
 
 def test_one_group_and_other_types() -> None:
-    left, right = (Source(pa.schema([pa.field("t", pa.timestamp("us", tz="UTC")), pa.field("v", pa.decimal128(20, 1))])) for _ in range(2))
-    node = AsOf(arranged(left, [], [Order("t")]), arranged(right, [], [Order("t")]), [("t", "t")], [("v", "v")], tolerance=timedelta(seconds=2))
+    left, right = (
+        Source(pa.schema([pa.field("t", pa.timestamp("us", tz="UTC")), pa.field("v", pa.decimal128(20, 1))]))
+        for _ in range(2)
+    )
+    node = AsOf(
+        arranged(left, [], [Order("t")]),
+        arranged(right, [], [Order("t")]),
+        [("t", "t")],
+        [("v", "v")],
+        tolerance=timedelta(seconds=2),
+    )
     play = Play(node, [left, right], [])
     start = datetime(1970, 1, 1, tzinfo=UTC)
     play.step([[((start + timedelta(seconds=i), None), 1) for i in range(5)], [((start, Decimal("1.5")), 1)]])
@@ -101,12 +119,21 @@ def test_one_group_and_other_types() -> None:
     assert [v for _, v in sorted(play.output)] == [Decimal("1.5")] * 3 + [None, Decimal("2.5")]
 
 
+def draw_text(rng: np.random.Generator) -> Row:
+    return (["", "a", LONG, LONG + "!", "zz"][int(rng.integers(5))],)
+
+
 def test_ordered_by_texts() -> None:
     left, right = (Source(pa.schema([pa.field("t", pa.string())])) for _ in range(2))
     for direction in ("backward", "forward"):
-        node = AsOf(arranged(left, [], [Order("t")]), arranged(right, [], [Order("t")]), [("t", "t")], [("t", "u")], direction=direction)  # type: ignore[arg-type]
-        texts = ["", "a", LONG, LONG + "!", "zz"]
-        play = Play(node, [left, right], [lambda r: (texts[int(r.integers(5))],)] * 2)
+        node = AsOf(
+            arranged(left, [], [Order("t")]),
+            arranged(right, [], [Order("t")]),
+            [("t", "t")],
+            [("t", "u")],
+            direction=direction,
+        )
+        play = Play(node, [left, right], [draw_text] * 2)
 
         def wanted(a: Table, b: Table, direction: str = direction) -> Table:
             out: Table = Counter()

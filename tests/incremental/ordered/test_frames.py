@@ -14,18 +14,21 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, compared, sorted_groups
 
 from headwater.base.errors import ExpressionError, InputError, UnsupportedError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
-from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, compared, sorted_groups
 
 WIDE = 10**25
 
 MAKE: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
     "int": (pa.int64(), lambda i: i - 4),
     "date": (pa.date32(), lambda i: date(1969, 12, 28) + timedelta(days=i)),
-    "timestamp": (pa.timestamp("us", tz="UTC"), lambda i: datetime(1969, 12, 31, 23, 59, 55, tzinfo=UTC) + timedelta(seconds=i)),
+    "timestamp": (
+        pa.timestamp("us", tz="UTC"),
+        lambda i: datetime(1969, 12, 31, 23, 59, 55, tzinfo=UTC) + timedelta(seconds=i),
+    ),
     "decimal": (pa.decimal128(10, 2), lambda i: Decimal(i - 4).scaleb(-2)),
     "wide": (pa.decimal128(38, 0), lambda i: Decimal((i - 4) * WIDE)),
     "string": (pa.string(), lambda i: "abcdefghijkl"[i] * (1 + 7 * (i % 3))),
@@ -182,7 +185,12 @@ def rounded(table: Table) -> Table:
     """Deviations are the only results that are not exact."""
     out: Table = Counter()
     for row, weight in table.items():
-        out[tuple(round(v, 9 - int(math.log10(abs(v)))) if i >= 24 and isinstance(v, float) and v else v for i, v in enumerate(row))] += weight
+        out[
+            tuple(
+                round(v, 9 - int(math.log10(abs(v)))) if i >= 24 and isinstance(v, float) and v else v
+                for i, v in enumerate(row)
+            )
+        ] += weight
     return out
 
 
@@ -211,11 +219,18 @@ def test_rows_frames_order_by_anything(kind: str, bounds: tuple[int | None, int 
     check(kind, Frame("rows", *bounds), Order("t", descending=True), seed=2)
 
 
-ORDERS = [Order("t"), Order("t", descending=True), Order("t", nulls_first=False), Order("t", descending=True, nulls_first=True)]
+ORDERS = [
+    Order("t"),
+    Order("t", descending=True),
+    Order("t", nulls_first=False),
+    Order("t", descending=True, nulls_first=True),
+]
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=["asc", "desc", "asc nulls last", "desc nulls first"])
-@pytest.mark.parametrize("bounds", [(-2, 0), (-1, 2), (None, 0), (0, 0), (0, None), (1, 3), (-3, -2), (None, -1), (2, None)], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [(-2, 0), (-1, 2), (None, 0), (0, 0), (0, None), (1, 3), (-3, -2), (None, -1), (2, None)], ids=str
+)
 def test_range_frames_equal_recomputation(bounds: tuple[int | None, int | None], order: Order) -> None:
     check("int", Frame("range", *bounds), order, seed=3, steps=15)
 
@@ -262,7 +277,9 @@ def test_sums_of_doubles_do_not_depend_on_history() -> None:
     play = Play(Frames(arranged(source, [], [Order("t")]), functions, frame=frame), [source], [lambda r: ()])
     play.step([[((0, 1e300), 1), ((1, math.inf), 1), ((2, 0.1), 1), ((3, math.nan), 1), ((4, -math.inf), 1)]])
     play.step([[((0, 1e300), -1), ((1, math.inf), -1), ((3, math.nan), -1), ((4, -math.inf), -1), ((5, 0.2), 1)]])
-    assert play.output == Counter({(2, 0.1, 0.1, 0.1, 0.0): 1, (5, 0.2, math.fsum([0.1, 0.2]), math.fsum([0.1, 0.2]) / 2, 0.05): 1})
+    assert play.output == Counter(
+        {(2, 0.1, 0.1, 0.1, 0.0): 1, (5, 0.2, math.fsum([0.1, 0.2]), math.fsum([0.1, 0.2]) / 2, 0.05): 1}
+    )
 
 
 def test_a_sum_that_does_not_fit_is_an_error_and_changes_nothing() -> None:

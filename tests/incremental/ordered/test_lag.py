@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
 
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.lag import Lag, Shift
-from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
 
 SCHEMA = pa.schema(
     [

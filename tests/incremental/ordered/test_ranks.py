@@ -10,13 +10,20 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
 
 from headwater.base.errors import InputError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.ranks import Rank, Ranks
-from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
 
-SCHEMA = pa.schema([pa.field("k", pa.string()), pa.field("t", pa.float64()), pa.field("s", pa.string()), pa.field("v", pa.int64(), nullable=False)])
+SCHEMA = pa.schema(
+    [
+        pa.field("k", pa.string()),
+        pa.field("t", pa.float64()),
+        pa.field("s", pa.string()),
+        pa.field("v", pa.int64(), nullable=False),
+    ]
+)
 LONG = "a string that does not fit into a slot"
 
 
@@ -24,14 +31,19 @@ def draw(rng: np.random.Generator) -> Row:
     return (
         None if rng.random() < 0.1 else ["x", LONG][int(rng.integers(2))],
         None if rng.random() < 0.1 else [0.0, -1.5, float("inf"), 2.0, 3.0, 7.5][int(rng.integers(6))],
-        None if rng.random() < 0.1 else ["a", LONG + "a", LONG + "b"][int(rng.integers(3))],
+        None if rng.random() < 0.25 else ["", LONG + "a", LONG + "b"][int(rng.integers(3))],
         int(rng.integers(3)),
     )
 
 
 BY_PLACE = [Rank("n", "row_number"), Rank("r", "rank"), Rank("d", "dense_rank")]
 ALL = [*BY_PLACE, Rank("p", "percent_rank"), Rank("c", "cume_dist"), Rank("t3", "ntile", 3)]
-ORDERS = [[Order("t")], [Order("s", descending=True)], [Order("t", descending=True, nulls_first=True), Order("s", nulls_first=False)], []]
+ORDERS = [
+    [Order("t")],
+    [Order("s", descending=True)],
+    [Order("t", descending=True, nulls_first=True), Order("s", nulls_first=False)],
+    [],
+]
 
 
 def expected(table: Table, keys: Sequence[int], order: Sequence[Order], ranks: Sequence[Rank]) -> Table:
@@ -57,7 +69,9 @@ def expected(table: Table, keys: Sequence[int], order: Sequence[Order], ranks: S
 
 @pytest.mark.parametrize("keys", [["k"], []], ids=["by key", "one group"])
 @pytest.mark.parametrize("order", range(len(ORDERS)))
-@pytest.mark.parametrize("ranks", [BY_PLACE, ALL, [Rank("d", "dense_rank")], [Rank("r", "rank")]], ids=["places", "all", "dense", "rank"])
+@pytest.mark.parametrize(
+    "ranks", [BY_PLACE, ALL, [Rank("d", "dense_rank")], [Rank("r", "rank")]], ids=["places", "all", "dense", "rank"]
+)
 def test_equals_recomputation(keys: list[str], order: int, ranks: list[Rank]) -> None:
     source = Source(SCHEMA)
     play = Play(Ranks(arranged(source, keys, ORDERS[order]), ranks), [source], [draw])
@@ -67,7 +81,11 @@ def test_equals_recomputation(keys: list[str], order: int, ranks: list[Rank]) ->
 
 def test_equals_duckdb() -> None:
     source = Source(SCHEMA)
-    play = Play(Ranks(arranged(source, ["k"], [Order("t")]), [r for r in ALL if r.what not in {"row_number", "ntile"}]), [source], [draw])
+    play = Play(
+        Ranks(arranged(source, ["k"], [Order("t")]), [r for r in ALL if r.what not in {"row_number", "ntile"}]),
+        [source],
+        [draw],
+    )
     rng = np.random.default_rng(5)
     for _ in range(20):
         play.step(play.random(rng, 30))
@@ -117,3 +135,22 @@ def test_state_has_a_row_for_each_row() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="at least one bucket"):
         Ranks(arranged(Source(SCHEMA), ["k"], []), [Rank("n", "ntile", 0)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_differ_in_nulls_only(seed: int) -> None:
+    schema = pa.schema([pa.field("t", pa.int64(), nullable=False), *(pa.field(n, pa.int64()) for n in "abc")])
+
+    def zeros(rng: np.random.Generator) -> Row:
+        return (int(rng.integers(2)), *(0 if rng.random() < 0.5 else None for _ in range(3)))
+
+    def wanted(table: Table) -> Table:
+        out: Table = Counter()
+        for rows, peers in sorted_groups(table, [], [(0, Order("t"))]):
+            for i, row in enumerate(rows):
+                out[(*row, i + 1, peers.index(peers[i]) + 1, peers[i] + 1)] += 1
+        return out
+
+    source = Source(schema)
+    play = Play(Ranks(arranged(source, [], [Order("t")]), BY_PLACE), [source], [zeros])
+    play.check(wanted, seed, steps=150, most=4)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
 
 from headwater.base.errors import InputError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
-from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
 
 SCHEMA = pa.schema(
     [pa.field("k", pa.string()), pa.field("t", pa.timestamp("us", tz="UTC")), pa.field("v", pa.int64(), nullable=False)]

@@ -7,18 +7,20 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
+from tests.incremental.ordered.test_ranks import ORDERS, SCHEMA, draw
 
 from headwater.base.errors import InputError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.ranks import Rank
 from headwater.incremental.operators.topk import TopK
-from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, sorted_groups
-from tests.incremental.ordered.test_ranks import ORDERS, SCHEMA, draw
 
 By = Literal["row_number", "rank", "dense_rank"]
 
 
-def expected(table: Table, keys: list[int], order: list[Order], limit: int, offset: int, by: By, ranks: list[Rank]) -> Table:
+def expected(
+    table: Table, keys: list[int], order: list[Order], limit: int, offset: int, by: By, ranks: list[Rank]
+) -> Table:
     at = {name: i for i, name in enumerate(SCHEMA.names)}
     out: Table = Counter()
     for rows, peers in sorted_groups(table, keys, [(at[o.column], o) for o in order]):
@@ -101,4 +103,9 @@ def test_random_large_groups() -> None:
     rng = np.random.default_rng(3)
     source = Source(SCHEMA)
     play = Play(TopK(arranged(source, [], [Order("t"), Order("v", descending=True)]), 7, offset=3), [source], [draw])
-    play.check(lambda t: expected(t, [], [Order("t"), Order("v", descending=True)], 7, 3, "row_number", []), int(rng.integers(9)), 60, most=60)
+    play.check(
+        lambda t: expected(t, [], [Order("t"), Order("v", descending=True)], 7, 3, "row_number", []),
+        int(rng.integers(9)),
+        60,
+        most=60,
+    )

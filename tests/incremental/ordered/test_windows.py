@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.incremental.ordered.histories import Play, Row, Source, Table
 
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.operators.windows import Windows
-from tests.incremental.ordered.histories import Play, Row, Source, Table
 
 SCHEMA = pa.schema([pa.field("t", pa.int64()), pa.field("s", pa.string())])
 
@@ -31,7 +31,9 @@ def expected(table: Table, size: int, every: int, offset: int) -> Table:
     return out
 
 
-@pytest.mark.parametrize(("size", "every", "offset"), [(10, 10, 0), (10, 10, 3), (10, 5, 0), (10, 4, 1), (7, 3, -2), (1, 1, 0), (9, 2, -1)])
+@pytest.mark.parametrize(
+    ("size", "every", "offset"), [(10, 10, 0), (10, 10, 3), (10, 5, 0), (10, 4, 1), (7, 3, -2), (1, 1, 0), (9, 2, -1)]
+)
 def test_equals_definition(size: int, every: int, offset: int) -> None:
     source = Source(SCHEMA)
     play = Play(Windows(source, "t", size=size, every=every, offset=offset), [source], [draw])
@@ -49,7 +51,9 @@ def test_timestamps_and_dates() -> None:
     source = Source(pa.schema([pa.field("t", pa.date32())]))
     node = Windows(source, "t", size=timedelta(days=7), offset=timedelta(days=4))
     out = node.step([source.change([((date(2024, 1, 7),), -2)])]).to_arrow().to_pylist()
-    assert out == [{"t": date(2024, 1, 7), "window_start": date(2024, 1, 1), "window_end": date(2024, 1, 8), "_weight": -2}]
+    assert out == [
+        {"t": date(2024, 1, 7), "window_start": date(2024, 1, 1), "window_end": date(2024, 1, 8), "_weight": -2}
+    ]
 
 
 def test_the_end_of_all_times() -> None:

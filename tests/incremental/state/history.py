@@ -39,7 +39,9 @@ def _fresh(seed: int, step: int) -> pa.Table:
     n = LARGE if step % 3 == 0 else SMALL
     ids = random.integers(0, 1 << 20, n)
     amounts = pa.array(random.integers(0, 50, n), mask=random.random(n) < 0.1)
-    notes = pa.array([("a longer note on order " if i % 4 else "n") + str(i % 1000) if i % 9 else None for i in ids.tolist()])
+    notes = pa.array(
+        [("a longer note on order " if i % 4 else "n") + str(i % 1000) if i % 9 else None for i in ids.tolist()]
+    )
     return pa.table({"id": pa.array(ids), "amount": amounts, "note": notes}, schema=ORDERS.schema)
 
 
@@ -58,7 +60,9 @@ def apply(traces: dict[str, Trace], seed: int, step: int) -> None:
     """Add what a step adds."""
     rows, weights = orders_change(seed, step)
     traces["orders"].add(ZSet.packed(ORDERS, rows, weights))
-    shops = pa.table({"shop": pa.array([f"shop {i} of the whole town" for i in range(step % 50 + 1)])}, schema=SUMS.schema)
+    shops = pa.table(
+        {"shop": pa.array([f"shop {i} of the whole town" for i in range(step % 50 + 1)])}, schema=SUMS.schema
+    )
     change = ZSet.packed(SUMS, shops)
     change.rows[:, -2] = 1
     change.rows[:, -1] = np.arange(len(shops)) * step

@@ -40,7 +40,13 @@ TOTALS = Layout(pa.schema([pa.field("id", pa.int64(), nullable=False)]), keys=1,
 ROWS = [
     {"city": "Bern", "ts": 3_000_000, "price": Decimal("1.50"), "share": 0.25, "ok": True},
     {"city": None, "ts": 2_000_000, "price": None, "share": float("inf"), "ok": None},
-    {"city": "Llanfairpwllgwyngyll", "ts": 1_000_000, "price": Decimal("-1234567890123456789012.34"), "share": -0.5, "ok": False},
+    {
+        "city": "Llanfairpwllgwyngyll",
+        "ts": 1_000_000,
+        "price": Decimal("-1234567890123456789012.34"),
+        "share": -0.5,
+        "ok": False,
+    },
     {"city": "Zürich an der Limmat", "ts": 5_000_000, "price": Decimal("0.00"), "share": None, "ok": True},
 ]
 WEIGHTS = [1, 2, -1, 5]
@@ -99,5 +105,7 @@ def test_what_is_written_today_is_the_newest_golden(tmp_path: Path) -> None:
     newest = GOLDEN / "v1"
     sizes = [sorted(f.stat().st_size for f in (folder / "runs").iterdir()) for folder in (tmp_path, newest)]
     assert sizes[0] == sizes[1]
-    same = {f.read_bytes() for f in (tmp_path / "runs").iterdir()} == {f.read_bytes() for f in (newest / "runs").iterdir()}
+    same = {f.read_bytes() for f in (tmp_path / "runs").iterdir()} == {
+        f.read_bytes() for f in (newest / "runs").iterdir()
+    }
     assert same, "the bytes have changed: a new version is due"

@@ -110,7 +110,9 @@ def check(folder: Path, acks: Path, seed: int) -> int:
     return step
 
 
-def kill_again_and_again(server: Server, folder: Path, seed: int, commands: Iterator[dict[str, Any]], kills: int) -> int:
+def kill_again_and_again(
+    server: Server, folder: Path, seed: int, commands: Iterator[dict[str, Any]], kills: int
+) -> int:
     """Kill so often; gives how many lives were cut short."""
     cut = 0
     for life in range(kills):

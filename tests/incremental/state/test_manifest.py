@@ -36,10 +36,10 @@ def test_what_is_changed_or_cut_anywhere_is_refused() -> None:
         bad[at] ^= 2
         if good[at] in white and bad[at] in white:
             continue  # JSON does not look at it, and neither do we
-        with pytest.raises(CorruptionError) as caught:
-            assert read(bytes(bad)) == MANIFEST
-            raise CorruptionError.manifest("x", "the same", "")  # a digit of an escape may change its case only
-        assert caught.value.hint
+        try:
+            assert read(bytes(bad)) == MANIFEST  # a digit of an escape may change its case only
+        except CorruptionError as e:
+            assert e.hint
     for end in range(len(good) - 2):
         with pytest.raises(CorruptionError):
             read(good[:end])

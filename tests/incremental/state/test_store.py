@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings as hypothesis_settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tests.incremental.state.history import LAYOUTS, ORDERS, apply, contents, expected, new_traces, orders_change
 
@@ -248,7 +249,11 @@ def test_a_store_that_is_read_only_or_closed_writes_nothing(tmp_path: Path) -> N
         store.checkpoint(0, traces)
         reader = Store(tmp_path, read_only=True)
         assert contents(load(reader)[1]) == expected(SEED, 0)
-        for call in (lambda: reader.checkpoint(1, traces), reader.sweep, lambda: reader.write(traces["orders"].runs[0])):
+        for call in (
+            lambda: reader.checkpoint(1, traces),
+            reader.sweep,
+            lambda: reader.write(traces["orders"].runs[0]),
+        ):
             with pytest.raises(InputError, match="opened to write"):
                 call()
     with pytest.raises(InputError, match="opened to write"):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
-from tests.sql.conftest import _answers, _ours
+from tests.sql.conftest import _answers
 
 from headwater.base.errors import ExpressionError
 from headwater.sql.expressions import Expression, evaluate, parse
@@ -59,12 +59,23 @@ def _here(program: Program, table: pa.Table) -> list[object]:
         return [*before, *_here(program, table.slice(error.row, 1)), *(_here(program, after) if len(after) else [])]
 
 
+def _there(expression: Expression, table: pa.Table) -> list[object]:
+    """DuckDB's answers; where the whole fails, those of its halves."""
+    try:
+        return _answers(evaluate(expression, table))
+    except ExpressionError:
+        half = table.num_rows // 2
+        if half == 0:
+            return [FAILED]
+        return _there(expression, table.slice(0, half)) + _there(expression, table.slice(half))
+
+
 def difference(text: str, table: pa.Table, expression: Expression | None = None) -> str | None:
     """Where a program and DuckDB's path differ over a table, or None."""
     expression = parse(text, schema=table.schema) if expression is None else expression
     program = compile_expression(expression, table.schema)
     here = _here(program, table)
-    there = [FAILED if isinstance(v, ExpressionError) else v for v in _ours(expression, table)]
+    there = _there(expression, table)
     if here == there:
         return None
     row = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if a != b)

@@ -29,7 +29,19 @@ if TYPE_CHECKING:
     from headwater.incremental.trace import Trace
     from headwater.incremental.zset import ZSet
 
-__all__ = ["Accumulator", "Aggregation", "Extreme", "Linear", "Stage", "Values", "failed", "from_arrow", "place", "selected"]
+__all__ = [
+    "Accumulator",
+    "Aggregation",
+    "Extreme",
+    "Linear",
+    "Stage",
+    "Values",
+    "failed",
+    "from_arrow",
+    "ordered",
+    "place",
+    "selected",
+]
 
 Words = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -82,7 +94,18 @@ class Aggregation(ABC):
     def text(self) -> str:
         """What it is, for messages."""
         inner = ", ".join(self.arguments) or "*"
-        return f"{type(self).__name__.lower()}({'DISTINCT ' * self.distinct}{inner})"
+        return f"{self.called}({'DISTINCT ' * self.distinct}{inner})"
+
+    @property
+    def called(self) -> str:
+        """The function's name."""
+        return type(self).__name__.lower()
+
+    @property
+    def detail(self) -> str:
+        """All that it is, for people and for telling circuits apart."""
+        where = f" FILTER (WHERE {self.where})" if self.where else ""
+        return f"{self.text}{where}" + (f" AS {self.name}" if self.name != self.text else "")
 
 
 @dataclass(frozen=True)
@@ -134,6 +157,13 @@ class Extreme(Aggregation):
         return tuple(dict.fromkeys([self.column, *(o.column for o in self.order)]))
 
     @property
+    def text(self) -> str:
+        if not self.order:
+            return f"{'max' if self.last else 'min'}({self.column})"
+        needed = f", {' and '.join(self.required)} NOT NULL" if self.required else ""
+        return f"{'last' if self.last else 'first'}({self.column} ORDER BY {ordered(self.order)}{needed})"
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The columns that must not be null for a row to count."""
         return (self.column,) if self.needed is None else self.needed
@@ -153,10 +183,9 @@ class Extreme(Aggregation):
     @property
     def described(self) -> str:
         """Of what, in which order, for names of state."""
-        order = ", ".join(f"{o.column}{' desc' if o.descending else ''}" for o in self.order)
-        parts = [self.column, order and f"by {order}", self.where and f"where {self.where}"]
-        if self.order and not self.required:
-            parts.append("with nulls")
+        parts = [self.column, self.order and f"by {ordered(self.order)}", self.where and f"where {self.where}"]
+        if self.order:
+            parts.append(f"with {', '.join(self.required)}" if self.required else "with nulls")
         return " ".join(p for p in parts if p)
 
 
@@ -186,6 +215,15 @@ class Stage(Protocol):
 
     def traces(self) -> Mapping[str, Trace]:
         """The state, by name."""
+
+
+def ordered(order: Sequence[Order]) -> str:
+    """An order as SQL writes it.
+
+    >>> ordered([Order("ts", descending=True)])
+    'ts DESC NULLS LAST'
+    """
+    return ", ".join(f"{o.column}{' DESC' * o.descending} NULLS {'FIRST' if o.nulls_first else 'LAST'}" for o in order)
 
 
 def failed(aggregation: Aggregation, why: str) -> ExpressionError:

@@ -20,7 +20,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.incremental.aggregates.aggregation import Aggregation, Values, Words, failed, from_arrow, place, selected
+from headwater.incremental.aggregates.aggregation import (
+    Aggregation,
+    Values,
+    Words,
+    failed,
+    from_arrow,
+    ordered,
+    place,
+    selected,
+)
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout, Order
 from headwater.incremental.packing import unpack
@@ -69,7 +78,7 @@ class Collect(General):
 
     @property
     def text(self) -> str:
-        return f"{'collect_set' if self.distinct else 'collect_list'}({self.column})"
+        return f"{'collect_set' if self.distinct else 'collect_list'}({self.column}{_ordering(self.by)})"
 
     @property
     def order(self) -> tuple[Order, ...]:
@@ -99,6 +108,10 @@ class ListAgg(General):
     @property
     def arguments(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([self.column, *(o.column for o in self.by)]))
+
+    @property
+    def text(self) -> str:
+        return f"listagg({'DISTINCT ' * self.distinct}{self.column}, {self.separator!r}{_ordering(self.by)})"
 
     @property
     def order(self) -> tuple[Order, ...]:
@@ -154,7 +167,9 @@ class UserGeneral(General):
             if self.vectorised:
                 found = self.function(given, offsets)
             else:
-                parts = [given.slice(a, b - a) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+                parts = [
+                    given.slice(a, b - a) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+                ]
                 found = pa.array([self.function(p) if p.num_rows else None for p in parts], self.dtype)
         except Exception as error:
             raise failed(self, f"{type(error).__name__}: {error}") from error
@@ -180,10 +195,11 @@ class Groups:
         self._needed = first.needed
         self._trace = Trace(self._layout)
         self._pairs = Layout(self._layout.schema, keys=self._layout.keys, order=first.order, weights=2)
-        order = ", ".join(f"{o.column}{' desc' if o.descending else ''}" for o in first.order)
-        self.name = f"{', '.join(first.arguments)} by {order}{f' where {first.where}' if first.where else ''}"
+        parts = [", ".join(first.arguments), f"by {ordered(first.order)}", first.where and f"where {first.where}"]
+        parts.append(f"with {', '.join(first.needed)}" if first.needed else "with nulls")
+        self.name = " ".join(p for p in parts if p)
 
-    def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:  # noqa: ARG002
+    def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:
         """Write the old and the new values to the two halves of ``out``."""
         own = self._arrangement.apply(selected(delta, self._where, self._needed))
         staged = self._trace.stage(own)
@@ -241,6 +257,10 @@ class Groups:
     def traces(self) -> Mapping[str, Trace]:
         """The state, by name."""
         return {f"groups of {self.name}": self._trace}
+
+
+def _ordering(by: Sequence[Order]) -> str:
+    return f" ORDER BY {ordered(by)}" if by else ""
 
 
 def _lists(column: pa.ChunkedArray, offsets: Offsets, dtype: pa.DataType) -> pa.Array:

@@ -82,6 +82,10 @@ class CountIf(_Counting):
     column: str
 
     @property
+    def called(self) -> str:
+        return "count_if"
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         return (self.column,)
 
@@ -104,6 +108,10 @@ class BoolAnd(_OfColumn):
     """bool_and(condition): null if there is no value."""
 
     @property
+    def called(self) -> str:
+        return "bool_and"
+
+    @property
     def field(self) -> pa.Field:
         return pa.field(self.name, pa.bool_())
 
@@ -118,6 +126,10 @@ class BoolAnd(_OfColumn):
 @dataclass(frozen=True)
 class BoolOr(BoolAnd):
     """bool_or(condition): null if there is no value."""
+
+    @property
+    def called(self) -> str:
+        return "bool_or"
 
     def finish(self, sums: Sequence[Array]) -> Values:
         return Values((sums[0] > 0).astype(np.int64), sums[1][:, 0] == 0)
@@ -159,6 +171,10 @@ class Sum(_OfColumn):
 @dataclass(frozen=True)
 class Average(_OfColumn):
     """avg(column) of whole numbers: the exact sum, rounded to a double, over the count."""
+
+    @property
+    def called(self) -> str:
+        return "avg"
 
     @property
     def field(self) -> pa.Field:

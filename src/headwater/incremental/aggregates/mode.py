@@ -68,4 +68,4 @@ class Modes:
 
     def traces(self) -> Mapping[str, Trace]:
         """The state, by name."""
-        return {**self._tally.traces(), **{f"mode: {n}": t for n, t in self._extremes.traces().items()}}
+        return {f"mode: {n}": t for n, t in {**self._tally.traces(), **self._extremes.traces()}.items()}

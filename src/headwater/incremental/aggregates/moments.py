@@ -36,10 +36,17 @@ def nearest(value: Fraction) -> float:
     >>> nearest(Fraction(1, 3)), nearest(Fraction(10**400))
     (0.3333333333333333, inf)
     """
-    try:
-        return value.numerator / value.denominator
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return _ratio(value.numerator, value.denominator)
+
+
+def _valued(total: int, bits: int, divisor: int) -> Fraction:
+    """``total * 2**-bits / divisor``, without making numbers of thousands of bits that are mostly zeros."""
+    if not total:
+        return Fraction(0)
+    zeros = (total & -total).bit_length() - 1
+    shift = zeros - bits
+    odd = total >> zeros
+    return Fraction(odd << shift, divisor) if shift >= 0 else Fraction(odd, divisor << -shift)
 
 
 def nearest_root(value: Fraction) -> float:
@@ -48,14 +55,26 @@ def nearest_root(value: Fraction) -> float:
     >>> nearest_root(Fraction(2)) == math.sqrt(2), nearest_root(Fraction(1, 4))
     (True, 0.5)
     """
-    if not value:
+    return _root(value.numerator, value.denominator)
+
+
+def _ratio(numerator: int, denominator: int) -> float:
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf if numerator > 0 else -math.inf
+
+
+def _root(numerator: int, denominator: int) -> float:
+    if not numerator:
         return 0.0
     # A root of at least 60 bits, and one more that says whether something was cut off.
-    scale = max(0, 120 - value.numerator.bit_length() + value.denominator.bit_length() + 1) // 2 + 1
-    shifted, rest = divmod(value.numerator << (2 * scale), value.denominator)
+    scale = (120 - numerator.bit_length() + denominator.bit_length()) // 2 + 1
+    shifted, rest = divmod(numerator << max(2 * scale, 0), denominator << max(-2 * scale, 0))
     root = math.isqrt(shifted)
     inexact = rest != 0 or root * root != shifted
-    return nearest(Fraction(2 * root + inexact, 1 << (scale + 1)))
+    odd = 2 * root + inexact
+    return _ratio(odd, 1 << (scale + 1)) if scale >= -1 else _ratio(odd << (-scale - 1), 1)
 
 
 def _spread(s: Sums, x: str, y: str) -> Fraction:
@@ -147,6 +166,7 @@ MOMENTS: dict[str, tuple[tuple[str, ...], _Formula]] = {
     "regr_syy": (_PAIR, lambda s: nearest(_spread(s, "x", "x"))),
 }
 """The formulas by name, and the moments each needs; ``x`` and ``y`` are the first and the second column."""
+_SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 _OF_SEVERAL = frozenset({"var_samp", "stddev_samp", "covar_samp", "corr"})
 
 
@@ -180,18 +200,23 @@ class Moment(Linear):
         sums = [Accumulator(PRODUCT, tuple(names[c] for c in power), present=self.columns) for power in powers]
         return (counted(*self.columns), *sums)
 
-    def _units(self) -> list[Fraction]:
-        """What a unit of each sum is worth."""
+    def _units(self) -> list[tuple[int, int]]:
+        """What a unit of each sum is worth: 2**-first / second."""
         powers, _ = MOMENTS[self.how]
-        unit = {
-            c: Fraction(1, 1 << DOUBLE_BIAS)
-            if pa.types.is_floating(t)
-            else Fraction(1, 10**t.scale)
-            if pa.types.is_decimal(t)
-            else Fraction(1)
-            for c, t in zip("xy", self.dtypes, strict=False)
-        }
-        return [math.prod((unit[c] for c in power), start=Fraction(1)) for power in powers]
+        bits = {c: DOUBLE_BIAS * pa.types.is_floating(t) for c, t in zip("xy", self.dtypes, strict=False)}
+        tens = {c: 10**t.scale if pa.types.is_decimal(t) else 1 for c, t in zip("xy", self.dtypes, strict=False)}
+        return [(sum(bits[c] for c in power), math.prod(tens[c] for c in power)) for power in powers]
+
+    def _spread_of(self, sums: Sequence[Array], i: int) -> float | None:
+        """Variances and deviations, the most frequent of these, without making fractions."""
+        n, total, squares = int(sums[0][i, 0]), sums[1][i, 0], sums[2][i, 0]
+        free = n - self.how.endswith("_samp")
+        if not free:
+            return None
+        bits, tens = self._units()[1]
+        return (_root if self.how.startswith("stddev") else _ratio)(
+            n * squares - total * total, (n * free * tens) << bits
+        )
 
     def finish(self, sums: Sequence[Array]) -> Values:
         powers, formula = MOMENTS[self.how]
@@ -204,7 +229,12 @@ class Moment(Linear):
                 values[i] = np.nan
                 nulls[i] = count[i] == 1 and self.how in _OF_SEVERAL
                 continue
-            given = {p: s[i, 0] * u for p, s, u in zip(powers, sums[1:], units, strict=True)}
+            if self.how in _SPREADS:
+                found = self._spread_of(sums, int(i))
+                values[i] = found or 0.0
+                nulls[i] = found is None
+                continue
+            given = {p: _valued(s[i, 0], *u) for p, s, u in zip(powers, sums[1:], units, strict=True)}
             try:
                 found = formula({"n": Fraction(int(count[i])), **given})
             except ZeroDivisionError:

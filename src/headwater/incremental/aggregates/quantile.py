@@ -47,8 +47,8 @@ class Quantile(Aggregation):
         is the answer an array, of one value for each share?
     as_double : bool
         are values of a discrete one given as doubles?
-    called : str
-        the function's name, for messages
+    function : str
+        its name, for messages
     """
 
     column: str
@@ -58,7 +58,7 @@ class Quantile(Aggregation):
     descending: bool = False
     many: bool = False
     as_double: bool = False
-    called: str = "percentile"
+    function: str = "percentile"
 
     @property
     def item(self) -> pa.DataType:
@@ -75,7 +75,8 @@ class Quantile(Aggregation):
 
     @property
     def text(self) -> str:
-        return f"{self.called}({self.column}, {', '.join(map(str, self.shares))})"
+        shares = ", ".join(map(str, self.shares))
+        return f"{self.function}({'DISTINCT ' * self.distinct}{self.column}, {shares}{' DESC' * self.descending})"
 
     @property
     def places(self) -> list[_Place]:
@@ -86,9 +87,7 @@ class Quantile(Aggregation):
 class Quantiles:
     """The values of one column, sorted, and where the answers of some aggregates are in it."""
 
-    def __init__(
-        self, arranged: Layout, sums: Layout, output: Layout, *, wanted: Sequence[Quantile], at: int
-    ) -> None:
+    def __init__(self, arranged: Layout, sums: Layout, output: Layout, *, wanted: Sequence[Quantile], at: int) -> None:
         keys = arranged.names[: arranged.keys]
         first = wanted[0]
         self._wanted = [(output.column(q.name), q) for q in wanted]
@@ -275,6 +274,6 @@ def _listed(found: Sequence[Values], quantile: Quantile) -> Values:
     assert nulls is not None
     order = np.arange(n * len(found)).reshape(len(found), n).T.reshape(-1)
     items = pa.concat_arrays(columns).take(pa.array(order))
-    offsets = pa.array(np.arange(n + 1, dtype=np.int32) * len(found), mask=np.append(nulls, False))
-    lists = pa.ListArray.from_arrays(offsets, items, type=quantile.field.type)
+    offsets = pa.array(np.arange(n + 1, dtype=np.int32) * len(found))
+    lists = pa.ListArray.from_arrays(offsets, items, type=quantile.field.type, mask=pa.array(nulls))
     return from_arrow(lists, quantile.field.type)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal as OneOf
 
 import pyarrow as pa
 
@@ -171,7 +172,9 @@ def _typed(call: _Call, schema: pa.Schema) -> AggregateCall:
         return _ranked(call, args)
     if key in {"percentile_cont", "percentile_disc"}:
         descending = Literal(any(o.descending for o in call.order), BOOLEAN)
-        found = apply_aggregate(key, [Literal(float(call.shares[0]), DOUBLE), *args, descending, Literal(False, BOOLEAN)])
+        found = apply_aggregate(
+            key, [Literal(float(call.shares[0]), DOUBLE), *args, descending, Literal(False, BOOLEAN)]
+        )
     elif key == "percentile":
         found = apply_aggregate(key, [*args, Literal(float(call.shares[0]), DOUBLE)])
     elif key == "listagg":
@@ -187,7 +190,10 @@ def _typed(call: _Call, schema: pa.Schema) -> AggregateCall:
 def _ranked(call: _Call, args: Sequence[Node]) -> AggregateCall:
     dtype = call.dtypes[0] if len(args) == 1 else pa.null()
     if family(dtype) not in {"integer", "float", "decimal", "date", "timestamp"}:
-        raise Refused(f"approx_percentile() of {', '.join(map(name_of, call.dtypes)) or 'nothing'}", "pass one number, date or timestamp")
+        raise Refused(
+            f"approx_percentile() of {', '.join(map(name_of, call.dtypes)) or 'nothing'}",
+            "pass one number, date or timestamp",
+        )
     return AggregateCall("approx_percentile", tuple(args), dtype)
 
 
@@ -222,15 +228,16 @@ def _average(call: _Call, _: AggregateCall) -> Aggregation:
 
 
 def _truth(call: _Call, _: AggregateCall) -> Aggregation:
-    made = {"count_if": CountIf, "bool_and": BoolAnd, "bool_or": BoolOr}[call.function]
-    return made(call.name, call.columns[0], where=call.where, distinct=call.distinct)
+    made: Mapping[str, Callable[..., Aggregation]] = {"count_if": CountIf, "bool_and": BoolAnd, "bool_or": BoolOr}
+    return made[call.function](call.name, call.columns[0], where=call.where, distinct=call.distinct)
+
+
+_BITS: Mapping[str, OneOf["and", "or", "xor"]] = {"bit_and": "and", "bit_or": "or", "bit_xor": "xor"}
 
 
 def _bits(call: _Call, typed: AggregateCall) -> Aggregation:
-    how: Mapping[str, str] = {"bit_and": "and", "bit_or": "or", "bit_xor": "xor"}
-    return Bits(
-        call.name, call.columns[0], typed.dtype, how[call.function], where=call.where, distinct=call.distinct  # type: ignore[arg-type]
-    )
+    how = _BITS[call.function]
+    return Bits(call.name, call.columns[0], typed.dtype, how, where=call.where, distinct=call.distinct)
 
 
 def _moment(call: _Call, _: AggregateCall) -> Aggregation:

@@ -93,9 +93,7 @@ class Sums:
         part = np.array([[self._part_word, 0, -1]], dtype=np.int64)
         self._row_parts = np.concatenate([own, part]) if self._parted else own
         self._feeds = [self._planned(i, feed) for i, feed in enumerate(feeds)]
-        self._rounded = np.array(
-            [i for r, i in self._products.items() if r.accumulator.what == FLOAT], dtype=np.int64
-        )
+        self._rounded = np.array([i for r, i in self._products.items() if r.accumulator.what == FLOAT], dtype=np.int64)
         self._part_rows = np.zeros((0, 0), dtype=np.int64)
         self._part_hashes = np.zeros(0, dtype=np.uint64)
 
@@ -223,9 +221,7 @@ class Sums:
             mark[0, self.layout.payload] = 1
             rows.append(mark)
             hashes.append(ZSet(self.layout, mark).hashes)
-        self.trace.stage(
-            ZSet(self.layout, np.concatenate(rows), touched.owners, hashes=np.concatenate(hashes))
-        )
+        self.trace.stage(ZSet(self.layout, np.concatenate(rows), touched.owners, hashes=np.concatenate(hashes)))
 
     def given(self) -> bool:
         """Was a row given for no rows?"""

@@ -69,7 +69,7 @@ class UserLinear(Linear):
         return (*made, Accumulator(COUNT))
 
     def finish(self, sums: Sequence[Array]) -> Values:
-        given = []
+        given: list[Array] = []
         for one, dtype in zip(sums[:-1], self.sums, strict=True):
             if pa.types.is_floating(dtype):
                 given.append(np.ascontiguousarray(one[:, 0]).view(np.float64))

@@ -55,20 +55,22 @@ def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) ->
         what = f"agg({', '.join(named.values())})"
         raise UnsupportedError.operation(what, "it is more than aggregates of rows", "aggregate in two stages")
     rows = _Rows(stream, [a.key for a in aggregate.child.output])
-    chosen = [rows.aggregation(n) for n in aggregate.aggregates]
+    wanted = plan.items[len(keys) :]
+    # What is given as it is has its name from the beginning.
+    names = {i.node.path[0]: i.attribute.name for i in reversed(wanted) if isinstance(i.node, Column)}
+    chosen = [rows.aggregation(n, names.get(n.attribute.key, n.attribute.key)) for n in aggregate.aggregates]
     grouped = kept(rows.projected(), keys, chosen, sql=", ".join(f"{t} AS {n}" for n, t in named.items()))
-    renamed = pa.schema(
-        [f.with_name(a.key) for f, a in zip(grouped.schema, aggregate.output, strict=True)]
-    )
+    if [a.name for a in chosen] == list(named):
+        return grouped
+    renamed = pa.schema([f.with_name(a.key) for f, a in zip(grouped.schema, aggregate.output, strict=True)])
     columns: list[tuple[str, str | Program]] = []
-    for item in plan.items[len(keys) :]:
+    for item in wanted:
         node = item.node
         if isinstance(node, Column):
             columns.append((item.attribute.name, grouped.schema.names[renamed.get_field_index(node.path[0])]))
         else:
             columns.append((item.attribute.name, Program(node, renamed, named[item.attribute.name])))
-    for (name, _), wanted in zip(columns, named, strict=True):
-        assert name == wanted, f"{name} is not {wanted}"
+    assert [name for name, _ in columns] == list(named), "the select list is as it was written"
     return grouped.projected([*((k, k) for k in keys), *columns], label="finish", detail=", ".join(named))
 
 
@@ -115,7 +117,8 @@ class _Rows:
         self.computed[name] = compile_expression(node, renamed)
         return name
 
-    def aggregation(self, item: Named) -> Aggregation:
+    def aggregation(self, item: Named, name: str) -> Aggregation:
+        """The aggregate of a call, under a name."""
         call = item.node
         assert isinstance(call, AggregateCall), "only aggregates are kept"
         where = None if call.where is None else self.column(call.where)
@@ -133,7 +136,7 @@ class _Rows:
             call.op,
             columns,
             schema=self.schema,
-            name=item.attribute.key,
+            name=name,
             distinct=call.distinct,
             where=where,
             order=order,

@@ -99,7 +99,7 @@ class Circuit:
         if name in self.inputs:
             raise InputError.port_taken("input", name)
         schema = pa.schema([f.with_type(normalize_type(f.type)) for f in schema])
-        feeding.check_names(schema.names, f"input `{name}`")
+        feeding.check_names(schema.names)
         if key is None:
             vertex = self.add(lambda: Source(name, schema), [])
         else:
@@ -194,8 +194,13 @@ class Circuit:
             self._arranged["exchange", vertex.id, *keys] = found
         return found
 
-    def arranged(self, vertex: Vertex, keys: Sequence[str], order: Sequence[Order] = ()) -> Vertex:
-        """The vertex that keeps a stream by a key; the same for all who ask for the same."""
+    def arranged(
+        self, vertex: Vertex, keys: Sequence[str], order: Sequence[Order] = (), *, placed_by: int | None = None
+    ) -> Vertex:
+        """The vertex that keeps a stream by a key; the same for all who ask for the same.
+
+        ``placed_by`` is how many columns of the key decide on the shard, if not all.
+        """
         name = ("arrange", vertex.id, tuple(keys), tuple(order))
         found = self._arranged.get(name)
         if found is None:
@@ -203,9 +208,9 @@ class Circuit:
             found = self.add(
                 lambda source: Arrange(source, Arrangement(source.layout, columns, keys=len(keys), order=order)),
                 [vertex],
-                by=[keys],
+                by=[keys[:placed_by]],
             )
-            found.placed_by = tuple(keys)
+            found.placed_by = tuple(keys[:placed_by])
             self._arranged[name] = found
         return found
 
@@ -254,7 +259,7 @@ class Circuit:
                 if part is None:
                     continue
                 assert isinstance(node, Source | KeyedSource)
-                node.pending.append(part)  # type: ignore[arg-type]
+                node.pending.append(part)
 
     def _run(self) -> Outputs:
         values: list[list[ZSet]] = []
@@ -264,9 +269,7 @@ class Circuit:
         except BaseException:
             self._rollback()
             raise
-        outputs = {
-            name: concatenate(values[v.id], v.layout).consolidate() for name, v in self.outputs.items()
-        }
+        outputs = {name: concatenate(values[v.id], v.layout).consolidate() for name, v in self.outputs.items()}
         for vertex in self.vertices:
             for node in vertex.nodes:
                 node.commit()
@@ -289,11 +292,7 @@ class Circuit:
             found = node.scatter(values[inputs[0].id])
         else:
             found = self._sharded(vertex, [[values[v.id][s] for v in inputs] for s in range(self.shards)], rows)
-        figures = vertex.figures
-        figures.steps += 1
-        figures.rows_in += rows
-        figures.rows_out += sum(len(z.rows) for z in found)
-        figures.seconds += time.perf_counter() - start
+        vertex.figures.took(rows, sum(len(z.rows) for z in found), time.perf_counter() - start)
         return found
 
     def _sharded(self, vertex: Vertex, deltas: list[list[ZSet]], rows: int) -> list[ZSet]:

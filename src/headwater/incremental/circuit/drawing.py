@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.incremental.nesting.nest import Nest
 from headwater.incremental.operators.delay import Hold
 from headwater.observe.graph import Graph, GraphNode, NodeMetrics
 
@@ -22,25 +23,53 @@ def graph_of(circuit: Circuit) -> Graph:
     for vertex in circuit.vertices:
         if isinstance(vertex.node, Hold):
             feedback[vertex.node.held_id] = (str(vertex.id),)
-    nodes = [
-        GraphNode(
-            id=str(v.id),
-            kind=v.node.kind,
-            label=v.node.label,
-            detail=v.node.detail,
-            inputs=tuple(str(i.id) for i in v.inputs),
-            sql=v.node.sql,
-            group=v.group,
-            metrics=_metrics(v),
-            feedback=feedback.get(v.id, ()),
-        )
-        for v in circuit.vertices
-    ]
+    nodes = []
+    for v in circuit.vertices:
+        inner = _inner_nodes(v) if isinstance(v.node, Nest) else []
+        nodes += inner
+        inputs = tuple(str(i.id) for i in v.inputs)
+        if isinstance(v.node, Nest):
+            inputs = tuple(f"{v.id}.{r.id}" for r in v.node.inner.results.values())
+        nodes.append(_drawn(v, str(v.id), inputs, group=v.group, feedback=feedback.get(v.id, ())))
     nodes += [
         GraphNode(id=f"output {name}", kind="sink", label="output", detail=name, inputs=(str(v.id),))
         for name, v in circuit.outputs.items()
     ]
     return Graph(circuit.name, nodes)
+
+
+def _drawn(
+    vertex: Vertex, name: str, inputs: tuple[str, ...], *, group: str | None, feedback: tuple[str, ...] = ()
+) -> GraphNode:
+    node = vertex.node
+    return GraphNode(
+        id=name,
+        kind=node.kind,
+        label=node.label,
+        detail=node.detail,
+        inputs=inputs,
+        sql=node.sql,
+        group=group,
+        metrics=_metrics(vertex),
+        feedback=feedback,
+    )
+
+
+def _inner_nodes(vertex: Vertex) -> list[GraphNode]:
+    """The operators inside a recursion, in a box of their own."""
+    assert isinstance(vertex.node, Nest)
+    inner = vertex.node.inner
+    outer = dict(zip(inner.imports, vertex.inputs, strict=True))
+    rounds = {inner.variables[name]: v for name, v in inner.results.items()}
+    box = f"{vertex.group + '/' if vertex.group else ''}{vertex.node.label} {vertex.node.detail} ({vertex.id})"
+    found = []
+    for v in inner.vertices:
+        inputs = tuple(f"{vertex.id}.{i.id}" for i in v.inputs)
+        if v.id in outer:
+            inputs = (str(outer[v.id].id),)
+        back = (f"{vertex.id}.{rounds[v.id].id}",) if v.id in rounds else ()
+        found.append(_drawn(v, f"{vertex.id}.{v.id}", inputs, group=box, feedback=back))
+    return found
 
 
 def _metrics(vertex: Vertex) -> NodeMetrics | None:
@@ -79,6 +108,17 @@ def profile_of(circuit: Circuit) -> pa.Table:
                 }
             )
     names = ["id", "operator", "detail", "steps", "rows_in", "rows_out", "seconds", "state_rows", "state_bytes", "sql"]
-    types = [pa.int64(), pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.float64(), pa.int64(), pa.int64(), pa.string()]
+    types = [
+        pa.int64(),
+        pa.string(),
+        pa.string(),
+        pa.int64(),
+        pa.int64(),
+        pa.int64(),
+        pa.float64(),
+        pa.int64(),
+        pa.int64(),
+        pa.string(),
+    ]
     table = pa.Table.from_pylist(rows, schema=pa.schema(list(zip(names, types, strict=True))))
     return table.sort_by([("seconds", "descending"), ("id", "ascending")])

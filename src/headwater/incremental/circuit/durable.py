@@ -66,10 +66,7 @@ def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
     names = fingerprints(circuit)
     shards = int(manifest.extra["shards"])
     missing = [
-        v
-        for v in circuit.vertices
-        for trace in v.node.traces()
-        if f"{names[v.id]}/{trace}/0" not in manifest.traces
+        v for v in circuit.vertices for trace in v.node.traces() if f"{names[v.id]}/{trace}/0" not in manifest.traces
     ]
     if missing:
         raise InputError.other_state(store.folder, [str(v.node) for v in missing])
@@ -79,9 +76,7 @@ def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
     return manifest.extra["extra"]
 
 
-def _restore_vertex(
-    circuit: Circuit, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int
-) -> None:
+def _restore_vertex(circuit: Circuit, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int) -> None:
     for trace_name, trace in vertex.node.traces().items():
         if shards == circuit.shards:
             for s, node in enumerate(vertex.nodes):

@@ -33,7 +33,7 @@ class Feedback:
         if self._connected:
             raise InputError.bad_argument("feedback", "connected", "one that was not connected yet")
         self._connected = True
-        aligned = self.stream._aligned(stream)  # noqa: SLF001
+        aligned = self.stream._aligned(stream)
         helds = iter(self._vertex.nodes)
         self._circuit.add(lambda source: Hold(source, _held(next(helds))), [aligned.vertex])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,9 @@ import pyarrow as pa
 
 from headwater.base.change import WEIGHT, ChangeBatch, as_table
 from headwater.base.errors import ConstraintError, ExpressionError, InputError, NotFoundError, SchemaError
+from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.sources import Command, KeyedSource, Verb
 from headwater.incremental.circuit.vertex import shard_of
-from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout
 from headwater.incremental.zset import ZSet
 
@@ -124,9 +125,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArra
     try:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise SchemaError.type_clash(
-            field.name, str(column.type), str(field.type), where=f"input `{name}`"
-        ) from None
+        raise SchemaError.type_clash(field.name, str(column.type), str(field.type), where=f"input `{name}`") from None
 
 
 def divided(piece: ZSet | Command, shards: int) -> list[Any]:
@@ -140,10 +139,7 @@ def divided(piece: ZSet | Command, shards: int) -> list[Any]:
         parts = [np.flatnonzero(target == s) for s in range(shards)]
         return [Command(piece.verb, piece.rows.filtered(p), piece.columns) if len(p) else None for p in parts]
     bounds = [len(piece) * s // shards for s in range(shards + 1)]
-    return [
-        ZSet(piece.layout, piece.rows[a:b], piece.owners) if b > a else None
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [ZSet(piece.layout, piece.rows[a:b], piece.owners) if b > a else None for a, b in itertools.pairwise(bounds)]
 
 
 def keys_first(schema: pa.Schema, keys: Sequence[str], where: str) -> pa.Schema:
@@ -155,7 +151,7 @@ def keys_first(schema: pa.Schema, keys: Sequence[str], where: str) -> pa.Schema:
     return pa.schema([*first, *(f for f in schema if f.name not in keys)])
 
 
-def check_names(names: Sequence[str], where: str) -> None:
+def check_names(names: Sequence[str]) -> None:
     """Refuse columns that stand twice, or have the name of the weight."""
     twice = [n for i, n in enumerate(names) if n in names[:i]]
     if twice or WEIGHT in names:

@@ -47,9 +47,7 @@ class Node(ABC):
     kind: ClassVar[Kind]
     restless: ClassVar[bool] = False
 
-    def __init__(
-        self, inputs: Sequence[Node], layout: Layout, *, label: str, detail: str = "", sql: str = ""
-    ) -> None:
+    def __init__(self, inputs: Sequence[Node], layout: Layout, *, label: str, detail: str = "", sql: str = "") -> None:
         self.inputs = tuple(inputs)
         self.layout = layout
         self.label = label

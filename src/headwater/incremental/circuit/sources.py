@@ -114,9 +114,7 @@ class KeyedSource(Node):
         positions = one.hashes.view(np.int64)
         return positions, ZSet(self.keyed, one.rows, rows.owners)
 
-    def _patched(
-        self, held: ZSet, which: Positions, rows: ZSet, columns: Sequence[int]
-    ) -> ZSet:
+    def _patched(self, held: ZSet, which: Positions, rows: ZSet, columns: Sequence[int]) -> ZSet:
         out = held.rows.copy()
         patch = rows.rows[which]
         for c in columns:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -187,7 +187,9 @@ class Stream:
             self._known(key)
         return Grouped(self, keys)
 
-    def join(self, other: Stream, on: On = (), *, how: str = "inner", where: str | None = None, suffix: str = "_right") -> Stream:
+    def join(
+        self, other: Stream, on: On = (), *, how: str = "inner", where: str | None = None, suffix: str = "_right"
+    ) -> Stream:
         """Pairs of rows with equal keys.
 
         Parameters
@@ -215,6 +217,78 @@ class Stream:
         for other in others:
             self._same_circuit(other)
         return star_joined(self, others, [on] if isinstance(on, str) else list(on), suffix)
+
+    def join_asof(
+        self,
+        other: Stream,
+        on: str | tuple[str, str],
+        *,
+        by: On = (),
+        direction: Literal["backward", "forward", "nearest"] = "backward",
+        tolerance: Length | None = None,
+        strict: bool = False,
+        how: Literal["inner", "left"] = "left",
+        ties: Names | Sequence[Order] = (),
+        suffix: str = "_right",
+    ) -> Stream:
+        """Each row with the row of the other stream that was the last before it in time, or the next, or the nearest.
+
+        Parameters
+        ----------
+        on
+            the time, or the pair of times (mine, theirs)
+        by
+            columns that have to be equal
+        tolerance
+            how far away the match may be: ``"10 seconds"``
+        strict
+            does a match at the very time not count?
+        ties
+            which of several rows of the other stream with one time is meant: the last in this order, and then of all columns
+        """
+        from headwater.incremental.operators.time_joins import asof_joined
+
+        self._same_circuit(other)
+        keys = [by] if isinstance(by, str) else list(by)
+        return asof_joined(
+            self,
+            other,
+            on,
+            by=keys,
+            direction=direction,
+            tolerance=tolerance,
+            strict=strict,
+            how=how,
+            ties=orders(ties),
+            suffix=suffix,
+        )
+
+    def join_range(
+        self,
+        other: Stream,
+        on: str | tuple[str, str],
+        *,
+        below: Length | None = 0,
+        above: Length | None = 0,
+        by: On = (),
+        suffix: str = "_right",
+    ) -> Stream:
+        """Pairs whose times are near: theirs from ``below`` before mine to ``above`` after it; None is without end."""
+        from headwater.incremental.operators.time_joins import range_joined
+
+        self._same_circuit(other)
+        keys = [by] if isinstance(by, str) else list(by)
+        return range_joined(self, other, on, by=keys, below=below, above=above, suffix=suffix)
+
+    def join_between(
+        self, other: Stream, between: tuple[str, str], time: str, *, by: On = (), suffix: str = "_right"
+    ) -> Stream:
+        """Pairs in which a time of the other stream lies between two columns of this one, ends included."""
+        from headwater.incremental.operators.time_joins import interval_joined
+
+        self._same_circuit(other)
+        keys = [by] if isinstance(by, str) else list(by)
+        return interval_joined(self, other, between, time, by=keys, suffix=suffix)
 
     def over(self, *keys: str, order: Names | Sequence[Order] = ()) -> Ordered:
         """The rows by some columns and in an order (``"ts desc"``), for ranks, lag, frames and the first rows of each key."""
@@ -282,9 +356,7 @@ class Stream:
         clock = Clock(span(lateness, self.schema.field(column)))
         first = iter([True])
         vertex = self.circuit.add(
-            lambda s: Watermark(
-                s, column, clock, detail=f"{column}, {lateness} late", holds_clock=next(first, False)
-            ),
+            lambda s: Watermark(s, column, clock, detail=f"{column}, {lateness} late", holds_clock=next(first, False)),
             [self.vertex],
         )
         vertex.placed_by = self.vertex.placed_by
@@ -323,7 +395,7 @@ def _normal(schema: pa.Schema) -> pa.Schema:
 
 def orders(columns: Names | Sequence[Order]) -> list[Order]:
     """An ORDER BY as names, ``"ts desc"`` or `Order`."""
-    given = [columns] if isinstance(columns, str) else list(columns)
+    given: list[str | Order] = [columns] if isinstance(columns, str) else list(columns)
     found = []
     for one in given:
         if isinstance(one, Order):

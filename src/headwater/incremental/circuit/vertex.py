@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from headwater.incremental.aggregates.tally import float_words, normalised
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.zset import Positions, ZSet, concatenate
@@ -33,6 +34,13 @@ class Figures:
     rows_in: int = 0
     rows_out: int = 0
     seconds: float = 0.0
+
+    def took(self, rows_in: int, rows_out: int, seconds: float) -> None:
+        """Count one more step."""
+        self.steps += 1
+        self.rows_in += rows_in
+        self.rows_out += rows_out
+        self.seconds += seconds
 
 
 @dataclass(slots=True, eq=False)
@@ -91,5 +99,6 @@ def shard_of(keyed: Arrangement, rows: ZSet, shards: int) -> Positions:
     """The shard of each row: the hashes are cut into equal ranges."""
     if not keyed.target.keys:
         return np.zeros(len(rows), dtype=np.int64)
-    hashes = hash_rows(keyed.apply(rows).rows, keyed.target.key_parts)
+    keys = normalised(keyed.apply(rows), float_words(keyed.target, keyed.target.keys))
+    hashes = hash_rows(keys.rows, keyed.target.key_parts)
     return (((hashes >> np.uint64(32)) * np.uint64(shards)) >> np.uint64(32)).astype(np.int64)

@@ -6,6 +6,7 @@ depends on the step (sources, delays, watermarks) has no meaning inside, and is 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -80,8 +81,13 @@ class InnerCircuit(Circuit):
                 values.append(entering.get(vertex.id, vertex.node.empty))
                 continue
             deltas = [values[v.id] for v in vertex.inputs]
-            due = operator.waiting() == iteration
-            values.append(operator.step(deltas, iteration) if due or any(len(d) for d in deltas) else vertex.node.empty)
+            rows = sum(len(d) for d in deltas)
+            if not rows and operator.waiting() != iteration:
+                values.append(vertex.node.empty)
+                continue
+            start = time.perf_counter()
+            values.append(operator.step(deltas, iteration))
+            vertex.figures.took(rows, len(values[-1]), time.perf_counter() - start)
         return values
 
     def waiting(self) -> int | None:
@@ -131,7 +137,7 @@ def recursive(
         stream = made[name]
         if stream.schema.types != schema.types:
             raise SchemaError.type_clash(name, str(stream.schema.types), str(schema.types), where="the recursion")
-        aligned = arguments[name]._aligned(stream)  # noqa: SLF001
+        aligned = arguments[name]._aligned(stream)
         inner.results[name] = aligned.distinct().vertex
     vertex = circuit.add(
         lambda *nodes: Nest(nodes, inner, most), [s.vertex for s in outer.values()], by=[()] * len(outer)

@@ -21,7 +21,7 @@ class NestedJoin(NestedOperator):
     """A `Join` inside a nest."""
 
     def __init__(self, node: Join) -> None:
-        self.node = node
+        self.node: Join = node
         left, right = (arrange.layout for arrange in node.inputs)
         self._left, self._right = Timed(left), Timed(right)
         self._target = Layout(node.layout.schema.append(pa.field(ITERATION, pa.int64(), nullable=False)))
@@ -29,12 +29,8 @@ class NestedJoin(NestedOperator):
         of_left, of_right = node.column_pairs
         last = len(node.layout.columns)
         stamped_left, stamped_right = stamped_layout(left), stamped_layout(right)
-        self._from_left = Lookup(
-            left, stamped_right, self._target, of_left, [*of_right, (len(right.columns), last)]
-        )
-        self._from_right = Lookup(
-            right, stamped_left, self._target, of_right, [*of_left, (len(left.columns), last)]
-        )
+        self._from_left = Lookup(left, stamped_right, self._target, of_left, [*of_right, (len(right.columns), last)])
+        self._from_right = Lookup(right, stamped_left, self._target, of_right, [*of_left, (len(left.columns), last)])
         self._future: dict[int, list[ZSet]] = {}
 
     def step(self, deltas: Sequence[ZSet], iteration: int) -> ZSet:
@@ -43,10 +39,14 @@ class NestedJoin(NestedOperator):
             left, right = without_null_keys(left), without_null_keys(right)
         found = []
         if len(left):
-            found += [self._from_left.run(left, trace, staged=False) for trace in (self._right.past, self._right.present)]
+            found += [
+                self._from_left.run(left, trace, staged=False) for trace in (self._right.past, self._right.present)
+            ]
         self._left.add(left, iteration)
         if len(right):
-            found += [self._from_right.run(right, trace, staged=False) for trace in (self._left.past, self._left.present)]
+            found += [
+                self._from_right.run(right, trace, staged=False) for trace in (self._left.past, self._left.present)
+            ]
         self._right.add(right, iteration)
         now = self._future.pop(iteration, [])
         for pairs in found:

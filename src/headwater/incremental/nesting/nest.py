@@ -29,12 +29,12 @@ class Nest(Node):
     def __init__(self, inputs: Sequence[Node], inner: InnerCircuit, most: int) -> None:
         first = next(iter(inner.results.values()))
         super().__init__(inputs, first.layout, label="recursion", detail=", ".join(inner.results))
-        self._inner = inner
+        self.inner = inner
         self._most = most
         self.results: dict[str, ZSet] = {name: v.node.empty for name, v in inner.results.items()}
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        inner = self._inner
+        inner = self.inner
         found: dict[str, list[ZSet]] = {name: [] for name in inner.results}
         entering: dict[int, ZSet] = dict(zip(inner.imports, deltas, strict=True))
         iteration = 0
@@ -58,19 +58,19 @@ class Nest(Node):
         return next(iter(self.results.values()))
 
     def commit(self) -> None:
-        for operator in self._inner.operators:
+        for operator in self.inner.operators:
             operator.commit()
-        self.results = {name: v.node.empty for name, v in self._inner.results.items()}
+        self.results = {name: v.node.empty for name, v in self.inner.results.items()}
 
     def rollback(self) -> None:
-        for operator in self._inner.operators:
+        for operator in self.inner.operators:
             operator.rollback()
-        self.results = {name: v.node.empty for name, v in self._inner.results.items()}
+        self.results = {name: v.node.empty for name, v in self.inner.results.items()}
 
     def traces(self) -> Mapping[str, Trace]:
         return {
             f"{i} {name}": trace
-            for i, operator in enumerate(self._inner.operators)
+            for i, operator in enumerate(self.inner.operators)
             for name, trace in operator.traces().items()
         }
 

@@ -79,4 +79,3 @@ class Timed:
     def sum(self, parts: list[ZSet]) -> ZSet:
         """The sum of Z-sets without iterations."""
         return concatenate(parts, self.layout)
-

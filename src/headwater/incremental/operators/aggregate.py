@@ -56,7 +56,8 @@ class Aggregate(Node):
             [source],
             Layout(pa.schema(fields), keys=len(keys)),
             label="aggregate",
-            detail=", ".join(a.name for a in aggregations) + (" by " + ", ".join(keys) if keys else ""),
+            detail=", ".join(a.detail.replace("\0", "") for a in aggregations)
+            + (" by " + ", ".join(keys) if keys else ""),
             sql=sql,
         )
         columns = [c for a in aggregations for c in (*a.arguments, *([a.where] if a.where else []))]
@@ -98,9 +99,9 @@ class Aggregate(Node):
             feed = self._feed(a)
             where = None if feed else a.where
             self._requests[a.name] = [Request(feed, gated(x, where)) for x in a.accumulators]
-        for a in self._aggregations:
-            if isinstance(a, Quantile):
-                self._feed(a)
+        for quantile in self._aggregations:
+            if isinstance(quantile, Quantile):
+                self._feed(quantile)
         layouts = [self._arranged, *(tally.layout for _, tally in self._feeds)]
         wanted = [r for some in self._requests.values() for r in some]
         self._sums = Sums(layouts, wanted, remember=not self.layout.keys)

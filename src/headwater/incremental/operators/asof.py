@@ -90,7 +90,9 @@ class AsOf(Node):
         self._left, self._right = left, right
         self._left_time, self._right_time = time_column(left.layout), time_column(right.layout)
         if self._left_time.dtype != self._right_time.dtype or left.layout.keys != right.layout.keys:
-            raise InputError.bad_argument("right", right.detail, "a key and a time of the same types as those of the left")
+            raise InputError.bad_argument(
+                "right", right.detail, "a key and a time of the same types as those of the left"
+            )
         self._direction: Direction = direction
         self._tolerance = None if tolerance is None else units_of(self._left_time.dtype, tolerance)
         if self._tolerance is not None and self._tolerance < 0:
@@ -109,7 +111,9 @@ class AsOf(Node):
         detail = f"{direction}{bound}{' strictly' if strict else ''}, {how}"
         super().__init__([left, right], layout, label="as-of join", detail=detail, sql=sql)
         of_left = [(left.layout.schema.get_field_index(a), i) for i, (a, _) in enumerate(left_columns)]
-        of_right = [(right.layout.schema.get_field_index(a), len(of_left) + i) for i, (a, _) in enumerate(right_columns)]
+        of_right = [
+            (right.layout.schema.get_field_index(a), len(of_left) + i) for i, (a, _) in enumerate(right_columns)
+        ]
         weight = np.array([[left.layout.width - 1, layout.width - 1]], dtype=np.int64)
         self._from_left = np.concatenate([word_moves(left.layout, layout, of_left), weight])
         self._left_bits = bit_moves(left.layout, layout, of_left)

@@ -181,7 +181,8 @@ class Cogroup(Node):
         keys = [(i, i) for i in range(first.keys)]
         assert all(i.layout.keys == first.keys for i in inputs), "inputs of a cogroup have one key"
         self._keys = [
-            [(word_moves(a.layout, b.layout, keys), bit_moves(a.layout, b.layout, keys)) for b in inputs] for a in inputs
+            [(word_moves(a.layout, b.layout, keys), bit_moves(a.layout, b.layout, keys)) for b in inputs]
+            for a in inputs
         ]
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:

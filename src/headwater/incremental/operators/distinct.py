@@ -1,39 +1,88 @@
-"""Distinct: each row once, as long as its weight is positive."""
+"""Distinct and set operations: rows whose weight is a function of the weights they come with.
+
+DISTINCT, UNION, INTERSECT and EXCEPT, with and without ALL, look at each row alone: how often does each input have it? So one trace has for each
+row a weight for each input, and a step looks up the rows that changed and no others: their weight changes by ``f(new) - f(old)``. Three
+inputs cost one trace, not two operators with two traces each.
+
+Rows are compared as Spark does it: nulls are equal to each other, zeros of floats too, and NaNs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from headwater.incremental.arrangement import Arrangement
+from headwater.base.errors import SchemaError
+from headwater.incremental.aggregates.tally import float_words, normalised
+from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.layout import Layout
 from headwater.incremental.trace import Trace
-from headwater.incremental.zset import ZSet
+from headwater.incremental.zset import ZSet, concatenate
+from headwater.kernels.arrange import arrange
 
-__all__ = ["Distinct"]
+__all__ = ["Distinct", "Except", "Intersect", "Union", "Weigh"]
+
+Weights = npt.NDArray[np.int64]
 
 
-class Distinct(Node):
-    """The rows of positive weight, with weight 1."""
+class Weigh(Node):
+    """The rows of several inputs, each with a weight that is a function of its weights in them.
+
+    Parameters
+    ----------
+    sources : sequence of Node
+        with columns of the same types; the names are those of the first
+    weigh : callable
+        takes an array [rows, inputs] and gives the weight of each row; of zeros it has to give zero
+    """
 
     kind: ClassVar[Kind] = "cogroup"
 
-    def __init__(self, source: Node) -> None:
-        super().__init__([source], source.layout, label="distinct")
-        names = source.layout.names
-        self._arrangement = Arrangement(source.layout, names, keys=len(names))
-        self.trace = Trace(self._arrangement.target)
+    def __init__(
+        self,
+        sources: Sequence[Node],
+        weigh: Callable[[Weights], Weights],
+        *,
+        label: str,
+        detail: str = "",
+        sql: str = "",
+    ) -> None:
+        first = sources[0].layout.schema
+        for source in sources[1:]:
+            _check_types(first, source.layout.schema, label)
+        nullable = [any(s.layout.schema.field(i).nullable for s in sources) for i in range(len(first))]
+        schema = pa.schema([f.with_nullable(n) for f, n in zip(first, nullable, strict=True)])
+        super().__init__(sources, Layout(schema), label=label, detail=detail, sql=sql)
+        self._weigh = weigh
+        self._whole = Layout(schema, keys=len(schema), weights=len(sources))
+        self._floats = float_words(self._whole, len(schema))
+        pairs = [(i, i) for i in range(len(schema))]
+        self._moves = []
+        for k, source in enumerate(sources):
+            weight = np.array([[source.layout.width - 1, self._whole.payload + k]], dtype=np.int64)
+            words = np.concatenate([word_moves(source.layout, self._whole, pairs), weight])
+            self._moves.append((words, bit_moves(source.layout, self._whole, pairs)))
+        self.trace = Trace(self._whole)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        delta = self._arrangement.apply(deltas[0]).consolidate()
-        before = self.trace.weights(delta)[:, 0]
-        after = before + delta.weights
+        parts = []
+        for delta, (words, bits) in zip(deltas, self._moves, strict=True):
+            rows = np.zeros((len(delta), self._whole.width), dtype=np.int64)
+            arrange(delta.rows, words, bits, rows)
+            parts.append(normalised(ZSet(self._whole, rows, delta.owners), self._floats))
+        delta = concatenate(parts, self._whole).consolidate()
+        payload = self._whole.payload
+        old = self.trace.weights(delta)
+        change = self._weigh(old + delta.rows[:, payload:]) - self._weigh(old)
         self.trace.stage(delta)
-        change = (after > 0).astype(np.int64) - (before > 0)
         at = np.flatnonzero(change)
-        rows = delta.rows[at]
+        rows = np.empty((len(at), self.layout.width), dtype=np.int64)
+        rows[:, :-1] = delta.rows[at, :payload]
         rows[:, -1] = change[at]
         return ZSet(self.layout, rows, delta.owners)
 
@@ -45,3 +94,60 @@ class Distinct(Node):
 
     def traces(self) -> Mapping[str, Trace]:
         return {"trace": self.trace}
+
+
+class Distinct(Weigh):
+    """The rows of positive weight, with weight 1."""
+
+    def __init__(self, source: Node, *, sql: str = "") -> None:
+        super().__init__([source], _any, label="distinct", sql=sql)
+
+
+class Union(Weigh):
+    """UNION: the rows that one of the inputs has, with weight 1."""
+
+    def __init__(self, sources: Sequence[Node], *, sql: str = "") -> None:
+        super().__init__(sources, _any, label="union", sql=sql)
+
+
+class Intersect(Weigh):
+    """INTERSECT: the rows that all inputs have, with weight 1; with ``all``, as often as the one that has them least often."""
+
+    def __init__(self, sources: Sequence[Node], *, all: bool = False, sql: str = "") -> None:  # noqa: A002
+        super().__init__(sources, _least if all else _every, label="intersect", detail="all" if all else "", sql=sql)
+
+
+class Except(Weigh):
+    """EXCEPT: the rows of the first input that no other has, with weight 1; with ``all``, less as often as the others have them."""
+
+    def __init__(self, sources: Sequence[Node], *, all: bool = False, sql: str = "") -> None:  # noqa: A002
+        super().__init__(sources, _rest if all else _only, label="except", detail="all" if all else "", sql=sql)
+
+
+def _any(weights: Weights) -> Weights:
+    return np.asarray((weights > 0).any(axis=1), dtype=np.int64)
+
+
+def _every(weights: Weights) -> Weights:
+    return np.asarray((weights > 0).all(axis=1), dtype=np.int64)
+
+
+def _least(weights: Weights) -> Weights:
+    return np.asarray(np.maximum(weights, 0).min(axis=1))
+
+
+def _only(weights: Weights) -> Weights:
+    return np.asarray((weights[:, 0] > 0) & (weights[:, 1:] <= 0).all(axis=1), dtype=np.int64)
+
+
+def _rest(weights: Weights) -> Weights:
+    there = np.maximum(weights, 0)
+    return np.asarray(np.maximum(there[:, 0] - there[:, 1:].sum(axis=1), 0))
+
+
+def _check_types(first: pa.Schema, other: pa.Schema, what: str) -> None:
+    if len(first) != len(other):
+        raise SchemaError.column_count(len(other), list(first.names), where=what)
+    for mine, theirs in zip(first, other, strict=True):
+        if mine.type != theirs.type:
+            raise SchemaError.type_clash(theirs.name, str(theirs.type), str(mine.type), where=what)

@@ -65,9 +65,7 @@ class Extremes:
         where its accumulators begin among those of the aggregate; it has ``accumulators`` of them
     """
 
-    def __init__(
-        self, arranged: Layout, sums: Layout, output: Layout, *, wanted: Sequence[Extreme], at: int
-    ) -> None:
+    def __init__(self, arranged: Layout, sums: Layout, output: Layout, *, wanted: Sequence[Extreme], at: int) -> None:
         keys = arranged.names[: arranged.keys]
         first = wanted[0]
         names = [*keys, *(c for c in first.arguments if c not in keys)]

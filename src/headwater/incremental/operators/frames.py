@@ -58,16 +58,21 @@ class Frame:
 
     def bounds(self, layout: Layout) -> tuple[int | None, int | None]:
         """The distances in units of the order column, or in rows."""
-        if self.unit == "rows":
-            for bound in (self.begin, self.end):
-                if bound is not None and not isinstance(bound, int):
-                    raise InputError.bad_argument("frame", bound, "a number of rows")
-            begin, end = self.begin, self.end
-        else:
-            begin, end = (b if b is None or b == 0 else units(layout, b) for b in (self.begin, self.end))
+        begin, end = (self._bound(layout, b) for b in (self.begin, self.end))
         if begin is not None and end is not None and begin > end:
             raise InputError.bad_argument("frame", f"{self.begin} to {self.end}", "an end that is not before the begin")
-        return (None if begin is None else int(begin)), (None if end is None else int(end))  # type: ignore[arg-type]
+        return begin, end
+
+    def _bound(self, layout: Layout, bound: Distance | None) -> int | None:
+        if bound is None:
+            return None
+        if not bound:
+            return 0
+        if self.unit == "range":
+            return units(layout, bound)
+        if not isinstance(bound, int):
+            raise InputError.bad_argument("frame", bound, "a number of rows")
+        return bound
 
 
 def units(layout: Layout, distance: Distance) -> int:

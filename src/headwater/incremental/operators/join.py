@@ -51,9 +51,7 @@ class Lookup:
         self._nothing = ZSet.empty(target)
         self._mine = word_moves(probe, target, mine)
         self._theirs = word_moves(trace, target, theirs)
-        self._slots = np.array(
-            [target.columns[b].word for a, b in theirs if trace.columns[a].is_slot], dtype=np.int64
-        )
+        self._slots = np.array([target.columns[b].word for a, b in theirs if trace.columns[a].is_slot], dtype=np.int64)
         bits = [(0, *move) for move in bit_moves(probe, target, mine).tolist()]
         bits += [(1, *move) for move in bit_moves(trace, target, theirs).tolist()]
         self._bits = np.array(bits, dtype=np.int64).reshape(len(bits), 5)

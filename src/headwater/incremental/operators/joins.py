@@ -24,14 +24,14 @@ from headwater.incremental.operators.pad import Pad
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.star_join import StarJoin
 
-__all__ = ["inner_join", "joined", "star_joined"]
+__all__ = ["Sides", "inner_join", "joined", "named_sides", "star_joined"]
 
 _WAYS = ("inner", "left", "right", "full", "semi", "anti", "cross")
 _KEY = "\0key"
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
     """Two streams with their keys, and what the columns are called in the result."""
 
     left: Stream
@@ -52,7 +52,7 @@ def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, 
     """The stream of a join: see `Stream.join`."""
     if how not in _WAYS:
         raise InputError.bad_argument("how", how, f"one of {', '.join(_WAYS)}")
-    sides = _sides(left, right, on, suffix)
+    sides = named_sides(left, right, on, suffix)
     if not sides.mine and how not in {"inner", "cross"} and where is None:
         raise InputError.bad_argument("on", "nothing", f"the columns of the keys, for a {how} join")
     if how in {"semi", "anti"}:
@@ -69,7 +69,7 @@ def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, 
     if how in {"right", "full"}:
         lonely = right.minus(_with_partner(_flipped(sides), where))
         parts.append(_padded(lonely, schema, {n: c for c, n in sides.right_names.items()}))
-    return inner._lifted(lambda s: Relabel(s, schema)).plus(*parts)  # noqa: SLF001
+    return inner._lifted(lambda s: Relabel(s, schema)).plus(*parts)
 
 
 def inner_join(
@@ -88,9 +88,7 @@ def inner_join(
     right, theirs = _normalised(right, theirs)
     a = circuit.arranged(left.vertex, mine)
     b = circuit.arranged(right.vertex, theirs)
-    vertex = circuit.add(
-        lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match), [a, b]
-    )
+    vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match), [a, b])
     return Stream(circuit, vertex)
 
 
@@ -102,7 +100,7 @@ def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffi
     taken = set(left.columns)
     columns = [[(c, c) for c in left.columns]]
     for other in others:
-        _sides(left, other, on, suffix)
+        named_sides(left, other, on, suffix)
         some = []
         for c in other.columns:
             if c in on:
@@ -128,14 +126,14 @@ def _normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]
     return stream.with_columns(**computed), [f"{_KEY} {k}" if k in floats else k for k in keys]
 
 
-def _inner(sides: _Sides, where: str | None) -> Stream:
+def _inner(sides: Sides, where: str | None) -> Stream:
     pairs = inner_join(
         sides.left, sides.right, sides.mine, sides.theirs, list(sides.left_names.items()), sides.new_right
     )
     return pairs if where is None else pairs.filter(where)
 
 
-def _with_partner(sides: _Sides, where: str | None) -> Stream:
+def _with_partner(sides: Sides, where: str | None) -> Stream:
     """The rows of the left side that have a partner, with their weights."""
     left = sides.left
     everything = [(c, c) for c in left.columns]
@@ -144,20 +142,20 @@ def _with_partner(sides: _Sides, where: str | None) -> Stream:
         return inner_join(left, keys, sides.mine, sides.theirs, everything, [])
     pairs = _inner(sides, where)
     names = sides.left_names
-    partners = pairs._project([(c, names[c]) for c in left.columns], {}, "select").distinct()  # noqa: SLF001
+    partners = pairs._project([(c, names[c]) for c in left.columns], {}, "select").distinct()
     return inner_join(left, partners, left.columns, left.columns, everything, [], nulls_match=True)
 
 
-def _flipped(sides: _Sides) -> _Sides:
+def _flipped(sides: Sides) -> Sides:
     """The right side as the left; the columns of the pairs keep their names."""
-    return _Sides(sides.right, sides.left, sides.theirs, sides.mine, sides.right_names, sides.left_names)
+    return Sides(sides.right, sides.left, sides.theirs, sides.mine, sides.right_names, sides.left_names)
 
 
 def _padded(lonely: Stream, schema: pa.Schema, columns: dict[str, str]) -> Stream:
-    return lonely._lifted(lambda s: Pad(s, schema, columns))  # noqa: SLF001
+    return lonely._lifted(lambda s: Pad(s, schema, columns))
 
 
-def _outer_schema(inner: pa.Schema, sides: _Sides, how: str) -> pa.Schema:
+def _outer_schema(inner: pa.Schema, sides: Sides, how: str) -> pa.Schema:
     """Which columns may be null: those of a side that may be missing, unless both sides give them."""
     mine, theirs = set(sides.left_names.values()), set(sides.right_names.values())
 
@@ -170,7 +168,7 @@ def _outer_schema(inner: pa.Schema, sides: _Sides, how: str) -> pa.Schema:
     return pa.schema([loosened(f) for f in inner])
 
 
-def _nullable(sides: _Sides, name: str) -> bool:
+def _nullable(sides: Sides, name: str) -> bool:
     back_left = {n: c for c, n in sides.left_names.items()}
     back_right = {n: c for c, n in sides.right_names.items()}
     return bool(
@@ -178,7 +176,8 @@ def _nullable(sides: _Sides, name: str) -> bool:
     )
 
 
-def _sides(left: Stream, right: Stream, on: On, suffix: str) -> _Sides:
+def named_sides(left: Stream, right: Stream, on: On, suffix: str) -> Sides:
+    """The two sides of a join with their keys, checked, and what their columns are called in the result."""
     given = [on] if isinstance(on, str) else list(on)
     pairs = [(p, p) if isinstance(p, str) else (p[0], p[1]) for p in given]
     for a, b in pairs:
@@ -200,4 +199,4 @@ def _sides(left: Stream, right: Stream, on: On, suffix: str) -> _Sides:
                     raise SchemaError.duplicate_columns([c])
             taken.add(name)
         right_names[c] = name
-    return _Sides(left, right, [a for a, _ in pairs], [b for _, b in pairs], {c: c for c in left.columns}, right_names)
+    return Sides(left, right, [a for a, _ in pairs], [b for _, b in pairs], {c: c for c in left.columns}, right_names)

@@ -62,8 +62,10 @@ class Lag(Over):
         self._shifts = tuple(shifts)
         back = max((s.offset for s in shifts), default=0)
         ahead = max((-s.offset for s in shifts), default=0)
-        detail = ", ".join(f"{s.name} = {s.column} {-s.offset:+d}" for s in shifts)
-        super().__init__(source, fields, reach=Reach.rows(back, ahead), columns=columns, label="lag", detail=detail, sql=sql)
+        detail = ", ".join(f"{s.name} = {s.column} {-s.offset:+d} or {s.default}" for s in shifts)
+        super().__init__(
+            source, fields, reach=Reach.rows(back, ahead), columns=columns, label="lag", detail=detail, sql=sql
+        )
 
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
         found = []

@@ -8,7 +8,7 @@ together with the position of the row each came from.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ __all__ = ["FlatMap", "MapBatches"]
 
 Function = Callable[[pa.Table], pa.Table]
 FlatFunction = Callable[[pa.Table], "tuple[pa.Table, Sequence[int]]"]
+_Given = TypeVar("_Given")
 
 
 class MapBatches(Node):
@@ -55,7 +56,9 @@ class FlatMap(Node):
         delta = deltas[0]
         found, parents = _called(self._function, _table(delta), self.detail)
         positions = np.asarray(parents, dtype=np.int64)
-        if len(positions) != found.num_rows or (len(positions) and not 0 <= positions.min() <= positions.max() < len(delta)):
+        if len(positions) != found.num_rows or (
+            len(positions) and not 0 <= positions.min() <= positions.max() < len(delta)
+        ):
             raise InputError.bad_rows(f"{self.detail} gave {found.num_rows} rows and {len(positions)} positions")
         return ZSet.packed(self.layout, _cast(found, self.layout.schema, self.detail), delta.weights[positions])
 
@@ -64,7 +67,7 @@ def _table(delta: ZSet) -> pa.Table:
     return pa.Table.from_arrays(unpack(delta.layout, delta.rows), schema=delta.schema)
 
 
-def _called(function: Callable[[pa.Table], object], table: pa.Table, name: str) -> object:
+def _called(function: Callable[[pa.Table], _Given], table: pa.Table, name: str) -> _Given:
     try:
         return function(table)
     except HeadwaterError:

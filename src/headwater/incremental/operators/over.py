@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.incremental.aggregates.aggregation import Values
@@ -18,6 +19,7 @@ from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.operators.cogroup import Cogroup, Groups, Slices
 from headwater.incremental.operators.reach import Reach
+from headwater.incremental.packing import Rows
 from headwater.incremental.zset import Positions, ZSet
 from headwater.kernels.arrange import arrange, take
 from headwater.kernels.window_rows import differing, starts
@@ -35,9 +37,10 @@ def output_layout(source: Layout, columns: Sequence[tuple[str, str]], fields: Se
     return Layout(pa.schema([*kept, *fields]), keys=source.keys if keyed else 0)
 
 
-def nulls_of(rows: np.ndarray, placed: Placed) -> np.ndarray:
+def nulls_of(rows: Rows, placed: Placed) -> npt.NDArray[np.bool_]:
     """Which rows have a null in a column."""
-    return ((rows[:, placed.null_word] >> placed.null_bit) & 1) != 0
+    found: npt.NDArray[np.bool_] = ((rows[:, placed.null_word] >> placed.null_bit) & 1) != 0
+    return found
 
 
 def gathered(groups: Groups, placed: Placed, which: Positions) -> Values:

@@ -66,7 +66,9 @@ class Rank:
         return pa.field(self.name, pa.float64() if real else pa.int32(), nullable=False)
 
 
-def places(groups: Groups, starts: Positions = _NO_START, befores: Positions | None = None, before: Layout | None = None) -> Places:
+def places(
+    groups: Groups, starts: Positions = _NO_START, befores: Positions | None = None, before: Layout | None = None
+) -> Places:
     """The row number, rank and dense rank of each copy."""
     out = {what: np.empty(len(groups), dtype=np.int64) for what in _STATE}
     parts = groups.layout.order_parts
@@ -97,20 +99,24 @@ class Ranks(Over):
         whole = any(r.what not in _BY_PLACE for r in ranks)
         reach = Reach.whole() if whole else Reach.suffix()
         detail = ", ".join(f"{r.name} = {r.what}({r.buckets if r.what == 'ntile' else ''})" for r in ranks)
-        fields = [r.field for r in ranks]
-        super().__init__(source, fields, reach=reach, columns=columns, label="ranks", detail=detail, sql=sql)
+        made = [r.field for r in ranks]
+        super().__init__(source, made, reach=reach, columns=columns, label="ranks", detail=detail, sql=sql)
         self._ranks = tuple(ranks)
         layout = source.layout
-        state = [*layout.schema, *(pa.field(f"{i} {what}", pa.int64(), nullable=False) for i, what in enumerate(_STATE))]
-        self._state_layout = Layout(pa.schema(state), keys=layout.keys, order=layout.order)
-        self._state = None if whole else Trace(self._state_layout)
-        pairs = [(i, i) for i in range(len(layout.columns))]
-        self._to_state = word_moves(layout, self._state_layout, pairs), bit_moves(layout, self._state_layout, pairs)
-        shared = layout.columns
-        rest = [p for c in self._state_layout.columns[: len(shared)] for p in c.parts]
-        nulls = self._state_layout.sort_parts[-1:] if len(state) <= 64 else self._state_layout.sort_parts[-2:]
-        keyed = np.concatenate([self._state_layout.key_parts, self._state_layout.order_parts])
-        self._place_parts = np.concatenate([keyed, np.array(rest, dtype=np.int64), nulls])
+        # Null bits come after all columns in a layout's order. A copy of them comes before the places here, so that rows stand in the
+        # state as they stand in the source, whatever their places were.
+        self._nulls = layout.columns[0].word if layout.columns else 1
+        names = [*(f"nulls {i}" for i in range(self._nulls)), *_STATE]
+        fields = [*layout.schema, *(pa.field(f"{i} {n}", pa.int64(), nullable=False) for i, n in enumerate(names))]
+        state = Layout(pa.schema(fields), keys=layout.keys, order=layout.order)
+        self._state_layout = state
+        self._state = None if whole else Trace(state)
+        shared = len(layout.columns)
+        pairs = [(i, i) for i in range(shared)]
+        self._to_state = word_moves(layout, state, pairs), bit_moves(layout, state, pairs)
+        self._null_words = [c.word for c in state.columns[shared : shared + self._nulls]]
+        rest = [p for c in state.columns[: shared + self._nulls] for p in c.parts]
+        self._place_parts = np.concatenate([state.key_parts, state.order_parts, np.array(rest, dtype=np.int64)])
 
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
         if self._state is None:
@@ -149,6 +155,7 @@ class Ranks(Over):
     def _in_state(self, rows: Positions) -> Positions:
         out = np.zeros((len(rows), self._state_layout.width), dtype=np.int64)
         arrange(rows, *self._to_state, out)
+        out[:, self._null_words] = rows[:, : self._nulls]
         fill_derived(self._state_layout, out)
         return out
 

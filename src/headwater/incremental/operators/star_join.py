@@ -31,7 +31,9 @@ class StarJoin(Node):
     def __init__(self, inputs: Sequence[Node], columns: Sequence[Columns], *, sql: str = "") -> None:
         arranges = [a for a in inputs if isinstance(a, Arrange)]
         assert len(arranges) == len(inputs), "a star join reads arranged streams"
-        fields = [a.layout.schema.field(c).with_name(n) for a, some in zip(arranges, columns, strict=True) for c, n in some]
+        fields = [
+            a.layout.schema.field(c).with_name(n) for a, some in zip(arranges, columns, strict=True) for c, n in some
+        ]
         layout = Layout(pa.schema(fields))
         detail = "on " + ", ".join(arranges[0].layout.names[: arranges[0].layout.keys])
         super().__init__(inputs, layout, label="star join", detail=detail, sql=sql)
@@ -55,11 +57,11 @@ class _Path:
         keys = start.keys
         key_fields = [f.with_name(f"\0key {i}") for i, f in enumerate(start.schema)][:keys]
         have: list[tuple[int, str]] = [(start.schema.get_field_index(c), n) for c, n in columns[first]]
-        layout = Layout(
-            pa.schema([*key_fields, *(start.schema.field(i).with_name(n) for i, n in have)]), keys=keys
-        )
+        layout = Layout(pa.schema([*key_fields, *(start.schema.field(i).with_name(n) for i, n in have)]), keys=keys)
         self._first = first
-        self._begin = Moving(start, layout, [*((i, i) for i in range(keys)), *((i, keys + k) for k, (i, _) in enumerate(have))])
+        self._begin = Moving(
+            start, layout, [*((i, i) for i in range(keys)), *((i, keys + k) for k, (i, _) in enumerate(have))]
+        )
         self._lookups: list[tuple[int, Lookup]] = []
         for other, arrange in enumerate(arranges):
             if other == first:

@@ -61,5 +61,3 @@ def _length(length: Length | None) -> Any:
 def _known(stream: Stream, name: str) -> None:
     if name not in stream.columns:
         raise NotFoundError.column(name, stream.columns, where="a window")
-
-

@@ -223,7 +223,7 @@ class Compiler:
             if steps and all(a.constant is not None for a in item.args):
                 # It could not be computed beforehand, because it fails.
                 steps[0] = _spread(steps[0])
-            return _called(item.kernel, steps)
+            return _called(item.kernel, steps, [a.constant for a in item.args])
         branches = [(s, r.number if r is not None else None) for s, r in zip(steps, item.regions, strict=True)]
         if item.kind in ("and", "or"):
             return joined_step(item.kind, branches)
@@ -344,11 +344,17 @@ def _remembered(step: Step, slot: int, region: int | None) -> Step:
     return plain if region is None else guarded
 
 
-def _called(kernel: Kernel, steps: list[Step]) -> Step:
+def _called(kernel: Kernel, steps: list[Step], constants: list[Constant | None]) -> Step:
     call: Callable[..., Operand] = kernel
+    if not steps:
+        return call
+    one = steps[0]
     if len(steps) == 1:
-        (one,) = steps
         return lambda frame: call(frame, one(frame))
+    if all(c is not None for c in constants[1:]):
+        # Patterns, places and units: there is nothing to compute for them.
+        known = constants[1:]
+        return lambda frame: call(frame, one(frame), *known)
     if len(steps) == 2:
         left, right = steps
         return lambda frame: call(frame, left(frame), right(frame))

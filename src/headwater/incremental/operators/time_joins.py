@@ -1,0 +1,121 @@
+"""Joins on time as recipes: as-of joins, joins within a span, and joins with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from headwater.base.errors import InputError, NotFoundError
+from headwater.incremental.circuit.stream import Length, Stream
+from headwater.incremental.layout import Order
+from headwater.incremental.operators.asof import AsOf, Direction
+from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
+from headwater.incremental.operators.joins import named_sides
+from headwater.incremental.operators.range_join import RangeJoin
+from headwater.incremental.spans import interval
+
+__all__ = ["asof_joined", "interval_joined", "range_joined"]
+
+On = str | tuple[str, str]
+
+
+def asof_joined(
+    left: Stream,
+    right: Stream,
+    on: On,
+    *,
+    by: Sequence[str | tuple[str, str]],
+    direction: Direction,
+    tolerance: Length | None,
+    strict: bool,
+    how: Literal["inner", "left"],
+    ties: Sequence[Order],
+    suffix: str,
+) -> Stream:
+    """See `Stream.join_asof`."""
+    mine, theirs = _times(left, right, on)
+    sides = named_sides(left, right, by, suffix)
+    circuit = left.circuit
+    a = circuit.arranged(left.vertex, sides.mine, [Order(mine)])
+    b = circuit.arranged(right.vertex, sides.theirs, [Order(theirs), *ties])
+    left_columns = list(sides.left_names.items())
+    vertex = circuit.add(
+        lambda x, y: AsOf(
+            x,
+            y,
+            left_columns,
+            sides.new_right,
+            direction=direction,
+            tolerance=_distance(tolerance),
+            strict=strict,
+            how=how,
+        ),
+        [a, b],
+    )
+    return Stream(circuit, vertex)
+
+
+def range_joined(
+    left: Stream,
+    right: Stream,
+    on: On,
+    *,
+    by: Sequence[str | tuple[str, str]],
+    below: Length | None,
+    above: Length | None,
+    suffix: str,
+) -> Stream:
+    """See `Stream.join_range`."""
+    mine, theirs = _times(left, right, on)
+    sides = named_sides(left, right, by, suffix)
+    circuit = left.circuit
+    a = circuit.arranged(left.vertex, sides.mine, [Order(mine)])
+    b = circuit.arranged(right.vertex, sides.theirs, [Order(theirs)])
+    left_columns = list(sides.left_names.items())
+    vertex = circuit.add(
+        lambda x, y: RangeJoin(x, y, left_columns, sides.new_right, below=_distance(below), above=_distance(above)),
+        [a, b],
+    )
+    return Stream(circuit, vertex)
+
+
+def interval_joined(
+    left: Stream,
+    right: Stream,
+    between: tuple[str, str],
+    time: str,
+    *,
+    by: Sequence[str | tuple[str, str]],
+    suffix: str,
+) -> Stream:
+    """See `Stream.join_between`."""
+    lo, hi = between
+    for name in (lo, hi):
+        _known(left, name, "left")
+    _known(right, time, "right")
+    sides = named_sides(left, right, by, suffix)
+    circuit = left.circuit
+    measured = circuit.add(lambda s: Lengths(s, lo, hi), [left.vertex])
+    a = circuit.arranged(measured, [*sides.mine, CLASS], [Order(lo)], placed_by=len(sides.mine))
+    b = circuit.arranged(right.vertex, sides.theirs, [Order(time)])
+    left_columns = list(sides.left_names.items())
+    vertex = circuit.add(lambda x, y: IntervalJoin(x, y, left_columns, sides.new_right, hi=hi), [a, b])
+    return Stream(circuit, vertex)
+
+
+def _times(left: Stream, right: Stream, on: On) -> tuple[str, str]:
+    mine, theirs = (on, on) if isinstance(on, str) else on
+    _known(left, mine, "left")
+    _known(right, theirs, "right")
+    return mine, theirs
+
+
+def _known(stream: Stream, name: str, side: str) -> None:
+    if name not in stream.columns:
+        raise NotFoundError.column(name, stream.columns, where=f"the {side} side of the join")
+
+
+def _distance(length: Length | None):  # type: ignore[no-untyped-def]
+    if isinstance(length, bool):
+        raise InputError.bad_argument("length", length, "a length of time, or a number")
+    return interval(length) if isinstance(length, str) else length
