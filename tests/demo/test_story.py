@@ -24,7 +24,7 @@ def test_payments_are_the_same_every_time() -> None:
 def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))
     assert [a.title for a in acts if not a.holds] == []
-    build, late, travel, change, _forget, optimize, skip, mistake, agree, log = acts
+    build, late, travel, change, _forget, optimize, skip, mistake, follow, agree, log = acts
     assert build.facts["payments"] == 50_000
     assert (late.facts["late payments"], late.facts["corrected payments"]) == (1_000, 300)
     assert travel.grid is not None
@@ -33,6 +33,8 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert optimize.facts["rows changed"] == 0
     assert "(29 skipped)" in skip.facts["it reads"]
     assert mistake.facts["rows that differ"] == 0
+    assert follow.facts["rows at first"] == 50_000
+    assert 0 < follow.facts["rows of the answer that changed"] <= 5 * 2 * len(payments.MERCHANTS)
     assert agree.grid is not None
     assert [row[0] for row in agree.grid.rows] == sorted(payments.MERCHANTS)
     assert log.grid is not None

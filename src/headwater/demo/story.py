@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.demo import payments
+from headwater.demo.following import follow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +72,7 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         story.optimize,
         story.skip,
         story.mistake,
+        story.follow,
         story.agree,
         story.log,
     ):
@@ -102,6 +104,10 @@ FORGET = "DELETE FROM transactions WHERE customer_id IN (:first, :second, :third
 DAY = "SELECT count(*) AS payments, sum(cents) AS cents FROM transactions WHERE day = DATE'2026-01-15'"
 
 MISTAKE = "UPDATE transactions SET cents = cents * 100 WHERE day >= DATE'2026-01-28'"
+
+FOLLOW = """rows.group_by("merchant").agg(payments="count(*)", cents="sum(cents)").output("spend")
+for version in ...:
+    circuit.step(transactions=table.changes(after=version - 1, until=version))["spend"]"""
 
 AGREE = "SELECT merchant, count(*) AS payments, sum(cents) AS cents FROM transactions GROUP BY merchant"
 
@@ -262,6 +268,23 @@ class _Story:
             {"payments spoiled": wrong, "cents then": spoiled, "cents now": after, "rows that differ": moved},
             check=f"version {self.transactions.version} holds exactly the rows of version {good}",
             holds=after == before != spoiled and moved == 0,
+        )
+
+    def follow(self) -> Act:
+        followed = follow(self.transactions)
+        asked = sorted(self.lake.sql(AGREE).to_tuples())
+        return Act(
+            "An answer that follows: a circuit is given the changes, and never the table again",
+            FOLLOW,
+            {
+                "rows at first": followed.first_rows,
+                "rows that changed since": followed.changed_rows,
+                "ms for all five changes": round(followed.seconds * 1000, 1),
+                "rows of the answer that changed": followed.answer_rows,
+            },
+            grid=Grid(("merchant", "payments", "cents"), [(m, n, f"{c:,}") for m, n, c in followed.answer[:3]]),
+            check="after the late rows, the forgotten, the mistake and its undoing: what the query says of the table now",
+            holds=followed.answer == asked and followed.changed_rows > 0,
         )
 
     def agree(self) -> Act:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from headwater.base.errors import ExpressionError, InputError, NotFoundError
+from headwater.base.errors import InputError, NotFoundError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Distance, Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
@@ -137,9 +137,7 @@ class Ordered:
     def _function(self, name: str, text: str) -> FrameFunction:
         found = _CALL.fullmatch(text)
         if found is None or found[1].lower() not in _FUNCTIONS:
-            raise ExpressionError.refused(
-                text, "what is aggregated over a frame", f"write one of {', '.join(_FUNCTIONS)} of a column"
-            )
+            raise InputError.bad_argument(name, text, f"one of {', '.join(_FUNCTIONS)} of a column")
         what, column = found[1].lower(), (found[2] or "").strip("`")
         if what == "count" and column == "*":
             return FrameFunction(name, "count_rows")
