@@ -57,10 +57,10 @@ class ChangeBatch:
 
     __slots__ = ("_consolidated", "_table")
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, *, consolidated: bool = False) -> None:
         assert table.num_columns and table.schema.field(-1).equals(_WEIGHT_FIELD), "use the from_ constructors"
         self._table = table
-        self._consolidated = table.num_rows == 0
+        self._consolidated = consolidated or table.num_rows == 0
 
     # -- making one ------------------------------------------------------------------------------------------------
 

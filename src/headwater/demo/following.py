@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-
 from headwater.base.change import ChangeBatch
 
 if TYPE_CHECKING:

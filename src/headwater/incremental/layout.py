@@ -188,6 +188,7 @@ class Layout:
             word = self._place_order(one, word)
         self.payload = word
         self.width = word + weights
+        self.taken: pa.Schema | None = None
 
     def _place_order(self, one: Order, word: int) -> int:
         at = self.schema.get_field_index(one.column)

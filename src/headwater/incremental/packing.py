@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
     from headwater.incremental.layout import Layout, Placed
 
-__all__ = ["Owners", "Rows", "pack", "pack_column", "pack_table", "unpack", "unpack_column", "unpack_table"]
+__all__ = [
+    "Owners",
+    "Rows",
+    "pack",
+    "pack_column",
+    "pack_table",
+    "pack_weighted",
+    "unpack",
+    "unpack_column",
+    "unpack_table",
+]
 
 Rows = npt.NDArray[np.int64]
 Owners = tuple[object, ...]
@@ -56,6 +66,20 @@ def _pack_batch(layout: Layout, batch: pa.RecordBatch, out: Rows) -> object:
     batch._export_to_c(room)
     kernels.pack(room, True, layout.codes, out)
     return batch
+
+
+def pack_weighted(layout: Layout, table: pa.Table | pa.RecordBatch) -> tuple[Rows, Owners]:
+    """The same for rows whose last column is the weight; for layouts without nested columns."""
+    assert not layout.has_nested, "nested columns are packed one by one"
+    out = np.zeros((table.num_rows, layout.width), dtype=np.int64)
+    batches = [table] if isinstance(table, pa.RecordBatch) else table.to_batches()
+    at = 0
+    for batch in batches:
+        room = kernels.room()
+        batch._export_to_c(room)
+        kernels.pack(room, True, layout.codes_with_weight, out if len(batches) == 1 else out[at : at + batch.num_rows])
+        at += batch.num_rows
+    return out, tuple(batches)
 
 
 def pack(layout: Layout, columns: Sequence[pa.Array], rows: int) -> tuple[Rows, Owners]:

@@ -113,7 +113,7 @@ class ZSet:
 
     def to_change(self) -> ChangeBatch:
         """The same, as a change."""
-        return ChangeBatch.from_table(self.to_arrow())
+        return ChangeBatch(self.to_arrow(), consolidated=self.consolidated)
 
     # -- the group -------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.operators.watermark import Forgetting
 from headwater.sql import plan as plans
-from headwater.sql.nodes import AggregateCall, Column, Literal, Node
+from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node
 from headwater.sql.plan.attribute import Named
 from headwater.sql.query import parse_query
 from headwater.sql.vectorised import Program, compile_expression
@@ -95,6 +95,12 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def _whole(call: AggregateCall, argument: Node) -> Node:
+    """What an average is made of: of whole numbers the numbers themselves, whose sum is exact, and not their doubles."""
+    cast = call.op == "avg" and isinstance(argument, Call) and argument.op == "cast"
+    return argument.args[0] if cast and pa.types.is_integer(argument.args[0].dtype) else argument
+
+
 @dataclass
 class _Rows:
     """The rows that are aggregated: columns of the stream, and those computed for arguments."""
@@ -124,7 +130,7 @@ class _Rows:
         where = None if call.where is None else self.column(call.where)
         options = [a.value for a in call.args if isinstance(a, Literal)] if call.op in _WITH_OPTIONS else []
         args = [a for a in call.args if call.op not in _WITH_OPTIONS or not isinstance(a, Literal)]
-        columns = [self.column(a) for a in args]
+        columns = [self.column(_whole(call, a)) for a in args]
         share, separator, order = None, "", []
         if "percentile" in call.op:
             share = next(float(o) for o in options if not isinstance(o, bool))  # type: ignore[arg-type]

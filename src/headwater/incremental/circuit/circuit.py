@@ -11,10 +11,11 @@ before, and the next step goes on from there. A `transaction` takes many steps' 
 >>> c = hw.Circuit()
 >>> orders = c.input("orders", pa.schema([("customer", pa.string()), ("amount", pa.int64())]))
 >>> orders.group_by("customer").agg(total="sum(amount)").output("spend")
->>> c.step(orders=pa.table({"customer": ["ann", "bob"], "amount": [5, 7]}))["spend"].to_arrow().to_pylist()
+>>> first = c.step(orders=pa.table({"customer": ["ann", "bob"], "amount": [5, 7]}))["spend"].to_arrow()
+>>> first.sort_by("customer").to_pylist()
 [{'customer': 'ann', 'total': 5, '_weight': 1}, {'customer': 'bob', 'total': 7, '_weight': 1}]
->>> correction = hw.ChangeBatch.diff(pa.table({"customer": ["bob"], "amount": [7]}), pa.table({"customer": ["bob"], "amount": [9]}))
->>> c.step(orders=correction)["spend"].to_arrow().to_pylist()
+>>> old, new = (pa.table({"customer": ["bob"], "amount": [x]}) for x in (7, 9))
+>>> c.step(orders=hw.ChangeBatch.diff(old, new))["spend"].to_arrow().sort_by("total").to_pylist()
 [{'customer': 'bob', 'total': 7, '_weight': -1}, {'customer': 'bob', 'total': 9, '_weight': 1}]
 """
 

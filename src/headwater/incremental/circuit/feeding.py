@@ -16,7 +16,8 @@ from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.sources import Command, KeyedSource, Verb
 from headwater.incremental.circuit.vertex import shard_of
 from headwater.incremental.layout import Layout
-from headwater.incremental.zset import ZSet
+from headwater.incremental.packing import pack_weighted
+from headwater.incremental.zset import ZSet, fill_derived
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.node import Node
@@ -95,9 +96,11 @@ def _zset(layout: Layout, data: Any, name: str) -> ZSet:
         if data.layout != layout:
             raise SchemaError.type_clash(name, str(data.schema), str(layout.schema), where=f"input `{name}`")
         return data
+    if isinstance(data, pa.Table | pa.RecordBatch) and _is_plain(layout, data):
+        rows, owners = pack_weighted(layout, data)
+        fill_derived(layout, rows)
+        return ZSet(layout, rows, owners)
     weights: Any = 1
-    if isinstance(data, pa.RecordBatch) and data.schema.equals(layout.schema):
-        return ZSet.packed(layout, data)
     if isinstance(data, ChangeBatch):
         table, weights = data.rows, data.weights
     else:
@@ -117,6 +120,18 @@ def _zset(layout: Layout, data: Any, name: str) -> ZSet:
         if not field.nullable and table[field.name].null_count:
             raise ConstraintError.not_null(field.name, table[field.name].null_count, where=f"input `{name}`")
     return ZSet.packed(layout, table, weights)
+
+
+def _is_plain(layout: Layout, data: pa.Table | pa.RecordBatch) -> bool:
+    """Is it exactly the layout's columns and a weight, with nothing to check or cast? The last schema that was is remembered."""
+    schema = data.schema
+    if layout.taken is None or not schema.equals(layout.taken):
+        types = [*layout.schema.types, pa.int64()]
+        strict = any(not f.nullable for f in layout.schema)
+        if strict or layout.has_nested or schema.names != [*layout.names, WEIGHT] or schema.types != types:
+            return False
+        layout.taken = schema
+    return bool(data.column(data.num_columns - 1).null_count == 0)
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:
