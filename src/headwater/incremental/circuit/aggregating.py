@@ -97,8 +97,9 @@ def quote(name: str) -> str:
 
 def _whole(call: AggregateCall, argument: Node) -> Node:
     """What an average is made of: of whole numbers the numbers themselves, whose sum is exact, and not their doubles."""
-    cast = call.op == "avg" and isinstance(argument, Call) and argument.op == "cast"
-    return argument.args[0] if cast and pa.types.is_integer(argument.args[0].dtype) else argument
+    if call.op != "avg" or not isinstance(argument, Call) or argument.op != "cast":
+        return argument
+    return argument.args[0] if pa.types.is_integer(argument.args[0].dtype) else argument
 
 
 @dataclass
