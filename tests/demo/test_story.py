@@ -34,7 +34,7 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert "(29 skipped)" in skip.facts["it reads"]
     assert mistake.facts["rows that differ"] == 0
     assert follow.facts["rows at first"] == 50_000
-    assert 0 < follow.facts["rows of the answer that changed"] <= 5 * 2 * len(payments.MERCHANTS)
+    assert 0 < follow.facts["rows it changed"] <= 5 * 2 * len(payments.MERCHANTS)
     assert agree.grid is not None
     assert [row[0] for row in agree.grid.rows] == sorted(payments.MERCHANTS)
     assert log.grid is not None

@@ -279,8 +279,8 @@ class _Story:
             {
                 "rows at first": followed.first_rows,
                 "rows that changed since": followed.changed_rows,
-                "ms for all five changes": round(followed.seconds * 1000, 1),
-                "rows of the answer that changed": followed.answer_rows,
+                "ms for five changes": round(followed.seconds * 1000, 1),
+                "rows it changed": followed.answer_rows,
             },
             grid=Grid(("merchant", "payments", "cents"), [(m, n, f"{c:,}") for m, n, c in followed.answer[:3]]),
             check="after the late rows, the forgotten, the mistake and its undoing: what the query says of the table now",
