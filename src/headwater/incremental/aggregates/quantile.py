@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from headwater.incremental.aggregates.aggregation import Aggregation, Mask, Values, Words, from_arrow, place, selected
 from headwater.incremental.aggregates.decimals import whole_numbers
-from headwater.incremental.arrangement import Arrangement, word_moves
+from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout, Order, Placed
+from headwater.incremental.moving import word_moves
 from headwater.incremental.packing import unpack_column
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, fill_derived

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.incremental.aggregates.aggregation import Words, selected
-from headwater.incremental.arrangement import Arrangement, bit_moves, word_moves
+from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout
+from headwater.incremental.moving import Moving
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
-from headwater.kernels.arrange import arrange
 from headwater.kernels.floats import normalise
 
 __all__ = ["COUNT_COLUMN", "Tally", "float_words", "normalised"]
@@ -55,8 +55,7 @@ class Tally:
         extra = [pa.field(COUNT_COLUMN, pa.int64(), nullable=False)] if counted else []
         self.layout = Layout(pa.schema([*self._whole.schema, *extra]), keys=arranged.keys)
         pairs = [(i, i) for i in range(len(names))]
-        self._moves = word_moves(self._whole, self.layout, pairs)
-        self._bits = bit_moves(self._whole, self.layout, pairs)
+        self._moving = Moving(self._whole, self.layout, pairs, weight=None)
         self._counted = counted
         self._owners: tuple[object, ...] = ()
 
@@ -75,8 +74,7 @@ class Tally:
 
     def _given(self, rows: ZSet, weights: Words, counts: Words | None) -> ZSet:
         kept = np.flatnonzero(weights)
-        out = np.zeros((len(kept), self.layout.width), dtype=np.int64)
-        arrange(rows.rows[kept], self._moves, self._bits, out)
+        out = self._moving.moved(rows.rows[kept])
         if counts is not None:
             out[:, self.layout.columns[-1].word] = counts[kept]
         out[:, -1] = weights[kept]

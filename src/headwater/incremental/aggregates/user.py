@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from headwater.incremental.aggregates.aggregation import Accumulator, Array, Linear, Values, failed, from_arrow
 from headwater.incremental.aggregates.linear import carried
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.layout import Layout
+from headwater.incremental.moving import Moving
 from headwater.incremental.packing import pack_column, unpack_column
 from headwater.incremental.zset import ZSet
 from headwater.kernels.accumulate import COUNT, FLOAT, SUM_WORD
-from headwater.kernels.arrange import arrange
 
 __all__ = ["Derivation", "UserLinear"]
 
@@ -96,14 +95,11 @@ class Derivation:
         extra = [f for a in wanted for f in a.derived]
         self.target = Layout(pa.schema([*source.schema, *extra]), keys=source.keys)
         pairs = [(i, i) for i in range(len(source.columns))]
-        weight = np.array([[source.width - 1, self.target.width - 1]], dtype=np.int64)
-        self._moves = np.concatenate([word_moves(source, self.target, pairs), weight])
-        self._bits = bit_moves(source, self.target, pairs)
+        self._moving = Moving(source, self.target, pairs)
 
     def apply(self, delta: ZSet) -> ZSet:
         """The same rows with these columns."""
-        out = np.zeros((len(delta), self.target.width), dtype=np.int64)
-        arrange(delta.rows, self._moves, self._bits, out)
+        out = self._moving.moved(delta.rows)
         owners: list[object] = []
         for a in self._wanted:
             placed = [self._source.column(c) for c in a.columns]

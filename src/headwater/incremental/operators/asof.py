@@ -22,15 +22,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.moving import Moving
 from headwater.incremental.operators.frames import units_of
 from headwater.incremental.operators.join import without_null_keys
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
 from headwater.incremental.zset import ZSet, concatenate
-from headwater.kernels.arrange import arrange
 from headwater.kernels.asof import nearest
 from headwater.kernels.groups import gather
 from headwater.kernels.window_join import between
@@ -114,11 +113,8 @@ class AsOf(Node):
         of_right = [
             (right.layout.schema.get_field_index(a), len(of_left) + i) for i, (a, _) in enumerate(right_columns)
         ]
-        weight = np.array([[left.layout.width - 1, layout.width - 1]], dtype=np.int64)
-        self._from_left = np.concatenate([word_moves(left.layout, layout, of_left), weight])
-        self._left_bits = bit_moves(left.layout, layout, of_left)
-        self._from_right = word_moves(right.layout, layout, of_right)
-        self._right_bits = bit_moves(right.layout, layout, of_right)
+        self._from_left = Moving(left.layout, layout, of_left)
+        self._from_right = Moving(right.layout, layout, of_right, weight=None)
         self._right_columns = layout.columns[len(of_left) :]
         self._in_right = Places(left.layout, right.layout)
         self._in_left = Places(right.layout, left.layout)
@@ -265,11 +261,10 @@ class AsOf(Node):
             left = left.filtered(which)
             matches = _Matches(there[which], matches.rows[which])
             there = matches.there
-        out = np.zeros((len(left), self.layout.width), dtype=np.int64)
-        arrange(left.rows, self._from_left, self._left_bits, out)
+        out = self._from_left.moved(left.rows)
         rows = matches.rows
         rows[~there] = 0
-        arrange(rows, self._from_right, self._right_bits, out)
+        self._from_right.add_to(rows, out)
         if not there.all():
             lacking = (~there).astype(np.int64)
             for column in self._right_columns:

@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.base.errors import UnsupportedError
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.moving import Moving
 from headwater.incremental.operators.reach import Reach, order_value
 from headwater.incremental.zset import Positions, ZSet, concatenate
-from headwater.kernels.arrange import arrange
 from headwater.kernels.groups import BY_ROWS, gather, groups, slices
 from headwater.kernels.keys import distinct_keys
 from headwater.kernels.window_rows import copies, expand
@@ -180,10 +179,7 @@ class Cogroup(Node):
         first = inputs[0].layout
         keys = [(i, i) for i in range(first.keys)]
         assert all(i.layout.keys == first.keys for i in inputs), "inputs of a cogroup have one key"
-        self._keys = [
-            [(word_moves(a.layout, b.layout, keys), bit_moves(a.layout, b.layout, keys)) for b in inputs]
-            for a in inputs
-        ]
+        self._keys = [[Moving(a.layout, b.layout, keys, weight=None) for b in inputs] for a in inputs]
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         if not any(len(d) for d in deltas):
@@ -207,9 +203,6 @@ class Cogroup(Node):
             layout = arranged.layout
             parts = []
             for of, delta in enumerate(deltas):
-                moves, bits = self._keys[of][to]
-                rows = np.zeros((len(delta), layout.width), dtype=np.int64)
-                arrange(delta.rows, moves, bits, rows)
-                parts.append(ZSet(layout, rows, delta.owners))
+                parts.append(ZSet(layout, self._keys[of][to].moved(delta.rows), delta.owners))
             read.append(read_groups(arranged.trace, touched_keys(concatenate(parts, layout))))
         return read

@@ -18,12 +18,11 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.incremental.aggregates.tally import float_words, normalised
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.moving import Moving
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
-from headwater.kernels.arrange import arrange
 
 __all__ = ["Distinct", "Except", "Intersect", "Union", "Weigh"]
 
@@ -62,19 +61,13 @@ class Weigh(Node):
         self._whole = Layout(schema, keys=len(schema), weights=len(sources))
         self._floats = float_words(self._whole, len(schema))
         pairs = [(i, i) for i in range(len(schema))]
-        self._moves = []
-        for k, source in enumerate(sources):
-            weight = np.array([[source.layout.width - 1, self._whole.payload + k]], dtype=np.int64)
-            words = np.concatenate([word_moves(source.layout, self._whole, pairs), weight])
-            self._moves.append((words, bit_moves(source.layout, self._whole, pairs)))
+        self._movings = [Moving(s.layout, self._whole, pairs, weight=k) for k, s in enumerate(sources)]
         self.trace = Trace(self._whole)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         parts = []
-        for delta, (words, bits) in zip(deltas, self._moves, strict=True):
-            rows = np.zeros((len(delta), self._whole.width), dtype=np.int64)
-            arrange(delta.rows, words, bits, rows)
-            parts.append(normalised(ZSet(self._whole, rows, delta.owners), self._floats))
+        for delta, moving in zip(deltas, self._movings, strict=True):
+            parts.append(normalised(ZSet(self._whole, moving.moved(delta.rows), delta.owners), self._floats))
         delta = concatenate(parts, self._whole).consolidate()
         payload = self._whole.payload
         old = self.trace.weights(delta)

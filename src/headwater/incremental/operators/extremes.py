@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.incremental.aggregates.aggregation import Extreme, selected
-from headwater.incremental.arrangement import Arrangement, word_moves
+from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout, Placed
+from headwater.incremental.moving import word_moves
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate

@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.incremental.arrangement import Arrangement, bit_moves, word_moves
+from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Order
+from headwater.incremental.moving import Moving
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
@@ -30,7 +31,6 @@ from headwater.incremental.operators.range_join import without_nulls
 from headwater.incremental.operators.spans import Spans, moved
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
-from headwater.kernels.arrange import arrange
 
 if TYPE_CHECKING:
     from headwater.incremental.packing import Rows
@@ -65,9 +65,7 @@ class Lengths(Node):
         layout = Layout(pa.schema([*schema, pa.field(CLASS, pa.int64(), nullable=False)]))
         super().__init__([source], layout, label="lengths", detail=f"of {lo} to {hi}")
         pairs = [(i, i) for i in range(len(schema))]
-        weight = np.array([[source.layout.width - 1, layout.width - 1]], dtype=np.int64)
-        self._moves = np.concatenate([word_moves(source.layout, layout, pairs), weight])
-        self._bits = bit_moves(source.layout, layout, pairs)
+        self._moving = Moving(source.layout, layout, pairs)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]
@@ -77,8 +75,7 @@ class Lengths(Node):
             keep &= ~nulls_of(delta.rows, end)
         delta = delta.filtered(np.flatnonzero(keep))
         lo, hi = (delta.rows[:, end.word] for end in self._ends)
-        out = np.zeros((len(delta), self.layout.width), dtype=np.int64)
-        arrange(delta.rows, self._moves, self._bits, out)
+        out = self._moving.moved(delta.rows)
         out[:, self.layout.columns[-1].word] = _bit_lengths((hi - lo).view(np.uint64))
         return ZSet(self.layout, out, delta.owners)
 

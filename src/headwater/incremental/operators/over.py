@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.incremental.aggregates.aggregation import Values
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.layout import Layout, Placed
+from headwater.incremental.moving import Moving
 from headwater.incremental.operators.cogroup import Cogroup, Groups, Slices
 from headwater.incremental.operators.reach import Reach
 from headwater.incremental.packing import Rows
 from headwater.incremental.zset import Positions, ZSet
-from headwater.kernels.arrange import arrange, take
+from headwater.kernels.arrange import take
 from headwater.kernels.window_rows import differing, starts
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Over(Cogroup):
         layout = output_layout(source.layout, kept, fields)
         super().__init__([source], layout, reach=reach, label=label, detail=detail, sql=sql)
         pairs = [(source.layout.schema.get_field_index(a), i) for i, (a, _) in enumerate(kept)]
-        self._moves = word_moves(source.layout, layout, pairs)
-        self._bits = bit_moves(source.layout, layout, pairs)
+        self._moving = Moving(source.layout, layout, pairs, weight=None)
         self._new = layout.columns[len(kept) :]
 
     @abstractmethod
@@ -115,8 +114,7 @@ class Over(Cogroup):
     def _rows(self, groups: Groups, found: Sequence[Values], kept: Positions, olds: int) -> ZSet:
         source = np.empty((len(kept), groups.layout.width), dtype=np.int64)
         take(groups.rows, groups.at[kept], source)
-        out = np.zeros((len(kept), self.layout.width), dtype=np.int64)
-        arrange(source, self._moves, self._bits, out)
+        out = self._moving.moved(source)
         for placed, values in zip(self._new, found, strict=True):
             out[:, placed.word : placed.word + placed.words] = values.words[kept]
             if values.nulls is not None:

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.base.errors import InputError
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.layout import Layout, Placed
+from headwater.incremental.moving import Moving
 from headwater.incremental.packing import Rows
 from headwater.incremental.zset import Hashes, fill_derived
-from headwater.kernels.arrange import arrange
 from headwater.kernels.asof import compared
 from headwater.kernels.hash import hash_rows
 
@@ -34,7 +33,7 @@ def time_column(layout: Layout) -> Placed:
 class Places:
     """Moves keys and times from rows of ``source`` to rows of ``target``; ``time`` is another column of the source to take."""
 
-    __slots__ = ("_bits", "_moves", "_target", "parts", "time", "time_parts")
+    __slots__ = ("_moving", "_target", "parts", "time", "time_parts")
 
     def __init__(self, source: Layout, target: Layout, time: str | None = None, *, keys: int | None = None) -> None:
         self.time = time_column(target)
@@ -43,18 +42,14 @@ class Places:
         to = target.schema.get_field_index(self.time.name)
         pairs = [*((i, i) for i in range(shared)), (of, to)]
         self._target = target
-        self._moves = word_moves(source, target, pairs)
-        self._bits = bit_moves(source, target, pairs)
+        self._moving = Moving(source, target, pairs, weight=None)
         ordering = 1 + len(self.time.parts) if self.time.nullable else len(self.time.parts)
         self.time_parts = target.order_parts[:ordering]
         self.parts = np.concatenate([target.key_parts, self.time_parts])
 
     def of(self, rows: Rows) -> Rows:
         """The keys and times of rows, everything else being zero."""
-        out = np.zeros((len(rows), self._target.width), dtype=np.int64)
-        arrange(rows, self._moves, self._bits, out)
-        fill_derived(self._target, out)
-        return out
+        return self._moving.moved(rows)
 
     def set_time(self, rows: Rows, times: Rows) -> None:
         """Give places other times."""

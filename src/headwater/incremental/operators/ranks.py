@@ -19,14 +19,13 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.incremental.aggregates.aggregation import Values
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.layout import Layout
+from headwater.incremental.moving import Moving
 from headwater.incremental.operators.cogroup import Groups, Slices
 from headwater.incremental.operators.over import Over
 from headwater.incremental.operators.reach import Reach
 from headwater.incremental.trace import Trace
-from headwater.incremental.zset import Positions, ZSet, fill_derived
-from headwater.kernels.arrange import arrange
+from headwater.incremental.zset import Positions, ZSet
 from headwater.kernels.asof import nearest
 from headwater.kernels.hash import hash_rows
 from headwater.kernels.window_ranks import ranked, tiles
@@ -113,7 +112,7 @@ class Ranks(Over):
         self._state = None if whole else Trace(state)
         shared = len(layout.columns)
         pairs = [(i, i) for i in range(shared)]
-        self._to_state = word_moves(layout, state, pairs), bit_moves(layout, state, pairs)
+        self._to_state = Moving(layout, state, pairs, weight=None)
         self._null_words = [c.word for c in state.columns[shared : shared + self._nulls]]
         rest = [p for c in state.columns[: shared + self._nulls] for p in c.parts]
         self._place_parts = np.concatenate([state.key_parts, state.order_parts, np.array(rest, dtype=np.int64)])
@@ -153,10 +152,8 @@ class Ranks(Over):
         return found[:, at], found
 
     def _in_state(self, rows: Positions) -> Positions:
-        out = np.zeros((len(rows), self._state_layout.width), dtype=np.int64)
-        arrange(rows, *self._to_state, out)
+        out = self._to_state.moved(rows)
         out[:, self._null_words] = rows[:, : self._nulls]
-        fill_derived(self._state_layout, out)
         return out
 
     def _remember(self, read: Slices, found: Places, state: Trace) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headwater.base.errors import ConstraintError
-from headwater.incremental.arrangement import bit_moves, word_moves
+from headwater.incremental.moving import Moving
 from headwater.incremental.zset import Hashes, ZSet
-from headwater.kernels.arrange import arrange, take
+from headwater.kernels.arrange import take
 from headwater.kernels.groups import gather
 from headwater.kernels.window_join import pairs
 
@@ -47,7 +47,7 @@ class Spans:
     ``mine`` and ``theirs`` are pairs of columns (from, to) that the two sides contribute to the target.
     """
 
-    __slots__ = ("_bits", "_mine", "_target", "_their_bits", "_theirs", "_trace_layout")
+    __slots__ = ("_mine", "_target", "_theirs", "_trace_layout")
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class Spans:
     ) -> None:
         self._target = target
         self._trace_layout = trace
-        self._mine, self._bits = word_moves(probe, target, mine), bit_moves(probe, target, mine)
-        self._theirs, self._their_bits = word_moves(trace, target, theirs), bit_moves(trace, target, theirs)
+        self._mine = Moving(probe, target, mine, weight=None)
+        self._theirs = Moving(trace, target, theirs, weight=None)
 
     def run(
         self,
@@ -88,9 +88,8 @@ class Spans:
             rows, which = rows[keep], which[keep]
         mine = np.empty((len(which), probes.layout.width), dtype=np.int64)
         take(probes.rows, which, mine)
-        out = np.zeros((len(which), self._target.width), dtype=np.int64)
-        arrange(mine, self._mine, self._bits, out)
-        arrange(rows, self._theirs, self._their_bits, out)
+        out = self._mine.moved(mine)
+        self._theirs.add_to(rows, out)
         out[:, -1] = _product(mine[:, -1], rows[:, -1])
         return ZSet(self._target, out, (*probes.owners, *trace.owners(staged=staged)))
 

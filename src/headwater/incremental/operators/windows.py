@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.incremental.arrangement import bit_moves, word_moves
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.moving import Moving
 from headwater.incremental.operators.frames import units_of
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.zset import ZSet
-from headwater.kernels.arrange import arrange, take
+from headwater.kernels.arrange import take
 from headwater.kernels.window_times import OVERFLOW, windows_of
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ class Windows(Node):
         detail = f"{time} of {self._size} every {self._every} from {self._offset}"
         super().__init__([source], layout, label="windows", detail=detail, sql=sql)
         pairs = [(i, i) for i in range(len(schema))]
-        weight = np.array([[source.layout.width - 1, layout.width - 1]], dtype=np.int64)
-        self._moves = np.concatenate([word_moves(source.layout, layout, pairs), weight])
-        self._bits = bit_moves(source.layout, layout, pairs)
+        self._moving = Moving(source.layout, layout, pairs)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]
@@ -93,8 +91,7 @@ class Windows(Node):
         which, starts = which[:count], starts[:count]
         source = np.empty((count, delta.layout.width), dtype=np.int64)
         take(delta.rows, which, source)
-        out = np.zeros((count, self.layout.width), dtype=np.int64)
-        arrange(source, self._moves, self._bits, out)
+        out = self._moving.moved(source)
         start, end = self.layout.columns[-2:]
         out[:, start.word] = starts
         out[:, end.word] = starts + self._size
