@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import overload
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
 
-__all__ = ["interval", "span"]
+__all__ = ["distance", "interval", "span"]
 
 _UNITS = {
     "us": 1,
@@ -58,6 +59,19 @@ def interval(text: str) -> timedelta:
     datetime.timedelta(days=-1, seconds=85800)
     """
     return timedelta(microseconds=_micros(text))
+
+
+@overload
+def distance(length: str | int | timedelta) -> int | timedelta: ...
+@overload
+def distance(length: str | int | timedelta | None) -> int | timedelta | None: ...
+def distance(length: str | int | timedelta | None) -> int | timedelta | None:
+    """A length as operators take it: a number or a timedelta.
+
+    >>> distance("2 s"), distance(5)
+    (datetime.timedelta(seconds=2), 5)
+    """
+    return interval(length) if isinstance(length, str) else length
 
 
 def _micros(text: str) -> int:

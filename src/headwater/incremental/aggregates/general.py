@@ -60,8 +60,28 @@ class General(Aggregation):
         """The values of several keys: rows ``offsets[k]`` to ``offsets[k + 1]`` are those of key ``k``."""
 
 
+class _Sorted(General):
+    """Of the values of one column that are not null, in an order, and then in their own."""
+
+    column: str
+    by: tuple[Order, ...]
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([self.column, *(o.column for o in self.by)]))
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        own = any(o.column == self.column for o in self.by)
+        return self.by if own else (*self.by, Order(self.column))
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
 @dataclass(frozen=True)
-class Collect(General):
+class Collect(_Sorted):
     """collect_list(column) and collect_set(column): an array of the values, sorted."""
 
     column: str
@@ -73,28 +93,15 @@ class Collect(General):
         return pa.field(self.name, pa.list_(pa.field("element", self.dtype)), nullable=False)
 
     @property
-    def arguments(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([self.column, *(o.column for o in self.by)]))
-
-    @property
     def text(self) -> str:
         return f"{'collect_set' if self.distinct else 'collect_list'}({self.column}{_ordering(self.by)})"
-
-    @property
-    def order(self) -> tuple[Order, ...]:
-        own = any(o.column == self.column for o in self.by)
-        return self.by if own else (*self.by, Order(self.column))
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def evaluate(self, rows: pa.Table, offsets: Offsets) -> pa.Array:
         return _lists(rows[self.column], offsets, self.field.type)
 
 
 @dataclass(frozen=True)
-class ListAgg(General):
+class ListAgg(_Sorted):
     """listagg(column, separator): the texts of a key, joined in an order; null if there are none."""
 
     column: str
@@ -106,21 +113,8 @@ class ListAgg(General):
         return pa.field(self.name, pa.string())
 
     @property
-    def arguments(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([self.column, *(o.column for o in self.by)]))
-
-    @property
     def text(self) -> str:
         return f"listagg({'DISTINCT ' * self.distinct}{self.column}, {self.separator!r}{_ordering(self.by)})"
-
-    @property
-    def order(self) -> tuple[Order, ...]:
-        own = any(o.column == self.column for o in self.by)
-        return self.by if own else (*self.by, Order(self.column))
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def evaluate(self, rows: pa.Table, offsets: Offsets) -> pa.Array:
         joined = pc.binary_join(_lists(rows[self.column], offsets, pa.list_(pa.string())), self.separator)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -134,9 +135,13 @@ class _Rows:
         columns = [self.column(_whole(call, a)) for a in args]
         share, separator, order = None, "", []
         if "percentile" in call.op:
-            share = next(float(o) for o in options if not isinstance(o, bool))  # type: ignore[arg-type]
-            descending = next((o for o in options if isinstance(o, bool)), False)
-            order = [Order(columns[0], descending=descending)] if descending else []
+            shares = [o for o in options if isinstance(o, int | float | Decimal) and not isinstance(o, bool)]
+            if not shares or len(columns) != 1:
+                why = "its share has to be one number"
+                raise UnsupportedError.operation(f"{call.op}()", why, "write one percentile for each share")
+            share = float(shares[0])
+            flags = [o for o in options if isinstance(o, bool)]
+            order = [Order(columns[0], descending=True)] if flags and flags[0] else []
         if call.op == "listagg" and options:
             separator = str(options[0])
         return aggregation(

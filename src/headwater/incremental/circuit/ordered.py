@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from headwater.base.errors import InputError, NotFoundError
 from headwater.incremental.layout import Order
-from headwater.incremental.operators.frames import Distance, Frame, FrameFunction, Frames
+from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.topk import TopK
-from headwater.incremental.spans import interval
+from headwater.incremental.spans import distance
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.node import Node
@@ -106,7 +106,7 @@ class Ordered:
         if rows is not None:
             frame = Frame("rows", *rows)
         elif range is not None:
-            frame = Frame("range", *(self._distance(b) for b in range))
+            frame = Frame("range", *(distance(b) for b in range))
         else:
             frame = Frame() if self._order else Frame("rows", None, None)
         functions = [self._function(name, text) for name, text in named.items()]
@@ -128,11 +128,6 @@ class Ordered:
         vertex = circuit.add(lambda s: build(s, columns), [arranged])
         vertex.placed_by = self._keys
         return Stream(circuit, vertex)
-
-    def _distance(self, bound: Bound) -> Distance | None:
-        if isinstance(bound, str):
-            return interval(bound)
-        return bound
 
     def _function(self, name: str, text: str) -> FrameFunction:
         found = _CALL.fullmatch(text)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headwater.base.errors import InputError, NotFoundError
+from headwater.base.errors import NotFoundError
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf, Direction
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
 from headwater.incremental.operators.joins import named_sides
 from headwater.incremental.operators.range_join import RangeJoin
-from headwater.incremental.spans import interval
+from headwater.incremental.spans import distance
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 
@@ -46,7 +46,7 @@ def asof_joined(
             left_columns,
             sides.new_right,
             direction=direction,
-            tolerance=_distance(tolerance),
+            tolerance=distance(tolerance),
             strict=strict,
             how=how,
         ),
@@ -73,7 +73,7 @@ def range_joined(
     b = circuit.arranged(right.vertex, sides.theirs, [Order(theirs)])
     left_columns = list(sides.left_names.items())
     vertex = circuit.add(
-        lambda x, y: RangeJoin(x, y, left_columns, sides.new_right, below=_distance(below), above=_distance(above)),
+        lambda x, y: RangeJoin(x, y, left_columns, sides.new_right, below=distance(below), above=distance(above)),
         [a, b],
     )
     return Stream(circuit, vertex)
@@ -113,9 +113,3 @@ def _times(left: Stream, right: Stream, on: On) -> tuple[str, str]:
 def _known(stream: Stream, name: str, side: str) -> None:
     if name not in stream.columns:
         raise NotFoundError.column(name, stream.columns, where=f"the {side} side of the join")
-
-
-def _distance(length: Length | None):  # type: ignore[no-untyped-def]
-    if isinstance(length, bool):
-        raise InputError.bad_argument("length", length, "a length of time, or a number")
-    return interval(length) if isinstance(length, str) else length

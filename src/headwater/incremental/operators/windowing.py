@@ -10,7 +10,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.operators.watermark import Mark
 from headwater.incremental.operators.windows import Windows
-from headwater.incremental.spans import interval, span
+from headwater.incremental.spans import distance, span
 
 __all__ = ["sessions", "windowed"]
 
@@ -18,11 +18,9 @@ __all__ = ["sessions", "windowed"]
 def windowed(stream: Stream, time: str, size: Length, every: Length | None, offset: Length) -> Stream:
     """See `Stream.window`."""
     _known(stream, time)
-    lengths = [_length(x) for x in (size, every, offset)]
+    wide, hop, shift_by = distance(size), distance(every), distance(offset)
     circuit = stream.circuit
-    vertex = circuit.add(
-        lambda s: Windows(s, time, size=lengths[0], every=lengths[1], offset=lengths[2]), [stream.vertex]
-    )
+    vertex = circuit.add(lambda s: Windows(s, time, size=wide, every=hop, offset=shift_by), [stream.vertex])
     vertex.marks = {c: m for c, m in stream.vertex.marks.items() if c in vertex.layout.schema.names}
     mark = stream.vertex.marks.get(time)
     if mark is not None:
@@ -48,14 +46,10 @@ def sessions(stream: Stream, time: str, gap: Length, by: list[str]) -> Stream:
     circuit = stream.circuit
     arranged = circuit.arranged(stream.vertex, by, [Order(time)])
     columns = [(c, c) for c in stream.columns]
-    length = _length(gap)
+    length = distance(gap)
     vertex = circuit.add(lambda s: Sessions(s, length, columns=columns), [arranged])
     vertex.placed_by = tuple(by)
     return Stream(circuit, vertex)
-
-
-def _length(length: Length | None) -> Any:
-    return interval(length) if isinstance(length, str) else length
 
 
 def _known(stream: Stream, name: str) -> None:
