@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 import numba
 
+from headwater.base import events
+
 __all__ = ["cache_folder", "inlined", "kernel", "shared"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -46,8 +48,15 @@ def cache_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"headwater-kernels-{os.getuid()}" / digest.hexdigest()[:16]
 
 
+def _keep_in(folder: Path) -> None:
+    """Use the folder, and say so if it is the first time: compiling is long work."""
+    numba.config.CACHE_DIR = str(folder)
+    if not folder.is_dir() or not any(folder.iterdir()):
+        events.notice("kernels are compiled at their first use, once for this installation: it takes about half a minute")
+
+
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder())
+    _keep_in(cache_folder())
 
 
 def kernel(function: _Function) -> _Function:

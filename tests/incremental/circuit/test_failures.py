@@ -54,6 +54,17 @@ def test_a_sum_that_does_not_fit() -> None:
     )
 
 
+def test_an_output_whose_weights_do_not_fit() -> None:
+    c = hw.Circuit()
+    t = c.input("t", SCHEMA)
+    t.distinct().output("d")
+    t.plus(t).output("twice")
+    row = {"k": ["a"], "v": [1]}
+    with pytest.raises(hw.ConstraintError, match="E2102"):
+        c.step(t=pa.table({**row, "_weight": [2**62]}))
+    assert c.step(t=pa.table(row))["d"].to_arrow()["_weight"].to_pylist() == [1]
+
+
 def test_a_python_function_that_raises() -> None:
     c = hw.Circuit()
     calls = iter([True, False, False])

@@ -267,10 +267,10 @@ class Circuit:
         try:
             for vertex in self.vertices:
                 values.append(self._evaluated(vertex, values))
+            outputs = {name: concatenate(values[v.id], v.layout).consolidate() for name, v in self.outputs.items()}
         except BaseException:
             self._rollback()
             raise
-        outputs = {name: concatenate(values[v.id], v.layout).consolidate() for name, v in self.outputs.items()}
         for vertex in self.vertices:
             for node in vertex.nodes:
                 node.commit()
