@@ -1,0 +1,58 @@
+"""Every error a user can meet, in one tree.
+
+    HeadwaterError
+    ├── InputError            what was passed in is wrong             (also a ValueError)
+    │   ├── NotFoundError     a table, column, version or file        (also a LookupError)
+    │   ├── SchemaError       types or columns that do not fit
+    │   └── ExpressionError   a predicate or SQL text that does not parse or resolve
+    ├── ConstraintError       data breaks a rule of the table: NOT NULL, CHECK, generated column
+    ├── UnsupportedError      we know what is asked and refuse it, with the reason
+    ├── ConflictError         another writer committed first, and retrying would not be safe
+    ├── CorruptionError       what lies on storage is damaged: log, checkpoint, Parquet, deletion vector
+    ├── StorageError          storage refuses or fails: permission, full disk, unreachable endpoint
+    ├── CancelledError        a query was stopped before it had given all its rows
+    └── SetupError            this machine lacks something: Java, an extra, memory
+
+Each error carries a stable ``code`` (tests and scripts may rely on it), a message that says what
+happened, ``where`` it happened, and a ``hint``: what to do next. Errors are built by the classmethods
+below, so that one situation has one wording everywhere.
+
+>>> str(NotFoundError.column("amout", ["amount", "id"], where="orders"))
+'error[E1002]: no column `amout`\\n  where: orders\\n  hint: did you mean `amount`? columns: amount, id'
+"""
+
+from headwater.base.errors.cancelled import CancelledError
+from headwater.base.errors.conflict import ConflictError
+from headwater.base.errors.constraint import ConstraintError
+from headwater.base.errors.corruption import CorruptionError
+from headwater.base.errors.expression import ExpressionError
+from headwater.base.errors.input import InputError
+from headwater.base.errors.not_found import NotFoundError
+from headwater.base.errors.root import HeadwaterError
+from headwater.base.errors.schema import SchemaError
+from headwater.base.errors.setup import SetupError
+from headwater.base.errors.storage import StorageError
+from headwater.base.errors.unsupported import UnsupportedError
+from headwater.base.errors.wording import did_you_mean, underline
+
+__all__ = [
+    "CancelledError",
+    "ConflictError",
+    "ConstraintError",
+    "CorruptionError",
+    "ExpressionError",
+    "HeadwaterError",
+    "InputError",
+    "NotFoundError",
+    "SchemaError",
+    "SetupError",
+    "StorageError",
+    "UnsupportedError",
+    "did_you_mean",
+    "underline",
+]
+
+# An error is known to users, to tracebacks and to pickles by this package, whichever file it is written in.
+for _kind in list(globals().values()):
+    if isinstance(_kind, type) and issubclass(_kind, HeadwaterError):
+        _kind.__module__ = __name__

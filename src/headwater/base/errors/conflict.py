@@ -1,0 +1,40 @@
+"""Another writer committed first, and retrying would not be safe."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from headwater.base.errors.root import HeadwaterError
+
+__all__ = ["ConflictError"]
+
+
+class ConflictError(HeadwaterError):
+    """Another writer committed first, and retrying would not be safe."""
+
+    @classmethod
+    def lost(cls, what: str, version: int, operation: str, where: str) -> Self:
+        return cls(
+            "E4001",
+            f"{what}, by version {version} ({operation})",
+            where=where,
+            hint="nothing was written; run the operation again on the new version",
+        )
+
+    @classmethod
+    def too_many_retries(cls, attempts: int, where: str) -> Self:
+        return cls(
+            "E4002",
+            f"lost the race for the next version {attempts} times",
+            where=where,
+            hint="too many writers commit at once: batch the writes, or raise HEADWATER_COMMIT_RETRIES",
+        )
+
+    @classmethod
+    def state_locked(cls, owner: str, where: str) -> Self:
+        return cls(
+            "E4003",
+            f"the state is being written already, by {owner}",
+            where=where,
+            hint="wait until that ends, or stop it; to read only, open the state with read_only=True",
+        )

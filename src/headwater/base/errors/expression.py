@@ -1,0 +1,74 @@
+"""Predicates and SQL texts that do not parse, resolve or compute."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from headwater.base.errors.input import InputError
+from headwater.base.errors.wording import shortened
+
+__all__ = ["ExpressionError"]
+
+
+class ExpressionError(InputError):
+    """A predicate or SQL text that does not parse or resolve."""
+
+    # The position of the row that failed, where it is known.
+    row: int | None = None
+
+    @classmethod
+    def syntax(cls, text: str, why: str, position: int | None = None) -> Self:
+        made = cls("E1301", f"cannot parse `{text}`: {why}", hint="write it in Spark SQL")
+        return made.placed_at(text, position)
+
+    @classmethod
+    def statement(cls, text: str, why: str, position: int | None, hint: str) -> Self:
+        return cls("E1306", f"cannot read the statement: {why}", hint=hint).placed_at(text, position)
+
+    @classmethod
+    def not_known(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
+        made = cls("E1302", f"{what} is not supported in expressions here", hint=hint)
+        return made.placed_at(text, position)
+
+    @classmethod
+    def refused(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
+        way_out = 'run the query with engine="spark"'
+        lead = "" if "engine=" in hint else f" Or {way_out}" if hint.endswith(("?", ".")) else f", or {way_out}"
+        made = cls("E1305", f"{what} is not known to give Spark's rows here", hint=hint + lead)
+        return made.placed_at(text, position)
+
+    @classmethod
+    def wrong(cls, text: str, why: str, hint: str, position: int | None = None) -> Self:
+        return cls("E1311", why, hint=hint).placed_at(text, position)
+
+    @classmethod
+    def no_fixpoint(cls, variables: str, rounds: int) -> Self:
+        return cls(
+            "E1312",
+            f"the recursion of {variables} still finds new rows after {rounds} rounds",
+            hint="nothing was changed; bound what it may reach, or raise most= if it needs more rounds",
+        )
+
+    @classmethod
+    def failed(cls, text: str, why: str) -> Self:
+        return cls(
+            "E1303", f"evaluating `{text}` failed: {why}", hint="nothing was written; mend the rows or the expression"
+        )
+
+    @classmethod
+    def query_failed(cls, text: str, why: str) -> Self:
+        return cls("E1308", f"the query failed: {why}", where=shortened(text), hint="mend the rows, or the query")
+
+    @classmethod
+    def native(cls, text: str, why: str, engine: str) -> Self:
+        return cls("E1309", f"{engine} does not take this SQL: {why}", where=shortened(text))
+
+    @classmethod
+    def spark(cls, text: str, why: str, position: int | None = None) -> Self:
+        return cls("E1310", f"Spark does not take this SQL: {why}").placed_at(text, position)
+
+    @classmethod
+    def not_boolean(cls, text: str, kind: str) -> Self:
+        made = cls("E1304", f"the condition `{text}` gives {kind}, not a boolean", hint="compare it with something")
+        made.position = 0
+        return made

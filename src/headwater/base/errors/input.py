@@ -1,0 +1,189 @@
+"""What was passed in is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from headwater.base.errors.root import HeadwaterError
+from headwater.base.errors.wording import candidates_hint, list_some
+
+__all__ = ["InputError"]
+
+
+class InputError(HeadwaterError, ValueError):
+    """What was passed in is wrong."""
+
+    @classmethod
+    def bad_argument(cls, name: str, value: object, expected: str) -> Self:
+        return cls("E1001", f"`{name}` is {value!r}", hint=f"expected {expected}")
+
+    @classmethod
+    def bad_name(cls, name: str) -> Self:
+        return cls(
+            "E1004",
+            f"`{name}` cannot be the name of a table",
+            hint="use letters, digits and _ (not first a digit), with dots between the parts: sales.orders",
+        )._about(name)
+
+    @classmethod
+    def already_exists(cls, name: str, location: str) -> Self:
+        return cls(
+            "E1005",
+            f"table `{name}` exists already",
+            where=location,
+            hint='open it with lake.table(), replace its rows with overwrite(), or pass mode="ignore"',
+        )
+
+    @classmethod
+    def not_arrow(cls, kind: str) -> Self:
+        return cls(
+            "E1006",
+            f"cannot read rows from an object of type {kind}",
+            hint="pass a pyarrow Table or RecordBatch(Reader), pandas or polars frame, a Spark DataFrame, "
+            "a list of dicts, or anything with __arrow_c_stream__",
+        )
+
+    @classmethod
+    def bad_setting(cls, name: str, value: str, expected: str) -> Self:
+        return cls("E1007", f"setting {name}={value!r} is not valid", hint=f"expected {expected}")
+
+    @classmethod
+    def unknown_setting(cls, name: str, known: Sequence[str]) -> Self:
+        return cls("E1008", f"no setting `{name}`", hint=candidates_hint(name, known, "settings"))
+
+    @classmethod
+    def bad_frontier(cls, text: str, why: str) -> Self:
+        return cls("E1009", f"`{text}` is not a frontier: {why}", hint="write it like `orders@42 cards@17`")
+
+    @classmethod
+    def retention_too_short(cls, hours: float, minimum: float, where: str) -> Self:
+        return cls(
+            "E1010",
+            f"vacuum with a retention of {hours:g} h could delete files that readers and writers still use",
+            where=where,
+            hint=f"keep at least {minimum:g} h (delta.deletedFileRetentionDuration), or pass "
+            "enforce_retention=False when nothing else touches the table",
+        )
+
+    @classmethod
+    def ambiguous_merge(cls, rows: int, where: str) -> Self:
+        return cls(
+            "E1011",
+            f"{rows} target row(s) match more than one source row, so the result would depend on their order",
+            where=where,
+            hint="make the source unique by the merge key first (deduplicate, or aggregate)",
+        )
+
+    @classmethod
+    def append_only(cls, where: str) -> Self:
+        return cls(
+            "E1012",
+            "the table is append-only (delta.appendOnly=true), rows cannot be changed or removed",
+            where=where,
+            hint="unset the property first: t.set_properties({'delta.appendOnly': 'false'})",
+        )
+
+    @classmethod
+    def bad_range(cls, after: int, until: int) -> Self:
+        return cls("E1013", f"changes(after={after}, until={until}) runs backwards", hint="after must be <= until")
+
+    @classmethod
+    def not_a_table(cls, location: str) -> Self:
+        return cls(
+            "E1014",
+            "the folder holds files but no Delta table",
+            where=location,
+            hint="attach the folder that contains `_delta_log`, or create the table under another name",
+        )
+
+    @classmethod
+    def no_change_feed(cls, version: int, where: str) -> Self:
+        return cls(
+            "E1020",
+            f"version {version} of the table has no change data feed",
+            where=where,
+            hint="turn it on with ALTER TABLE … SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true'), and read the "
+            "versions since; t.changes(after=…) gives inserted and deleted rows of any version",
+        )
+
+    @classmethod
+    def nested(cls, inner: str, outer: str, where: str) -> Self:
+        return cls(
+            "E1017",
+            f"table `{inner}` would lie in the folder of table `{outer}`",
+            where=where,
+            hint="their files would mix; give one of them another name",
+        )
+
+    @classmethod
+    def port_taken(cls, kind: str, name: str) -> Self:
+        return cls("E1502", f"the circuit has an {kind} `{name}` already", hint="give this one another name")
+
+    @classmethod
+    def in_transaction(cls) -> Self:
+        return cls("E1503", "a transaction is under way", hint="end it first: one with block at a time")
+
+    @classmethod
+    def other_state(cls, folder: str, operators: Sequence[str]) -> Self:
+        return cls(
+            "E1505",
+            f"the state is that of another circuit: it has nothing for {list_some(operators)}",
+            where=folder,
+            hint="build the circuit as it was when the checkpoint was made, or start with an empty store",
+        )
+
+    @classmethod
+    def failing_function(cls, name: str, error: BaseException) -> Self:
+        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        return cls("E1504", f"the function {name} raised {what}", hint="nothing was changed; mend it, and step again")
+
+    @classmethod
+    def bad_rows(cls, why: str) -> Self:
+        return cls(
+            "E1018", f"the rows do not make a table: {why}", hint="give each column one type, and all one length"
+        )
+
+    @classmethod
+    def unknown_option(cls, name: str, known: Sequence[str]) -> Self:
+        return cls("E1019", f"no storage option `{name}`", hint=candidates_hint(name, known, "options"))
+
+    @classmethod
+    def bad_clause(cls, why: str, hint: str) -> Self:
+        return cls("E1015", why, hint=hint)
+
+    @classmethod
+    def bad_property(cls, name: str, value: str, expected: str) -> Self:
+        return cls("E1016", f"table property {name}={value!r} is not valid", hint=f"expected {expected}")
+
+    @classmethod
+    def result_consumed(cls, what: str) -> Self:
+        return cls(
+            "E1401",
+            f"the rows of this result are gone: {what}",
+            hint="run the query again; to read the rows more than once, call to_arrow() first, which keeps them",
+        )
+
+    @classmethod
+    def not_scalar(cls, rows: str, columns: int) -> Self:
+        return cls(
+            "E1403",
+            f"the result is not one value: it has {rows} and {columns} column{'' if columns == 1 else 's'}",
+            hint="select one column and one row, or read the rows with to_dicts()",
+        )
+
+    @classmethod
+    def same_names(cls, names: Sequence[str], what: str) -> Self:
+        return cls(
+            "E1404",
+            f"several columns of the result have the same name, which {what} cannot hold: {list_some(names)}",
+            hint="give them names of their own with AS, or read the rows with to_tuples() or to_arrow()",
+        )
+
+    @classmethod
+    def no_python_value(cls, kind: str, why: str) -> Self:
+        return cls(
+            "E1405",
+            f"a value of type {kind} has no Python counterpart: {why}",
+            hint="read the rows with to_arrow(), or turn the column into text with CAST(… AS STRING)",
+        )

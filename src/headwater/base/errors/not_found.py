@@ -1,0 +1,102 @@
+"""A table, column, version or file that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from headwater.base.errors.input import InputError
+from headwater.base.errors.wording import candidates_hint, list_some
+
+__all__ = ["NotFoundError"]
+
+
+class NotFoundError(InputError, LookupError):
+    """A name, version or file that is not there."""
+
+    @classmethod
+    def table(cls, name: str, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(name, known, "tables")
+        return cls("E1101", f"no table `{name}`", where=where, hint=hint)._about(name)
+
+    @classmethod
+    def attached(cls, name: str, known: Sequence[str], where: str) -> Self:
+        return cls(
+            "E1109",
+            f"no table is attached as `{name}`",
+            where=where,
+            hint=f"attached: {list_some(known)}"
+            if known
+            else "none is; a table of the lake itself is deleted by drop()",
+        )
+
+    @classmethod
+    def port(cls, kind: str, name: str, known: Sequence[str]) -> Self:
+        return cls("E1501", f"the circuit has no {kind} `{name}`", hint=candidates_hint(name, known, f"{kind}s"))
+
+    @classmethod
+    def column(cls, name: str, known: Sequence[str], where: str | None = None) -> Self:
+        hint = candidates_hint(name, known, "columns")
+        return cls("E1002", f"no column `{name}`", where=where, hint=hint)._about(name)
+
+    @classmethod
+    def ambiguous(cls, name: str, choices: Sequence[str], where: str | None = None) -> Self:
+        what = f"`{name}` is ambiguous: {len(choices)} columns match"
+        return cls("E1110", what, where=where, hint=f"say which one is meant: {list_some(choices)}")
+
+    @classmethod
+    def version(cls, version: int, newest: int, where: str) -> Self:
+        return cls("E1102", f"no version {version}", where=where, hint=f"versions run from 0 to {newest}")
+
+    @classmethod
+    def version_gone(cls, version: int, oldest: int, newest: int, where: str) -> Self:
+        return cls(
+            "E1103",
+            f"version {version} can no longer be rebuilt: its log entries were cleaned up",
+            where=where,
+            hint=f"versions {oldest} to {newest} can be read; keep more with delta.logRetentionDuration",
+        )
+
+    @classmethod
+    def timestamp(cls, timestamp: str, first: str, where: str) -> Self:
+        return cls(
+            "E1104",
+            f"nothing was committed at or before {timestamp}",
+            where=where,
+            hint=f"the earliest commit that can be read is of {first}",
+        )
+
+    @classmethod
+    def data_file(cls, path: str, where: str, version: int) -> Self:
+        return cls(
+            "E1105",
+            f"data file `{path}` of version {version} is missing",
+            where=where,
+            hint="a vacuum removed it, or it was deleted by hand: read a newer version, or restore the file",
+        )
+
+    @classmethod
+    def no_commit(cls, timestamp: str, side: str, where: str) -> Self:
+        return cls(
+            "E1111",
+            f"nothing was committed at or {side} {timestamp}",
+            where=where,
+            hint="DESCRIBE HISTORY shows the versions with their times",
+        )
+
+    @classmethod
+    def object(cls, path: str, where: str) -> Self:
+        return cls("E1106", f"no file `{path}`", where=where)
+
+    @classmethod
+    def constraint(cls, name: str, known: Sequence[str], where: str) -> Self:
+        return cls("E1107", f"no constraint `{name}`", where=where, hint=candidates_hint(name, known, "constraints"))
+
+    @classmethod
+    def folder(cls, location: str) -> Self:
+        return cls("E1108", "there is no such folder", where=location, hint="create it, or check the path")
+
+    @classmethod
+    def state(cls, what: str, name: str, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(name, known, f"{what}s")
+        return cls("E1112", f"the state has no {what} `{name}`", where=where, hint=hint)._about(name)

@@ -1,0 +1,102 @@
+"""Types or columns that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from headwater.base.errors.input import InputError
+from headwater.base.errors.wording import did_you_mean, list_some
+
+__all__ = ["SchemaError"]
+
+
+class SchemaError(InputError):
+    """Types or columns that do not fit."""
+
+    @classmethod
+    def type_clash(cls, column: str, have: str, want: str, where: str | None = None) -> Self:
+        return cls(
+            "E1201",
+            f"column `{column}` is {want}, but the data holds {have}",
+            where=where,
+            hint=f"cast it to {want}, or widen the table with widen_column() where that is safe",
+        )
+
+    @classmethod
+    def extra_columns(cls, extra: Sequence[str], known: Sequence[str], where: str | None = None) -> Self:
+        near = did_you_mean(extra[0], known)
+        lead = f"did you mean `{near}`? " if near else ""
+        return cls(
+            "E1202",
+            f"the data has columns the table lacks: {list_some(extra)}",
+            where=where,
+            hint=f'{lead}drop them, or pass schema_mode="merge" to add them to the table',
+        )
+
+    @classmethod
+    def column_count(cls, given: int, wanted: Sequence[str], where: str | None = None) -> Self:
+        return cls(
+            "E1211",
+            f"{given} column(s) are given for {len(wanted)}: {list_some(wanted)}",
+            where=where,
+            hint="give one value for each column, or name the columns: INSERT INTO table (a, b) …",
+        )
+
+    @classmethod
+    def missing_columns(cls, missing: Sequence[str], where: str | None = None) -> Self:
+        return cls(
+            "E1203",
+            f"the data lacks required columns: {list_some(missing)}",
+            where=where,
+            hint="they are NOT NULL in the table, so each row must have a value",
+        )
+
+    @classmethod
+    def unknown_type(cls, text: str, system: str) -> Self:
+        return cls("E1204", f"{system} type `{text}` has no Delta counterpart", hint="cast the column first")
+
+    @classmethod
+    def duplicate_columns(cls, names: Sequence[str]) -> Self:
+        return cls(
+            "E1205",
+            f"column names clash (case does not tell them apart): {list_some(names)}",
+            hint="rename one of them",
+        )
+
+    @classmethod
+    def bad_widening(cls, column: str, have: str, want: str) -> Self:
+        return cls(
+            "E1206",
+            f"column `{column}` cannot be widened from {have} to {want}",
+            hint="byte -> short -> int -> long, float -> double, int -> double, date -> timestamp_ntz and "
+            "decimals with more digits are safe",
+        )
+
+    @classmethod
+    def bad_column_name(cls, name: str) -> Self:
+        return cls(
+            "E1207",
+            f"`{name}` cannot be a column name without column mapping",
+            hint="avoid the characters ' ,;{}()\\n\\t=', or create the table with "
+            "properties={'delta.columnMapping.mode': 'name'}",
+        )
+
+    @classmethod
+    def bad_partition(cls, column: str, why: str) -> Self:
+        return cls(
+            "E1208", f"cannot partition by `{column}`: {why}", hint="partition by a plain, low-cardinality column"
+        )
+
+    @classmethod
+    def conflicting(cls, why: str, where: str, hint: str) -> Self:
+        return cls("E1209", why, where=where, hint=hint)
+
+    @classmethod
+    def value_out_of_range(cls, column: str, want: str, why: str, where: str | None = None) -> Self:
+        return cls(
+            "E1210",
+            f"a value of column `{column}` does not fit {want}: {why}",
+            where=where,
+            hint="nothing was written; mend the rows, or widen the column",
+        )

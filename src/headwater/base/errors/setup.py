@@ -1,0 +1,52 @@
+"""This machine lacks something."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from headwater.base.errors.root import HeadwaterError
+
+__all__ = ["SetupError"]
+
+
+class SetupError(HeadwaterError):
+    """This machine lacks something."""
+
+    @classmethod
+    def no_java(cls, found: str | None, minimum: int) -> Self:
+        what = f"Java {found} is too old" if found else "Java was not found"
+        return cls(
+            "E7001",
+            f"{what}: Spark needs Java {minimum} or newer",
+            hint=f"install a JDK {minimum}+ (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to one",
+        )
+
+    @classmethod
+    def missing_package(cls, package: str, what: str, extra: str | None = None) -> Self:
+        how = f"pip install 'headwater[{extra}]'" if extra else f"pip install {package}"
+        return cls("E7002", f"{what} needs the package `{package}`", hint=how)
+
+    @classmethod
+    def out_of_memory(cls, limit_bytes: int) -> Self:
+        limit = f"{limit_bytes:,} bytes" if limit_bytes else "what this machine has"
+        return cls(
+            "E7005",
+            f"the query needs more memory than it may use ({limit})",
+            hint="raise HEADWATER_MEMORY_LIMIT_BYTES, give it a HEADWATER_SPILL_DIR, or read fewer rows",
+        )
+
+    @classmethod
+    def spark_failed(cls, why: str) -> Self:
+        return cls("E7003", f"Spark did not start: {why}", hint="run `headwater doctor` to see what is missing")
+
+    @classmethod
+    def session_conf(cls, name: str, found: str, wanted: str) -> Self:
+        return cls(
+            "E7006",
+            f"the Spark session has {name}={found}, so that it would answer otherwise than the other engines",
+            hint=f'spark.conf.set("{name}", "{wanted}"), or let hw.spark() make the session',
+        )
+
+    @classmethod
+    def s3_server_failed(cls, why: str) -> Self:
+        return cls("E7004", f"the S3 server did not come up: {why}", hint="check that loopback ports can be bound")

@@ -1,0 +1,48 @@
+"""What is asked is known, and refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from headwater.base.errors.root import HeadwaterError
+
+__all__ = ["UnsupportedError"]
+
+
+class UnsupportedError(HeadwaterError):
+    """We know what is asked and refuse it, with the reason."""
+
+    @classmethod
+    def native(cls, engine: str) -> Self:
+        return cls(
+            "E3005",
+            f"{engine} has no dialect of its own here",
+            hint='leave out dialect="native": Spark SQL is the dialect',
+        )
+
+    @classmethod
+    def writer_feature(cls, features: Sequence[str], where: str) -> Self:
+        return cls(
+            "E3001",
+            f"the table needs writer features this version cannot honour: {', '.join(features)}",
+            where=where,
+            hint="nothing was written; write it with the engine that turned them on, or drop the feature there",
+        )
+
+    @classmethod
+    def reader_feature(cls, features: Sequence[str], where: str) -> Self:
+        return cls(
+            "E3002",
+            f"the table needs reader features this version cannot honour: {', '.join(features)}",
+            where=where,
+            hint="read it with the engine that turned them on, or drop the feature there",
+        )
+
+    @classmethod
+    def operation(cls, what: str, why: str, hint: str) -> Self:
+        return cls("E3003", f"{what}: {why}", hint=hint)
+
+    @classmethod
+    def column_type(cls, column: str, kind: str, hint: str) -> Self:
+        return cls("E3004", f"column `{column}` has type {kind}, which cannot be handled here", hint=hint)

@@ -1,0 +1,52 @@
+"""Pieces of messages: near names, short lists, and a text with a place in it underlined."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+__all__ = ["candidates_hint", "did_you_mean", "list_some", "shortened", "underline"]
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """The nearest candidate to ``name``, ignoring case, or None.
+
+    >>> did_you_mean("Oders", ["orders", "cards"])
+    'orders'
+    """
+    by_lower = {c.lower(): c for c in candidates}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
+    return by_lower[near[0]] if near else None
+
+
+def list_some(names: Sequence[str], limit: int = 8) -> str:
+    shown = ", ".join(names[:limit])
+    return shown + (f", … ({len(names)} in all)" if len(names) > limit else "")
+
+
+def candidates_hint(name: str, candidates: Sequence[str], kind: str) -> str:
+    near = did_you_mean(name, candidates)
+    lead = f"did you mean `{near}`? " if near else ""
+    return f"{lead}{kind}: {list_some(candidates)}" if candidates else f"there are no {kind} yet"
+
+
+def shortened(text: str, longest: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def underline(text: str, position: int | None) -> str:
+    """``text`` with a caret under ``position``, for messages; of several lines, the one that holds it.
+
+    >>> print(underline("select a\\nfrom b", 14))
+    line 2: from b
+                          ^
+    """
+    if position is None or not 0 <= position <= len(text):
+        return text
+    lead = ""
+    if "\n" in text:
+        number = text.count("\n", 0, position)
+        start = text.rfind("\n", 0, position) + 1
+        text, position, lead = text.split("\n")[number], position - start, f"line {number + 1}: "
+    return f"{lead}{text}\n         {' ' * (position + len(lead))}^"
