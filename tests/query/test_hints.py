@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +82,8 @@ def test_python_keeps_its_own_hints(lake: Lake) -> None:
 
 def test_each_phrase_is_one_that_a_hint_has() -> None:
     """A hint that is worded anew is not forgotten here."""
-    known = "".join("".join(inspect.getsource(m).split('"\n            "')) for m in (errors, alter, definition))
+    kinds = [importlib.import_module(m.name) for m in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}.")]
+    known = "".join("".join(inspect.getsource(m).split('"\n            "')) for m in (*kinds, alter, definition))
     missing = [phrase for phrase in IN_SQL if phrase not in known.replace('\\"', '"')]
     assert missing == []
 
