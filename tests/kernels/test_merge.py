@@ -57,18 +57,18 @@ def test_the_sum_of_two_runs(layout: Layout, left: int, right: int, keys: int, s
     one, two = Run.of(a), Run.of(b)
     assert _valid(one)
     assert _counted(one.zset()) == _counted(a)
-    for run in (merged(one, two), merged(two, one)):
+    for run in (merged([one, two]), merged([two, one])):
         assert _valid(run)
         assert _counted(run.zset()) == _counted(a + b)
         assert run.most >= max((abs(n) for n in _counted(a + b).values()), default=0)
-    assert len(merged(one, Run.of(-a))) == 0
+    assert len(merged([one, Run.of(-a)])) == 0
 
 
 @given(st.sampled_from([_WORDS, _TEXTS]), _SIZES, _SIZES, st.integers(0, 10**6), st.integers(-1, 6))
 @settings(max_examples=60)
 def test_rows_below_a_bound_are_left_out(layout: Layout, left: int, right: int, seed: int, bound: int) -> None:
     a, b = _zset(layout, left, 9, seed, signs=True), _zset(layout, right, 9, seed + 1, signs=True)
-    run = merged(Run.of(a), Run.of(b), (layout.column("v").word, bound))
+    run = merged([Run.of(a), Run.of(b)], (layout.column("v").word, bound))
     assert _valid(run)
     assert _counted(run.zset()) == {row: n for row, n in _counted(a + b).items() if row[1] >= bound}
 

@@ -26,7 +26,7 @@ class Arrangement:
     ['b', 'a']
     """
 
-    __slots__ = ("_moving", "_same", "source", "target")
+    __slots__ = ("moving", "same", "source", "target")
 
     def __init__(
         self, source: Layout, columns: Sequence[str], *, keys: int, order: Sequence[Order] = (), weights: int = 1
@@ -37,13 +37,13 @@ class Arrangement:
         self.target = Layout(pa.schema([source.schema.field(i) for i in at]), keys=keys, order=order, weights=weights)
         pairs = list(zip(at, range(len(at)), strict=True))
         weight = 0 if weights == source.weights == 1 else None
-        self._moving = Moving(source, self.target, pairs, weight=weight)
-        self._same = (
+        self.moving = Moving(source, self.target, pairs, weight=weight)
+        self.same = (
             at == list(range(len(source.columns))) and not self.target.order_words and weights == source.weights
         )
 
     def apply(self, zset: ZSet) -> ZSet:
         """The same rows, in the target's layout."""
-        if self._same:  # only the key differs: the words stand where they stood
+        if self.same:  # only the key differs: the words stand where they stood
             return ZSet(self.target, zset.rows, zset.owners)
-        return ZSet(self.target, self._moving.moved(zset.rows), zset.owners)
+        return ZSet(self.target, self.moving.moved(zset.rows), zset.owners)

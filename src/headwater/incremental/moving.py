@@ -39,24 +39,24 @@ def bit_moves(source: Layout, target: Layout, pairs: Sequence[tuple[int, int]]) 
 class Moving:
     """Copies columns by pairs (from, to), and the weight to the target's weight of this number, or not at all."""
 
-    __slots__ = ("_bits", "_moves", "target")
+    __slots__ = ("bits", "moves", "target")
 
     def __init__(
         self, source: Layout, target: Layout, pairs: Sequence[tuple[int, int]], *, weight: int | None = 0
     ) -> None:
         self.target = target
         last = [] if weight is None else [[source.width - 1, target.payload + weight]]
-        self._moves = np.concatenate(
+        self.moves = np.concatenate(
             [word_moves(source, target, pairs), np.array(last, dtype=np.int64).reshape(len(last), 2)]
         )
-        self._bits = bit_moves(source, target, pairs)
+        self.bits = bit_moves(source, target, pairs)
 
     def moved(self, rows: Rows) -> Rows:
         """The rows in the target's layout, with its order words; what is not moved is zero."""
         out = np.empty((len(rows), self.target.width), dtype=np.int64)
-        rearrange(rows, self._moves, self._bits, self.target.makings, out)
+        rearrange(rows, self.moves, self.bits, self.target.makings, out)
         return out
 
     def add_to(self, rows: Rows, out: Rows) -> None:
         """Fill these columns of rows whose other columns came from elsewhere; the words were zero."""
-        arrange(rows, self._moves, self._bits, out)
+        arrange(rows, self.moves, self.bits, out)

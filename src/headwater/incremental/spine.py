@@ -1,6 +1,6 @@
 """The spine: the large runs of a trace, merged in the background.
 
-Two runs are merged when the larger is less than four times the smaller, so sizes grow geometrically and there are few. One
+Two runs of the same class of size, powers of two, are merged into one of the next: a row is copied once while its run doubles, and there are few runs. One
 thread for the process merges, in kernels that do not hold the GIL; steps go on meanwhile with the old runs, and take the new one at their next
 commit. A spine that grows faster than it is merged makes its owner wait (back-pressure). Where memory is short, runs are written
 to files in the same way (`headwater.incremental.spill`).
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Spine"]
 
-_RATIO = 4
-_MOST_RUNS = 8
+_MOST_RUNS = 12
+
+
+def _class(run: Run) -> int:
+    return len(run.hashes).bit_length()
 
 
 class Spine:
@@ -33,7 +36,7 @@ class Spine:
 
     def __init__(self, store: Store | None = None) -> None:
         self.runs: list[Run] = []
-        self._merging: tuple[Run, Run, Future[Run]] | None = None
+        self._merging: tuple[list[Run], Future[Run]] | None = None
         self._spilling: list[tuple[Run, Future[Run]]] = []
         self.failure: BaseException | None = None
         self.merged_rows = 0
@@ -47,22 +50,22 @@ class Spine:
         self._bound = bound
         self._begin()
         while len(self.runs) > _MOST_RUNS and self._merging is not None:
-            wait([self._merging[2]])
+            wait([self._merging[1]])
             self.collect()
         spill.relieve(self)
 
     def collect(self) -> bool:
-        """Put a finished merge in the place of its two runs; True if there was one."""
+        """Put a finished merge in the place of its runs; True if there was one."""
         changed = bool(self._spilling) and self._collect_spilled()
-        if self._merging is None or not self._merging[2].done():
+        if self._merging is None or not self._merging[1].done():
             return changed
-        left, right, future = self._merging
+        old, future = self._merging
         self._merging = None
         if not self._succeeded(future):
             return changed
         run = future.result()
-        self.merged_rows += len(left) + len(right)
-        runs = [r for r in self.runs if r is not left and r is not right]
+        self.merged_rows += sum(map(len, old))
+        runs = [r for r in self.runs if not any(r is o for o in old)]
         self.runs = sorted([*runs, run], key=len, reverse=True) if len(run) else runs
         self._begin()
         return True
@@ -90,18 +93,18 @@ class Spine:
             return
         # The smallest pair first: it is cheap, and makes room for the next.
         for small, large in zip(reversed(self.runs), reversed(self.runs[:-1]), strict=False):
-            if len(large) < _RATIO * len(small) or len(self.runs) > _MOST_RUNS:
+            if _class(large) == _class(small) or len(self.runs) > _MOST_RUNS:
                 if self._spilling and (self.is_busy(small) or self.is_busy(large)):
                     continue
                 folder = None if spill.has_room(small.nbytes + large.nbytes) else spill.spill_folder()
-                job = (large, small, self._bound, self.store, folder)
-                self._merging = (large, small, spill.background().submit(spill.merged_somewhere, *job))
+                job = ([large, small], self._bound, self.store, folder)
+                self._merging = ([large, small], spill.background().submit(spill.merged_somewhere, *job))
                 return
 
     def is_busy(self, run: Run) -> bool:
         """Is a run being merged or spilled?"""
         merging = self._merging
-        if merging is not None and (merging[0] is run or merging[1] is run):
+        if merging is not None and any(each is run for each in merging[0]):
             return True
         return any(each is run for each, _ in self._spilling)
 
@@ -112,7 +115,7 @@ class Spine:
 
     def wait(self) -> None:
         """Wait for what is being done now."""
-        wait([future for _, future in self._spilling] + ([self._merging[2]] if self._merging is not None else []))
+        wait([future for _, future in self._spilling] + ([self._merging[1]] if self._merging is not None else []))
         self.collect()
 
     def settle(self) -> None:

@@ -1,10 +1,10 @@
 """Traces: the sum of all changes so far, ready to be asked by key.
 
-A trace is a few small runs that are merged as changes come in (the memtable), and a **spine** of large ones that a thread in
-the background merges. Small levels hold at most 512, 4,096 and 32,768 rows: a change goes into the level of its size, and what
-outgrows a level goes on to the next. What outgrows the last joins the spine, where runs of similar size are merged, so that there are
-logarithmically many, and a row is copied logarithmically often. Adding 100 rows costs the same at a thousand rows
-of state and at ten million.
+A trace is some small runs that are merged as changes come in (the memtable), and a **spine** of large ones that a thread in
+the background merges. Small levels have runs of at most 512, 2,048, 8,192 and 32,768 rows: a change goes into the level of its size, and
+four runs of a level become one of the next. What outgrows the last joins the spine, where four runs of similar size are merged, so that
+there are logarithmically many, and a row is copied logarithmically often. Adding 100 rows costs the same at a thousand
+rows of state and at ten million.
 
 A step first *stages* what it wants to add, so that a step that fails changes nothing: readers may see the state with or without
 what is staged. `commit` makes it part of the trace, and cannot fail for reasons of data.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.incremental.run import Bound, Run, addresses, merged
+from headwater.incremental.run import MOST_AT_ONCE, Bound, Run, addresses, merged
 from headwater.incremental.spine import Spine
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels import probe as kernels
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Matches", "Trace"]
 
 _REACH = 1 << 62
-_LEVELS = (512, 4_096, 32_768)
+_LEVELS = (512, 2_048, 8_192, 32_768)
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Trace:
 
     def __init__(self, layout: Layout, runs: list[Run] | None = None) -> None:
         self.layout = layout
-        self._levels: list[Run | None] = [None] * len(_LEVELS)
+        self._levels: list[list[Run]] = [[] for _ in _LEVELS]
         self.spine = Spine()
         self._staged: Run | None = None
         self.bound: Bound | None = None
@@ -65,19 +65,25 @@ class Trace:
 
     def stage(self, delta: ZSet) -> Run | None:
         """Prepare to add a change; until `commit` only readers that ask for it see it."""
-        assert self._staged is None, "a step stages one change for a trace"
-        if self.spine.failure is not None:
-            raise self.spine.failure
+        self.check()
         if not len(delta.rows):
             return None
         run = Run.of(delta)
-        if not len(run.hashes):
-            return None
+        return self.stage_run(run) if len(run.hashes) else None
+
+    def stage_run(self, run: Run) -> Run:
+        """Prepare to add a run, which is not empty."""
+        assert self._staged is None, "a step stages one change for a trace"
         if self._reach + run.most > _REACH:
             self._try(run)
         self._staged = run
         self._with_staged = None
         return run
+
+    def check(self) -> None:
+        """Raise what went wrong in the background."""
+        if self.spine.failure is not None:
+            raise self.spine.failure
 
     def _try(self, run: Run) -> None:
         """See whether the weights of a run can be added, which may have become large; raises if not, and changes nothing.
@@ -87,8 +93,8 @@ class Trace:
         if sum(r.weight_bound() for r in (*self.runs, run)) > _REACH:
             self.spine.settle()
             if self.runs:
-                whole = functools.reduce(merged, self.runs)
-                merged(whole, run)
+                whole = functools.reduce(lambda a, b: merged([a, b]), self.runs)
+                merged([whole, run])
                 self.load([whole])
         self._reach = sum(r.weight_bound() for r in self.runs)
 
@@ -113,18 +119,19 @@ class Trace:
     def _add(self, run: Run) -> None:
         self._table = self._with_staged = None
         self._reach += run.most
-        for level, most in enumerate(_LEVELS):
+        for level, most in zip(self._levels, _LEVELS, strict=False):
             if len(run.hashes) > most:
                 continue
-            there = self._levels[level]
-            if there is not None:
-                run = merged(there, run, self.bound)
-                self._levels[level] = None
+            level.append(run)
+            if len(level) < MOST_AT_ONCE:
+                break
+            run = merged(level, self.bound)
+            level.clear()
             size = len(run.hashes)
             if not size:
                 break
             if size <= most:
-                self._levels[level] = run
+                level.append(run)
                 break
         else:
             self.spine.push(run, self.bound)
@@ -133,7 +140,7 @@ class Trace:
     def load(self, runs: list[Run]) -> None:
         """Have these runs, and nothing else."""
         assert self._staged is None, "a step is under way"
-        self._levels = [None] * len(self._levels)
+        self._levels = [[] for _ in _LEVELS]
         self.spine = Spine(self.spine.store)
         self._reach = 0
         self._table = self._with_staged = None
@@ -150,7 +157,7 @@ class Trace:
     @property
     def runs(self) -> list[Run]:
         """All runs, without what is staged."""
-        return [r for r in self._levels if r is not None] + self.spine.runs
+        return [r for level in self._levels for r in level] + self.spine.runs
 
     def table(self, *, staged: bool = False) -> npt.NDArray[np.int64]:
         """The runs as kernels read them."""
@@ -163,6 +170,13 @@ class Trace:
             table[-1] = self._staged.line
             self._with_staged = table
         return table
+
+    def table_with_room(self) -> npt.NDArray[np.int64]:
+        """The runs without what is staged, and room for one more line behind them."""
+        self.table()
+        assert self._table is not None
+        self._with_staged = None
+        return self._table
 
     def owners(self, *, staged: bool = False) -> tuple[Run, ...]:
         """What has to be kept while rows of the trace flow: the runs that have long strings."""
@@ -224,7 +238,7 @@ class Trace:
 
     def __len__(self) -> int:
         """How many rows it holds, before what later merges will cancel."""
-        return sum(len(r) for r in self._levels if r is not None) + len(self.spine)
+        return sum(len(r) for level in self._levels for r in level) + len(self.spine)
 
     @property
     def nbytes(self) -> int:

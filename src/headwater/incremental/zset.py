@@ -6,7 +6,7 @@ operations give new ones. The same row may be listed more than once; `consolidat
 ``a - b``, with the empty one as zero. That group, and integer multiples, is all that incremental computation rests on.
 
 `ChangeBatch` is the same thing for the world outside, as an Arrow table. Invariant: ``owners`` keeps alive the memory
-that the rows' long strings lie in.
+that the rows' long strings lie in. A Z-set is ``net`` if each row is listed once and with a weight, in whatever order.
 
 >>> z = ZSet.from_arrow(pa.table({"id": [1, 2, 2]}))
 >>> (z + z - z.filtered(np.array([0]))).consolidate().to_change().to_arrow().to_pylist()
@@ -41,7 +41,7 @@ Positions = npt.NDArray[np.int64]
 class ZSet:
     """Rows with weights. Made by `from_change`, `from_arrow`, or by operators."""
 
-    __slots__ = ("_hashes", "consolidated", "layout", "owners", "rows")
+    __slots__ = ("_hashes", "consolidated", "layout", "net", "owners", "rows")
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class ZSet:
         *,
         hashes: Hashes | None = None,
         consolidated: bool = False,
+        net: bool = False,
     ) -> None:
         assert rows.ndim == 2 and rows.shape[1] == layout.width, "rows are in another layout"
         self.layout = layout
@@ -58,6 +59,7 @@ class ZSet:
         self.owners = owners
         self._hashes = hashes
         self.consolidated = consolidated or not len(rows)
+        self.net = net or self.consolidated
 
     # -- making one ------------------------------------------------------------------------------------------------
 
@@ -113,7 +115,7 @@ class ZSet:
 
     def to_change(self) -> ChangeBatch:
         """The same, as a change."""
-        return ChangeBatch(self.to_arrow(), consolidated=self.consolidated)
+        return ChangeBatch(self.to_arrow(), consolidated=self.net)
 
     # -- the group -------------------------------------------------------------------------------------------------
 
@@ -140,6 +142,10 @@ class ZSet:
             bits, np.empty((1 << bits) + 1, dtype=np.int32), np.empty(kernels.LINE, dtype=np.int64)
         )
         return ZSet(self.layout, rows, self.owners, hashes=hashes, consolidated=True)
+
+    def netted(self) -> ZSet:
+        """The same Z-set with each row once and none of weight zero, in any order."""
+        return self if self.net else self.consolidate()
 
     def sorted_into(
         self, bits: int, directory: npt.NDArray[np.int32], line: npt.NDArray[np.int64]

@@ -1,8 +1,8 @@
 """Consolidation: sort rows, add up the weights of equal ones, drop what comes to nothing.
 
 Hashes are evenly spread, so one pass by their top bits puts every row next to where it belongs, and the few rows of a bucket are then
-sorted by comparing them: a sort in linear time. A hot key makes long buckets of one hash, so those are sorted by merging natural runs,
-never by insertion: rows that arrive sorted cost one comparison each, and nothing is quadratic.
+sorted by themselves (`headwater.kernels.sort`): a sort in linear time. What does not fit the cache is first divided into pieces
+that do, by the topmost bits.
 
 The buckets are the entries of the run's directory (`headwater.kernels.merge`), which is therefore a by-product.
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.hash import hash_all
 from headwater.kernels.memory import address_of, copy_words, load, prefetch_at, store
+from headwater.kernels.sort import sort_bucket
 from headwater.kernels.words import compare, compare_at
 
 __all__ = [
@@ -33,12 +34,12 @@ __all__ = [
 
 OVERFLOW = -1
 
-_FEW = 12
 _AHEAD = 8
+_PIECE = 1 << 22
+_MOST_PIECES = 10
 
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int32]
 
 
 @inlined
@@ -97,108 +98,35 @@ def write_line(hashes: Hashes, rows: Rows, heap: int, directory: int, bits: int,
 
 
 @shared
-def _before(rows: int, step: int, parts: int, count: int, x: np.uint64, i: int, y: np.uint64, j: int) -> bool:
-    """Does row ``i`` with hash ``x`` come before row ``j`` with hash ``y``?"""
-    if x != y:
-        return x < y
-    return compare_at(rows + step * i, 0, rows + step * j, 0, parts, count) < 0
-
-
-@shared
-def _sort_few(rows: int, step: int, parts: int, count: int, keys: Hashes, perm: Positions, a: int, b: int) -> None:
-    """Sort a short stretch by insertion."""
-    for k in range(a + 1, b):
-        x = keys[k]
-        i = perm[k]
-        at = k
-        while at > a and _before(rows, step, parts, count, x, np.int64(i), keys[at - 1], np.int64(perm[at - 1])):
-            keys[at] = keys[at - 1]
-            perm[at] = perm[at - 1]
-            at -= 1
-        keys[at] = x
-        perm[at] = i
-
-
-@shared
-def _sort_many(rows: int, step: int, parts: int, count: int, keys: Hashes, perm: Positions, a: int, b: int) -> None:
-    """Sort a long stretch: natural runs, merged pair by pair."""
-    spare_keys = np.empty(b - a, np.uint64)
-    spare = np.empty(b - a, np.int32)
-    marks = np.empty(b - a + 1, np.int64)
-    runs = 1
-    marks[0] = a
-    for k in range(a + 1, b):
-        if _before(rows, step, parts, count, keys[k], np.int64(perm[k]), keys[k - 1], np.int64(perm[k - 1])):
-            marks[runs] = k
-            runs += 1
-    marks[runs] = b
-    while runs > 1:
-        made = 0
-        for r in range(0, runs, 2):
-            start = marks[r]
-            if r + 1 < runs:
-                middle = marks[r + 1]
-                end = marks[r + 2]
-                size = middle - start
-                for k in range(size):
-                    spare_keys[k] = keys[start + k]
-                    spare[k] = perm[start + k]
-                i = np.int64(0)
-                j = middle
-                to = start
-                while i < size:
-                    if j < end and _before(
-                        rows, step, parts, count, keys[j], np.int64(perm[j]), spare_keys[i], np.int64(spare[i])
-                    ):
-                        keys[to] = keys[j]
-                        perm[to] = perm[j]
-                        j += 1
-                    else:
-                        keys[to] = spare_keys[i]
-                        perm[to] = spare[i]
-                        i += 1
-                    to += 1
-            marks[made] = start
-            made += 1
-        marks[made] = b
-        runs = made
-
-
-@kernel
-def consolidate(  # noqa: C901
-    hashed: bool,
+def _consolidate_piece(
     hashes: Hashes,
-    key_parts: Rows,
-    rows: Rows,
+    source: int,
+    width: int,
     order: Rows,
     payload: int,
     bits: int,
+    begin: int,
+    end: int,
+    m: int,
+    seen: int,
     out_hashes: Hashes,
-    out: Rows,
+    to: int,
     directory: npt.NDArray[np.int32],
-    line: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write the consolidated rows to ``out``, and their directory; give (their number or OVERFLOW, `weight_bound`).
-
-    ``hashes`` is filled if it is not ``hashed`` yet. ``payload`` is the number of words before the weights. ``line`` becomes the
-    line of the run without a heap.
-    """
-    n = rows.shape[0]
-    width = rows.shape[1]
-    if not hashed:
-        hash_all(rows, key_parts, hashes)
+    """Consolidate rows whose hashes belong to the entries ``begin`` to ``end`` of the directory; ``m`` rows are there already."""
+    n = hashes.size
     shift = np.uint64(64 - bits)
-    buckets = 1 << bits
-    for b in range(buckets + 1):
+    for b in range(begin, end):
         directory[b] = 0
     for i in range(n):
         directory[np.int64(hashes[i] >> shift)] += 1
     total = np.int32(0)
-    for b in range(buckets):
+    for b in range(begin, end):
         here = directory[b]
         directory[b] = total
         total += here
     keys = np.empty(n, np.uint64)
+    words = np.empty(n, np.int64)
     perm = np.empty(n, np.int32)
     for i in range(n):
         top = np.int64(hashes[i] >> shift)
@@ -206,22 +134,16 @@ def consolidate(  # noqa: C901
         directory[top] = at + 1
         keys[at] = hashes[i]
         perm[at] = i
-    source = address_of(rows)
     step = np.int64(8 * width)
     parts = address_of(order)
     count = order.shape[0]
-    to = address_of(out)
-    m = np.int64(0)
+    to += step * m
     a = np.int64(0)
-    seen = np.int64(0)
-    for bucket in range(buckets):
+    for bucket in range(begin, end):
         b = np.int64(directory[bucket])
         directory[bucket] = m
         if b - a > 1:
-            if b - a <= _FEW:
-                _sort_few(source, step, parts, count, keys, perm, a, b)
-            else:
-                _sort_many(source, step, parts, count, keys, perm, a, b)
+            sort_bucket(source, step, parts, count, keys, words, perm, a, b)
         k = a
         while k < b:
             if k + _AHEAD < n:
@@ -243,6 +165,92 @@ def consolidate(  # noqa: C901
                 m += 1
                 to += step
         a = b
+    return m, seen
+
+
+@shared
+def _divide(hashes: Hashes, rows: Rows, bits: int, starts: Rows, to_hashes: Hashes, to: Rows) -> None:
+    """Copy rows to where those of the same top bits of the hash are; ``starts`` says where each of them begins."""
+    n = rows.shape[0]
+    step = np.int64(8 * rows.shape[1])
+    shift = np.uint64(64 - bits)
+    number = starts.size - 1
+    for b in range(number + 1):
+        starts[b] = 0
+    for i in range(n):
+        starts[np.int64(hashes[i] >> shift) + 1] += 1
+    for b in range(number):
+        starts[b + 1] += starts[b]
+    at = starts.copy()
+    for i in range(n):
+        b = np.int64(hashes[i] >> shift)
+        place = at[b]
+        at[b] = place + 1
+        to_hashes[place] = hashes[i]
+        copy_words(address_of(to) + step * place, address_of(rows) + step * i, rows.shape[1])
+
+
+@kernel
+def consolidate(
+    hashed: bool,
+    hashes: Hashes,
+    key_parts: Rows,
+    rows: Rows,
+    order: Rows,
+    payload: int,
+    bits: int,
+    out_hashes: Hashes,
+    out: Rows,
+    directory: npt.NDArray[np.int32],
+    line: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Write the consolidated rows to ``out``, and their directory; give (their number or OVERFLOW, `weight_bound`).
+
+    ``hashes`` is filled if it is not ``hashed`` yet. ``payload`` is the number of words before the weights. ``line`` becomes the
+    line of the run without a heap.
+    """
+    n = rows.shape[0]
+    width = rows.shape[1]
+    if not hashed:
+        hash_all(rows, key_parts, hashes)
+    buckets = 1 << bits
+    to = address_of(out)
+    m = np.int64(0)
+    seen = np.int64(0)
+    pieces = np.int64(0)
+    while pieces < bits and pieces < _MOST_PIECES and ((n * (width + 3)) >> pieces) > _PIECE:
+        pieces += 1
+    if pieces < 2:
+        m, seen = _consolidate_piece(
+            hashes, address_of(rows), width, order, payload, bits, 0, buckets, m, seen, out_hashes, to, directory
+        )
+    else:
+        starts = np.empty((1 << pieces) + 1, np.int64)
+        near_hashes = np.empty(n, np.uint64)
+        near = np.empty((n, width), np.int64)
+        _divide(hashes, rows, pieces, starts, near_hashes, near)
+        each = buckets >> pieces
+        for piece in range(1 << pieces):
+            a = starts[piece]
+            m, seen = _consolidate_piece(
+                near_hashes[a : starts[piece + 1]],
+                address_of(near) + 8 * width * a,
+                width,
+                order,
+                payload,
+                bits,
+                each * piece,
+                each * (piece + 1),
+                m,
+                seen,
+                out_hashes,
+                to,
+                directory,
+            )
+            if m == OVERFLOW:
+                break
+    if m == OVERFLOW:
+        return m, seen
     directory[buckets] = m
     write_line(out_hashes, out, 0, address_of(directory), bits, m, line)
     return m, seen

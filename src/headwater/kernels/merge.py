@@ -23,7 +23,7 @@ from headwater.kernels.consolidate import OVERFLOW, add_weights_at, weightless_a
 from headwater.kernels.memory import address_of, copy_words, load, store, view_bytes
 from headwater.kernels.words import INLINE, compare_at
 
-__all__ = ["NO_BOUND", "fill_directory", "index_run", "long_bytes", "merge", "own_strings"]
+__all__ = ["NO_BOUND", "close_directory", "fill_directory", "index_run", "long_bytes", "merge", "own_row", "own_strings"]
 
 NO_BOUND = -1
 """For the word of a bound: there is none."""
@@ -36,7 +36,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @shared
-def _own(row: int, base: int, slots: npt.NDArray[np.int64], heap: Bytes, used: int) -> int:
+def own_row(row: int, base: int, slots: npt.NDArray[np.int64], heap: Bytes, used: int) -> int:
     """Copy the long strings of a row into ``heap``, let the row refer to them there, and give the bytes used now."""
     for s in range(slots.size):
         at = slots[s]
@@ -67,12 +67,12 @@ def own_strings(rows: Rows, slots: npt.NDArray[np.int64], heap: Bytes) -> int:
     """Copy the long strings of rows that flow into a heap, and let the rows refer to them by their distance."""
     used = np.int64(0)
     for i in range(rows.shape[0]):
-        used = _own(address_of(rows) + 8 * rows.shape[1] * i, 0, slots, heap, used)
+        used = own_row(address_of(rows) + 8 * rows.shape[1] * i, 0, slots, heap, used)
     return used
 
 
 @inlined
-def _close(directory: npt.NDArray[np.int32]) -> None:
+def close_directory(directory: npt.NDArray[np.int32]) -> None:
     """Let entries without rows take over from the entry before."""
     last = np.int32(0)
     for b in range(directory.size):
@@ -87,7 +87,7 @@ def _fill(hashes: Hashes, count: int, bits: int, directory: npt.NDArray[np.int32
         directory[b] = 0
     for i in range(count):
         directory[np.int64(hashes[i] >> shift) + 1] = i + 1
-    _close(directory)
+    close_directory(directory)
 
 
 @shared
@@ -225,7 +225,7 @@ def merge(  # noqa: C901
                 if not plain:
                     if bound_word >= 0 and load(to, bound_word) < bound:
                         continue
-                    used = _own(to, base1, slots, heap, used)
+                    used = own_row(to, base1, slots, heap, used)
                 out_hashes[m] = x
                 m += 1
                 directory[np.int64(x >> shift) + 1] = m
@@ -241,7 +241,7 @@ def merge(  # noqa: C901
         if not plain:
             if bound_word >= 0 and load(to, bound_word) < bound:
                 continue
-            used = _own(to, base2 + ((base1 - base2) & one), slots, heap, used)
+            used = own_row(to, base2 + ((base1 - base2) & one), slots, heap, used)
         out_hashes[m] = h
         m += 1
         directory[np.int64(h >> shift) + 1] = m
@@ -256,12 +256,12 @@ def merge(  # noqa: C901
         if not plain:
             if bound_word >= 0 and load(to, bound_word) < bound:
                 continue
-            used = _own(to, base1, slots, heap, used)
+            used = own_row(to, base1, slots, heap, used)
         out_hashes[m] = h
         m += 1
         directory[np.int64(h >> shift) + 1] = m
         to += step
-    _close(directory)
+    close_directory(directory)
     write_line(out_hashes, out, address_of(heap), address_of(directory), bits, m, line)
     return m, used
 

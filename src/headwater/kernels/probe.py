@@ -249,6 +249,7 @@ def join(  # noqa: C901
     moves: Rows,
     slots: npt.NDArray[np.int64],
     bits: Rows,
+    barred: int,
     width: int,
     out: Rows,
 ) -> tuple[int, int]:
@@ -256,8 +257,8 @@ def join(  # noqa: C901
 
     ``probe_moves`` and ``moves`` are (from, to) pairs of words; ``slots`` are the words of ``out`` whose long strings come from the
     trace. ``bits`` carries null bits over: (side, word, bit, to word, to bit), side 0 being the probe. The weight of a
-    row, its last word, is the product of the two; the number of rows is -1 if one does not fit. Nothing is written if there is too
-    little room.
+    row, its last word, is the product of the two; the number of rows is -1 if one does not fit. Probes that have a bit of ``barred`` in their
+    first word find nobody. Nothing is written if there is too little room.
     """
     n = probes.shape[0]
     begin = np.empty((runs.shape[0], n), np.int32)
@@ -284,6 +285,8 @@ def join(  # noqa: C901
             if count[r, i] == 0:
                 continue
             probe = address_of(probes) + probe_step * i
+            if load(probe, 0) & barred:
+                continue
             x = load(probe, probes.shape[1] - 1)
             row = rows + step * np.int64(begin[r, i])
             for _ in range(count[r, i]):

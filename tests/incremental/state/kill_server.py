@@ -71,8 +71,8 @@ def _load_kernels() -> None:
         rows, weights = orders_change(0, step)
         runs.append(Run.of(ZSet.packed(LAYOUTS["orders"], rows[:500], weights[:500])))
     left, right = runs
-    merged(left, right).zset()
-    spill.merged_somewhere(left, right, None, None, tempfile.gettempdir())
+    merged([left, right]).zset()
+    spill.merged_somewhere([left, right], None, None, tempfile.gettempdir())
     spill.spilled(runs[0], None, tempfile.gettempdir())
     traces = new_traces()
     for step in (1, 2):

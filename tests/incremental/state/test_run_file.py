@@ -83,20 +83,20 @@ def test_a_merge_into_a_file_is_the_merge_in_memory(bound: int | None, tmp_path:
     left, right = some_run(), some_run(step=1)
     assert len(left) > len(right) > 0
     limit = None if bound is None else (ORDERS.column("amount").word, bound)
-    file = write_by(lambda fd: merge_to_file(left, right, limit, fd), tmp_path / "a.run")
-    assert facts(file.open(ORDERS)) == facts(merged(left, right, limit))
+    file = write_by(lambda fd: merge_to_file([left, right], limit, fd), tmp_path / "a.run")
+    assert facts(file.open(ORDERS)) == facts(merged([left, right], limit))
     file.verify()
 
 
 def test_what_cancels_out_takes_no_room(tmp_path: Path) -> None:
     left = some_run()
     right = Run.of(-left.zset())
-    file = write_by(lambda fd: merge_to_file(left, right, None, fd), tmp_path / "a.run")
+    file = write_by(lambda fd: merge_to_file([left, right], None, fd), tmp_path / "a.run")
     assert len(file.open(ORDERS)) == 0
     assert (tmp_path / "a.run").stat().st_size < 1024
     most = Run.of(-left.zset().filtered(np.arange(len(left) - 100)))
-    file = write_by(lambda fd: merge_to_file(left, most, None, fd), tmp_path / "b.run")
-    assert facts(file.open(ORDERS)) == facts(merged(left, most))
+    file = write_by(lambda fd: merge_to_file([left, most], None, fd), tmp_path / "b.run")
+    assert facts(file.open(ORDERS)) == facts(merged([left, most]))
     file.verify()
     assert (tmp_path / "b.run").stat().st_size < 32 * 1024
 
@@ -225,7 +225,7 @@ def test_a_damaged_run_is_found_when_it_is_merged(tmp_path: Path) -> None:
         f.write(b"\xaa\x55")
     back = RunFile.read(str(path)).open(ORDERS)
     with pytest.raises(CorruptionError, match="checksum of its rows"):
-        merged(back, some_run(100))
+        merged([back, some_run(100)])
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.none() | st.text(max_size=20), st.integers(-2, 2)), max_size=60))

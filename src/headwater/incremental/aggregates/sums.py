@@ -133,6 +133,30 @@ class Sums:
             conditions += [(gate, layout.column(name).word, -1, 1) for name in true]
         return _Feed(layout, len(gates), _matrix(conditions, 4), _matrix(specs, 7), _matrix(factors, 2))
 
+    def planned(self) -> tuple[dict[str, Words], dict[str, int]] | None:
+        """Its part of the plan of a step in one call (`headwater.kernels.aggregate`); None if it has parts or other feeds."""
+        if self._parted or len(self._feeds) > 1 or not self.layout.keys:
+            return None
+        feed, layout = self._feeds[0], self.layout
+        keys = layout.columns[: layout.keys]
+        matrices = {
+            "key_parts": feed.layout.key_parts,
+            "sums_key_parts": layout.key_parts,
+            "sums_sort_parts": layout.sort_parts,
+            "conditions": feed.conditions,
+            "specs": feed.specs,
+            "factors": feed.factors,
+        }
+        numbers = {
+            "key_from": feed.layout.columns[0].word,
+            "key_to": keys[0].word,
+            "key_words": sum(c.words for c in keys),
+            "key_mask": (1 << len(keys)) - 1,
+            "gates": feed.gates,
+            "sums_payload": layout.payload,
+        }
+        return matrices, numbers
+
     # -- a step ----------------------------------------------------------------------------------------------------
 
     def accumulated(self, deltas: Sequence[ZSet]) -> ZSet:

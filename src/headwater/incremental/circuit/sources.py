@@ -36,7 +36,7 @@ class Source(Node):
         self.pending: list[ZSet] = []
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        return concatenate(self.pending, self.layout)
+        return concatenate(self.pending, self.layout) if self.pending else self.empty
 
     def commit(self) -> None:
         self.pending = []

@@ -55,6 +55,10 @@ class Vertex:
     group: str | None = None
     marks: dict[str, Mark] = field(default_factory=dict)
     figures: Figures = field(default_factory=Figures)
+    nothing: list[ZSet] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nothing = [node.empty for node in self.nodes]
 
     @property
     def node(self) -> Node:

@@ -28,6 +28,7 @@ from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.operators.extremes import Extremes
+from headwater.incremental.operators.fused import Fused
 from headwater.incremental.packing import Owners
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
@@ -72,6 +73,7 @@ class Aggregate(Node):
         self._plan_sums()
         self._plan_stages()
         self._plan_finish()
+        self._fused = self._plan_fused()
         self._given = False
         self._first_shard = first_shard
 
@@ -154,6 +156,32 @@ class Aggregate(Node):
         first = self.layout.columns[0].word
         self._shift = first - self._sums.layout.columns[0].word if self.layout.keys else 0
 
+    def _plan_fused(self) -> Fused | None:
+        """The whole step as one call, where all parts of it are of fixed width."""
+        planned = self._sums.planned()
+        stages = [stage for stage, _ in self._stages]
+        if planned is None or len(self._floats) or self._derivation is not None or self._general or len(stages) > 1:
+            return None
+        matrices, numbers = planned
+        values = None
+        if stages:
+            stage = stages[0]
+            if not isinstance(stage, Extremes) or not stage.fixed:
+                return None
+            more, others, values = stage.planned()
+            matrices |= more
+            numbers |= others
+        moving = self._arrangement.moving
+        matrices |= {"moves": moving.moves, "bits": moving.bits, "makings": moving.target.makings}
+        matrices["recipes"] = self._recipes
+        numbers |= {
+            "moved": int(not self._arrangement.same),
+            "arranged_width": moving.target.width,
+            "finish_words": self._key_words,
+            "finish_shift": self._shift,
+        }
+        return Fused(matrices, numbers, output=self.layout, sums=self._sums.trace, values=values)
+
     # -- a step ----------------------------------------------------------------------------------------------------
 
     @property
@@ -166,6 +194,12 @@ class Aggregate(Node):
         return self._given
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
+        if self._fused is not None:
+            if not len(deltas[0].rows):
+                return self.empty
+            found = self._fused.step(deltas[0])
+            if found is not None:
+                return found
         delta = normalised(self._arrangement.apply(deltas[0]), self._floats)
         if self._derivation is not None:
             delta = self._derivation.apply(delta)
@@ -192,7 +226,7 @@ class Aggregate(Node):
             before = np.array([[int(given)]], dtype=np.int64)
             count = changes(1 - before, 0, before, out)
         owners += tuple(o for stage, _ in self._stages for o in stage.owners())
-        return ZSet(self.layout, out[:count], (*deltas[0].owners, *owners))
+        return ZSet(self.layout, out[:count], (*deltas[0].owners, *owners), net=True)
 
     def _finish_general(self, touched: ZSet, old: Words, out: Words) -> Owners:
         """Fill the columns of the aggregates that have no recipe."""

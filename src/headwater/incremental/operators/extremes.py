@@ -92,6 +92,42 @@ class Extremes:
                 self._ends.append(_End(last, at + self.accumulators, some, table, answers))
                 self.accumulators += 1 + 2 * self._place.words if kept else 0
 
+    @property
+    def fixed(self) -> bool:
+        """Are all answers kept in the accumulators, and all rows with a value looked at?"""
+        placed = self._arrangement.source.column(self._place.name)
+        return self._where is None and placed.null_word == 0 and all(end.answers is None for end in self._ends)
+
+    def planned(self) -> tuple[dict[str, Words], dict[str, int], Trace]:
+        """Its part of the plan of a step in one call, and its trace; see `headwater.kernels.aggregate`."""
+        layout, moving = self._layout, self._arrangement.moving
+        source = self._arrangement.source
+        absent = [source.column(c) for c in self._required]
+        ends = []
+        for end in self._ends:
+            first = sum(e[3] - e[2] for e in ends)
+            ends.append((end.at, int(end.last), first, first + len(end.table)))
+        matrices = {
+            "value_moves": moving.moves,
+            "value_bits": moving.bits,
+            "value_makings": layout.makings,
+            "value_key_parts": layout.key_parts,
+            "value_sort_parts": layout.sort_parts,
+            "value_start_parts": self._start_parts,
+            "value_key_moves": self._key_words,
+            "ends": np.array(ends, dtype=np.int64),
+            "targets": np.concatenate([end.table for end in self._ends]),
+        }
+        numbers = {
+            "has_values": 1,
+            "absent_mask": sum(1 << c.null_bit for c in absent if c.nullable),
+            "value_moved": int(not self._arrangement.same),
+            "value_payload": layout.payload,
+            "value_word": self._place.word,
+            "value_words": self._place.words,
+        }
+        return matrices, numbers, self._values
+
     def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:
         """Write the old and the new answers to the two halves of ``out``, and what they change of accumulators to ``touched``."""
         chosen = selected(delta, self._where, self._required)

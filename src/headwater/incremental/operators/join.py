@@ -31,10 +31,11 @@ _MOST_AHEAD = 1 << 20
 class Lookup:
     """Rows that look their key up in a trace, and become rows of ``target`` with what they find.
 
-    ``mine`` and ``theirs`` are pairs of columns (from, to) that the two sides contribute.
+    ``mine`` and ``theirs`` are pairs of columns (from, to) that the two sides contribute. A row with a null in its key finds nobody, unless
+    ``nulls_match``.
     """
 
-    __slots__ = ("_bits", "_fan", "_has_slots", "_mine", "_nothing", "_slots", "_target", "_theirs", "_trace_layout")
+    __slots__ = ("_barred", "_bits", "_fan", "_has_slots", "_mine", "_nothing", "_slots", "_target", "_theirs", "_trace_layout")
 
     def __init__(
         self,
@@ -43,8 +44,11 @@ class Lookup:
         target: Layout,
         mine: Sequence[tuple[int, int]],
         theirs: Sequence[tuple[int, int]],
+        *,
+        nulls_match: bool = True,
     ) -> None:
         self._target = target
+        self._barred = 0 if nulls_match else null_keys(probe)
         self._trace_layout = trace
         self._has_slots = len(target.slots) > 0
         self._fan = 1.0
@@ -74,6 +78,7 @@ class Lookup:
                 self._theirs,
                 self._slots,
                 self._bits,
+                self._barred,
                 self._trace_layout.width,
                 out,
             )
@@ -115,22 +120,26 @@ class Join(Node):
         of_right = [
             (right.layout.schema.get_field_index(a), i + len(left_columns)) for i, (a, _) in enumerate(right_columns)
         ]
-        self._from_left = Lookup(left.layout, right.layout, layout, of_left, of_right)
-        self._from_right = Lookup(right.layout, left.layout, layout, of_right, of_left)
+        self._from_left = Lookup(left.layout, right.layout, layout, of_left, of_right, nulls_match=nulls_match)
+        self._from_right = Lookup(right.layout, left.layout, layout, of_right, of_left, nulls_match=nulls_match)
         self.nulls_match = nulls_match
         self.column_pairs = (of_left, of_right)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        left, right = (d if self.nulls_match else without_null_keys(d) for d in deltas)
+        left, right = deltas
         one = self._from_left.run(left, self._right.trace, staged=True)
         two = self._from_right.run(right, self._left.trace, staged=False)
         return concatenate([one, two], self.layout)
 
 
+def null_keys(layout: Layout) -> int:
+    """The bits of the first word that say that a column of the key is null."""
+    return sum(1 << c.null_bit for c in layout.columns[: layout.keys] if c.nullable)
+
+
 def without_null_keys(delta: ZSet) -> ZSet:
     """The rows that have no null in their key."""
-    layout = delta.layout
-    mask = sum(1 << c.null_bit for c in layout.columns[: layout.keys] if c.nullable)
+    mask = null_keys(delta.layout)
     if not mask or not len(delta):
         return delta
     present = (delta.rows[:, 0] & mask) == 0

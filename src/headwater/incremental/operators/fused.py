@@ -1,0 +1,128 @@
+"""The common aggregate in one kernel call: counts, sums and means of whole numbers, and the least and greatest of one column.
+
+A small step of an aggregate is dominated by its ten calls of kernels and what happens between them. Where all its parts are of
+fixed width `Fused` prepares a plan once, and then a step is one call (`headwater.kernels.aggregate`). It reads and stages the same
+traces as the operator does piece by piece; which of the two did a step cannot be seen from the state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.base.errors import ConstraintError
+from headwater.incremental.layout import Layout
+from headwater.incremental.run import NO_RUNS, Run, directory_bits
+from headwater.incremental.zset import ZSet
+from headwater.kernels.consolidate import LINE
+from headwater.kernels.aggregate import FULL_WEIGHT, MATRICES, NO_ROOM_FOR_SUM, NUMBERS, aggregate_step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from headwater.incremental.trace import Trace
+
+__all__ = ["Fused"]
+
+
+class Fused:
+    """A plan, and the two traces that a step reads and stages.
+
+    Parameters
+    ----------
+    matrices, numbers
+        what `headwater.kernels.aggregate.MATRICES` and ``NUMBERS`` name
+    output
+        of the rows that it gives
+    sums, values
+        the traces; without extremes there are no values
+    """
+
+    __slots__ = ("_arrays", "_output", "_plan", "_plan_at", "_sums", "_values")
+
+    def __init__(
+        self,
+        matrices: Mapping[str, npt.NDArray[np.int64]],
+        numbers: Mapping[str, int],
+        *,
+        output: Layout,
+        sums: Trace,
+        values: Trace | None,
+    ) -> None:
+        plan: list[int] = []
+        self._arrays = [np.ascontiguousarray(matrices.get(name, _NOTHING)) for name in MATRICES]
+        for array in self._arrays:
+            plan += [array.ctypes.data, *array.shape]
+        self._plan = np.array([*plan, *(numbers.get(name, 0) for name in NUMBERS)], dtype=np.int64)
+        self._plan_at = self._plan.ctypes.data
+        self._output = output
+        self._sums = sums
+        self._values = values
+
+    def step(self, delta: ZSet) -> ZSet | None:
+        """The change of the output, with the traces staged; None where a sum does not fit, which the operator then explains."""
+        n = len(delta.rows)
+        sums, values = self._sums, self._values
+        sums.check()
+        if values is not None:
+            values.check()
+        out = np.empty((2 * n, self._output.width), dtype=np.int64)
+        bits = directory_bits(n)
+        one = _Room(sums.layout, n, bits)
+        other = _Room(values.layout, n, bits) if values is not None else _NO_ROOM
+        found, kept, most, kept_values, most_values = aggregate_step(
+            self._plan_at,
+            delta.rows,
+            sums.table(),
+            NO_RUNS if values is None else values.table_with_room(),
+            out,
+            one.hashes,
+            one.rows,
+            one.directory,
+            one.line,
+            other.hashes,
+            other.rows,
+            other.directory,
+            other.line,
+            bits,
+        )
+        if found < 0:
+            if found == FULL_WEIGHT:
+                raise ConstraintError.weight_overflow()
+            assert found == NO_ROOM_FOR_SUM
+            return None
+        if kept:
+            sums.stage_run(one.run(kept, most))
+        if kept_values:
+            assert values is not None
+            values.stage_run(other.run(kept_values, most_values))
+        return ZSet(self._output, out[:found], delta.owners, net=True)
+
+
+class _Room:
+    """The arrays of a run that is to be made."""
+
+    __slots__ = ("bits", "directory", "hashes", "layout", "line", "rows")
+
+    def __init__(self, layout: Layout, n: int, bits: int) -> None:
+        self.layout = layout
+        self.bits = bits
+        self.hashes = np.empty(n, dtype=np.uint64)
+        self.rows = np.empty((n, layout.width), dtype=np.int64)
+        self.directory = np.empty((1 << bits) + 1, dtype=np.int32)
+        self.line = np.empty(LINE, dtype=np.int64)
+
+    def run(self, count: int, most: int) -> Run:
+        """The run that was made."""
+        hashes, rows = self.hashes, self.rows
+        if count < len(hashes):
+            hashes, rows = hashes[:count], rows[:count]
+        return Run.made(self.layout, hashes, rows, self.directory, self.bits, self.line, most)
+
+
+_NOTHING = np.zeros((0, 3), dtype=np.int64)
+_NO_ROOM = _Room(Layout(pa.schema([])), 0, 1)

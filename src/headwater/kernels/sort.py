@@ -1,0 +1,300 @@
+"""Sorting the rows of a bucket: by hash, and within a hash by comparing as few bytes of rows as it takes.
+
+A bucket holds the rows of a few hashes. They are put in order by hash first, which touches no row. Rows of one hash are
+nearly always rows of one key: then the parts of the key are all alike, and the first part in which the rows differ is most often one
+word. That word is fetched once for each row and sorted as a number, by counting digits where the numbers lie close together. Only what is
+still undecided is compared row by row, by merging natural runs, so that rows that arrive sorted cost one comparison each, and nothing
+is quadratic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.kernels.compiled import inlined, shared
+from headwater.kernels.memory import load
+from headwater.kernels.words import compare_at
+
+__all__ = ["sort_bucket"]
+
+_FEW = 16
+_WORTH_DIGITS = 64
+
+Hashes = npt.NDArray[np.uint64]
+Positions = npt.NDArray[np.int32]
+Words = npt.NDArray[np.int64]
+
+
+@shared
+def _merge_marked(keys: Hashes, perm: Positions, marks: Words, runs: int) -> None:
+    """Merge sorted stretches, given by where they begin, pair by pair until one is left."""
+    a = marks[0]
+    spare_keys = np.empty(marks[runs] - a, np.uint64)
+    spare = np.empty(marks[runs] - a, np.int32)
+    b = marks[runs]
+    while runs > 1:
+        made = 0
+        for r in range(0, runs, 2):
+            start = marks[r]
+            if r + 1 < runs:
+                middle = marks[r + 1]
+                end = marks[r + 2]
+                size = middle - start
+                for k in range(size):
+                    spare_keys[k] = keys[start + k]
+                    spare[k] = perm[start + k]
+                i = np.int64(0)
+                j = middle
+                to = start
+                while i < size:
+                    if j < end and keys[j] < spare_keys[i]:
+                        keys[to] = keys[j]
+                        perm[to] = perm[j]
+                        j += 1
+                    else:
+                        keys[to] = spare_keys[i]
+                        perm[to] = spare[i]
+                        i += 1
+                    to += 1
+            marks[made] = start
+            made += 1
+        marks[made] = b
+        runs = made
+
+
+@inlined
+def _insert_hashes(keys: Hashes, perm: Positions, a: int, b: int) -> None:
+    for k in range(a + 1, b):
+        x = keys[k]
+        i = perm[k]
+        at = k
+        while at > a and x < keys[at - 1]:
+            keys[at] = keys[at - 1]
+            perm[at] = perm[at - 1]
+            at -= 1
+        keys[at] = x
+        perm[at] = i
+
+
+@shared
+def _sort_hashes(keys: Hashes, perm: Positions, a: int, b: int) -> None:
+    """Sort a long stretch by hash: natural runs, merged pair by pair."""
+    marks = np.empty(b - a + 1, np.int64)
+    runs = 1
+    marks[0] = a
+    for k in range(a + 1, b):
+        if keys[k] < keys[k - 1]:
+            marks[runs] = k
+            runs += 1
+    marks[runs] = b
+    if runs > 1:
+        _merge_marked(keys, perm, marks, runs)
+
+
+@shared
+def _sort_by_comparing(rows: int, step: int, parts: int, count: int, perm: Positions, a: int, b: int) -> None:
+    """Sort positions by the parts of their rows: natural runs, merged pair by pair."""
+    if b - a <= _FEW:
+        for k in range(a + 1, b):
+            i = perm[k]
+            row = rows + step * np.int64(i)
+            at = k
+            while at > a and compare_at(row, 0, rows + step * np.int64(perm[at - 1]), 0, parts, count) < 0:
+                perm[at] = perm[at - 1]
+                at -= 1
+            perm[at] = i
+        return
+    spare = np.empty(b - a, np.int32)
+    marks = np.empty(b - a + 1, np.int64)
+    runs = 1
+    marks[0] = a
+    for k in range(a + 1, b):
+        if compare_at(rows + step * np.int64(perm[k]), 0, rows + step * np.int64(perm[k - 1]), 0, parts, count) < 0:
+            marks[runs] = k
+            runs += 1
+    marks[runs] = b
+    while runs > 1:
+        made = 0
+        for r in range(0, runs, 2):
+            start = marks[r]
+            if r + 1 < runs:
+                middle = marks[r + 1]
+                end = marks[r + 2]
+                size = middle - start
+                for k in range(size):
+                    spare[k] = perm[start + k]
+                i = np.int64(0)
+                j = middle
+                to = start
+                while i < size:
+                    mine = rows + step * np.int64(spare[i])
+                    if j < end and compare_at(rows + step * np.int64(perm[j]), 0, mine, 0, parts, count) < 0:
+                        perm[to] = perm[j]
+                        j += 1
+                    else:
+                        perm[to] = spare[i]
+                        i += 1
+                    to += 1
+            marks[made] = start
+            made += 1
+        marks[made] = b
+        runs = made
+
+
+@shared
+def _sort_digits(words: Words, perm: Positions, a: int, b: int, least: int, passes: int) -> None:
+    """Sort by words that are at most ``passes`` bytes above the least of them: a byte at a time, the lowest first."""
+    n = b - a
+    other_words = np.empty(n, np.int64)
+    other = np.empty(n, np.int32)
+    counts = np.empty(256, np.int64)
+    for k in range(passes):
+        shift = np.uint64(8 * k)
+        for c in range(256):
+            counts[c] = 0
+        for i in range(a, b):
+            counts[np.int64((np.uint64(words[i] - least) >> shift) & np.uint64(255))] += 1
+        total = np.int64(0)
+        for c in range(256):
+            here = counts[c]
+            counts[c] = total
+            total += here
+        for i in range(a, b):
+            c = np.int64((np.uint64(words[i] - least) >> shift) & np.uint64(255))
+            at = counts[c]
+            counts[c] = at + 1
+            other_words[at] = words[i]
+            other[at] = perm[i]
+        for i in range(n):
+            words[a + i] = other_words[i]
+            perm[a + i] = other[i]
+
+
+@shared
+def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
+    """Sort ``words[a:b]`` and the positions beside them."""
+    n = b - a
+    if n > _WORTH_DIGITS:
+        least = words[a]
+        most = words[a]
+        for i in range(a + 1, b):
+            least = min(least, words[i])
+            most = max(most, words[i])
+        spread = np.uint64(most) - np.uint64(least)
+        passes = 0
+        while passes < 8 and (spread >> np.uint64(8 * passes)) != 0:
+            passes += 1
+        if passes * 128 <= 2 * n and most - least >= 0:
+            _sort_digits(words, perm, a, b, least, passes)
+            return
+    for start in range(a, b, _FEW):
+        for k in range(start + 1, min(start + _FEW, b)):
+            x = words[k]
+            i = perm[k]
+            at = k
+            while at > start and x < words[at - 1]:
+                words[at] = words[at - 1]
+                perm[at] = perm[at - 1]
+                at -= 1
+            words[at] = x
+            perm[at] = i
+    if n <= _FEW:
+        return
+    other_words = np.empty(n, np.int64)
+    other = np.empty(n, np.int32)
+    size = np.int64(_FEW)
+    while size < n:
+        start = a
+        while start + size < b:
+            middle = start + size
+            end = min(middle + size, b)
+            for k in range(size):
+                other_words[k] = words[start + k]
+                other[k] = perm[start + k]
+            i = np.int64(0)
+            j = middle
+            to = start
+            while i < size:
+                if j < end and words[j] < other_words[i]:
+                    words[to] = words[j]
+                    perm[to] = perm[j]
+                    j += 1
+                else:
+                    words[to] = other_words[i]
+                    perm[to] = other[i]
+                    i += 1
+                to += 1
+            start = end
+        size *= 2
+
+
+@shared
+def _sort_alike(
+    rows: int, step: int, parts: int, count: int, words: Words, perm: Positions, a: int, b: int
+) -> None:
+    """Sort the positions of rows that have one hash; ``words`` is room for ``words[a:b]``."""
+    part = np.int64(0)
+    while part < count and load(parts, 3 * part + 1) == 0:
+        at = load(parts, 3 * part)
+        mask = load(parts, 3 * part + 2)
+        x = load(rows + step * np.int64(perm[a]), at) & mask
+        differs = np.int64(0)
+        for k in range(a, b):
+            y = load(rows + step * np.int64(perm[k]), at) & mask
+            words[k] = y
+            differs |= x ^ y
+        if differs != 0:
+            break
+        part += 1
+    if part == count:
+        return
+    if load(parts, 3 * part + 1) != 0:
+        _sort_by_comparing(rows, step, parts + 24 * part, count - part, perm, a, b)
+        return
+    _sort_words(words, perm, a, b)
+    part += 1
+    k = a
+    while k < b:
+        end = k + 1
+        while end < b and words[end] == words[k]:
+            end += 1
+        if end - k > 1:
+            _sort_by_comparing(rows, step, parts + 24 * part, count - part, perm, k, end)
+        k = end
+
+
+@inlined
+def sort_bucket(
+    rows: int,
+    step: int,
+    parts: int,
+    count: int,
+    keys: Hashes,
+    words: Words,
+    perm: Positions,
+    a: int,
+    b: int,
+) -> None:
+    """Sort ``perm[a:b]``, positions of rows, and their hashes beside them, by hash and then by ``count`` parts.
+
+    ``rows``, and ``parts``, are addresses; ``words`` is room as long as ``perm``.
+    """
+    if b - a <= _FEW:
+        _insert_hashes(keys, perm, a, b)
+    else:
+        _sort_hashes(keys, perm, a, b)
+    k = a
+    while k < b:
+        end = k + 1
+        while end < b and keys[end] == keys[k]:
+            end += 1
+        if end - k == 2:
+            x = perm[k]
+            y = perm[k + 1]
+            if compare_at(rows + step * np.int64(y), 0, rows + step * np.int64(x), 0, parts, count) < 0:
+                perm[k] = y
+                perm[k + 1] = x
+        elif end - k > 2:
+            _sort_alike(rows, step, parts, count, words, perm, k, end)
+        k = end
