@@ -17,6 +17,8 @@ from headwater.lake.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headwater.incremental.views import View
+    from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
 
 __all__ = ["Lake", "connect"]
@@ -139,3 +141,71 @@ class Lake:
         table = self.table(name)
         table.write(data, mode=mode, partition_by=partition_by, **options)
         return table
+
+    # ------------------------------------------------------------------ views
+
+    def view(
+        self,
+        name: str,
+        sql: str | None = None,
+        *,
+        policy: Literal["auto", "strict", "full"] = "auto",
+        shards: int = 1,
+        **options: Any,
+    ) -> View:
+        """A materialized view: a query whose rows are kept in a table of that name, and follow its sources.
+
+        Parameters
+        ----------
+        sql
+            The query, in Spark SQL. A view that is not there is made, but not built: `View.refresh` does that. One that has another
+            query gets this one, and its rows with it. Without a query, the view must be there.
+        policy
+            "auto" follows changes where it can and is quicker, and says when it computes anew; "strict" never computes anew by itself;
+            "full" always does.
+        shards
+            How many parts its state has; large steps then run on as many threads.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 5}])
+        >>> total = lake.view("total", "SELECT sum(amount) AS total FROM orders")
+        >>> _ = total.refresh()
+        >>> lake.view("total").read().to_pylist()
+        [{'total': 15}]
+        """
+        from headwater.incremental.views.view import define, open_view
+
+        if sql is None:
+            return open_view(name, self._surroundings())
+        return define(name, sql, self._surroundings(), policy=policy, shards=shards, **options)
+
+    def views(self) -> list[str]:
+        """The names of the lake's materialized views."""
+        from headwater.lake.published import is_view
+
+        return [name for name in self.tables() if is_view(self.table(name).snapshot)]
+
+    def _surroundings(self) -> Surroundings:
+        from headwater.incremental.views.surroundings import Surroundings
+        from headwater.query.pinned import named_table
+        from headwater.query.views import computing
+
+        return Surroundings(
+            root=self.catalog.root,
+            table=lambda name: named_table(self, name),
+            compute=computing(self),
+            check_free=self.catalog.check_free,
+            drop=self.catalog.drop,
+            views=self.views,
+            analyze=None if self._spark is None else self._analyzed,
+        )
+
+    def _analyzed(self, sql: str) -> str:
+        """Spark's analyzed plan of a query over the lake's tables, as JSON."""
+        from headwater.spark.analyzer import analyzed
+        from headwater.sql.tokens import tokenize
+
+        words = {str(t.value or t.text).lower() for t in tokenize(sql) if t.kind in ("word", "name")}
+        named = [name for name in self.tables() if name.rpartition(".")[2].lower() in words]
+        return analyzed(self.spark, sql, {name: self.table(name).schema for name in named})

@@ -24,7 +24,7 @@ def test_payments_are_the_same_every_time() -> None:
 def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))
     assert [a.title for a in acts if not a.holds] == []
-    build, late, travel, change, _forget, optimize, skip, mistake, follow, agree, log = acts
+    build, late, travel, change, _forget, optimize, skip, mistake, follow, view, agree, log = acts
     assert build.facts["payments"] == 50_000
     assert (late.facts["late payments"], late.facts["corrected payments"]) == (1_000, 300)
     assert travel.grid is not None
@@ -35,10 +35,12 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert mistake.facts["rows that differ"] == 0
     assert follow.facts["rows at first"] == 50_000
     assert 0 < follow.facts["rows it changed"] <= 5 * 2 * len(payments.MERCHANTS)
+    assert (view.facts["how it was refreshed"], view.facts["rows of the view that changed"]) == ("incremental", 2)
+    assert view.facts["verified"] == "equal at customers@0 transactions@6"
     assert agree.grid is not None
     assert [row[0] for row in agree.grid.rows] == sorted(payments.MERCHANTS)
     assert log.grid is not None
-    assert log.grid.rows[0][1] == "RESTORE"
+    assert [r[1] for r in log.grid.rows[:2]] == ["UPDATE", "RESTORE"]
     assert all(a.sql for a in acts[1:])
     assert log.as_dict()["sql"] == "DESCRIBE HISTORY transactions"
 

@@ -19,6 +19,11 @@ assert type(session).__module__ == "pyspark.sql.connect.session"
 assert hw.spark() is session
 print(session.range(10).filter("id > 6").toArrow().column("id").to_pylist())
 print(session.conf.get("spark.sql.session.timeZone"), has_delta(session))
+from headwater.spark.analyzer import analyzed
+try:
+    analyzed(session, "SELECT 1", {{}})
+except hw.UnsupportedError as error:
+    print(error.code, error.message)
 """
 
 
@@ -38,7 +43,7 @@ def test_connect(start_spark: StartSpark, run_python: RunPython) -> None:
     settings = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
     start_spark("org.apache.spark.deploy.SparkSubmit", *settings, "--class", server, "spark-internal", port=port)
     out = run_python(PROGRAM.format(url=f"sc://127.0.0.1:{port}"), JAVA_HOME="/nowhere", PATH="/usr/bin:/bin")
-    assert out.startswith("[7, 8, 9]\nUTC False\n--"), out
+    assert out.startswith("[7, 8, 9]\nUTC False\nE3003 Spark's analyzer cannot be asked over Spark Connect"), out
 
 
 def test_nobody_listens(run_python: RunPython) -> None:

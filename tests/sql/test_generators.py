@@ -50,7 +50,6 @@ def test_generated_rows(interpreted: SparkSession, table: pa.Table) -> None:
         ("select json_tuple(s, s) from n", "not a constant"),
         ("select explode(collect_list(i)) from n", "in explode()"),
         ("select * from n lateral view flatten(aa) e as x", "the generator flatten()"),
-        ("select * from n, lateral (select n.id)", "LATERAL"),
         ("select m, count(*) from n group by m", "GROUP BY map"),
         ("select ds, count(*) from n group by ds", "GROUP BY array<double>"),
         ("select distinct m from n", "SELECT DISTINCT of map"),

@@ -39,7 +39,10 @@ class Arrangement:
         weight = 0 if weights == source.weights == 1 else None
         self.moving = Moving(source, self.target, pairs, weight=weight)
         self.same = (
-            at == list(range(len(source.columns))) and not self.target.order_words and weights == source.weights
+            at == list(range(len(source.columns)))
+            and not self.target.order_words
+            and not source.order_words
+            and weights == source.weights
         )
 
     def apply(self, zset: ZSet) -> ZSet:

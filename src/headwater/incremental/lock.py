@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import platform
+from contextlib import suppress
 
 from headwater.base.errors import ConflictError
 from headwater.base.storage.local import translated
@@ -29,11 +30,12 @@ class Lock:
         another process that is alive holds it, or this one does already
     """
 
-    __slots__ = ("_fd", "_pid", "folder")
+    __slots__ = ("_fd", "_paused", "_pid", "folder")
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._fd: int | None = None
+        self._paused = False
         self._pid = os.getpid()
         with translated(folder, _NAME):
             self._fd = self._taken()
@@ -54,15 +56,41 @@ class Lock:
                     raise ConflictError.state_locked(_described(owner), self.folder) from None
                 continue
             if _same(fd, path):
-                os.ftruncate(fd, 0)
-                os.pwrite(fd, json.dumps({"host": platform.node(), "pid": self._pid}).encode(), 0)
+                self._sign(fd)
                 return fd
             os.close(fd)  # somebody put that file aside between our two calls
+
+    def _sign(self, fd: int) -> None:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps({"host": platform.node(), "pid": self._pid}).encode(), 0)
 
     @property
     def held(self) -> bool:
         """Does this very process hold it? A child that was forked does not."""
-        return self._fd is not None and self._pid == os.getpid()
+        return self._fd is not None and not self._paused and self._pid == os.getpid()
+
+    def pause(self) -> None:
+        """Let others have it for a while."""
+        assert self.held and self._fd is not None, "only who holds it can give it away"
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        self._paused = True
+
+    def resume(self) -> None:
+        """Take it again, after `pause`; raises ConflictError if another process that is alive holds it now."""
+        assert not self.held, "it is held already"
+        path = os.path.join(self.folder, _NAME)
+        with translated(self.folder, _NAME):
+            if self._fd is not None:
+                with suppress(BlockingIOError):
+                    fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if _same(self._fd, path):
+                        if _owner(self._fd) != {"host": platform.node(), "pid": self._pid}:
+                            self._sign(self._fd)
+                        self._paused = False
+                        return
+                self.release()
+            self._fd = self._taken()
+            self._paused = False
 
     def release(self) -> None:
         """Give it back."""

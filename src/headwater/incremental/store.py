@@ -87,10 +87,12 @@ class Store:
         self._storage = LocalStorage(self.folder)
         self._runs = RunFolder(os.path.join(self.folder, _RUNS))
         self._lock: Lock | None = None
+        self._owner: int | None = None
         if not read_only:
             for part in (_RUNS, _MANIFESTS):
                 LocalStorage(os.path.join(self.folder, part)).make()
             self._lock = Lock(self.folder)
+            self._owner = os.getpid()
         elif not os.path.isdir(self.folder):
             raise NotFoundError.folder(self.folder)
 
@@ -98,15 +100,21 @@ class Store:
 
     def write(self, run: Run, *, sync: bool = True) -> Run:
         """Write a run to a file, and give the run that is mapped from it."""
-        self._check_lock()
+        self._check_writes()
         return self._runs.write(lambda fd: write_run(run, fd), sync=sync).open(run.layout)
 
     def merge(self, runs: Sequence[Run], bound: Bound | None = None, *, sync: bool = False) -> Run:
         """The sum of some runs, written straight to a file."""
-        self._check_lock()
+        self._check_writes()
         return self._runs.write(lambda fd: merge_to_file(runs, bound, fd), sync=sync).open(runs[0].layout)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def flush(self, traces: Mapping[str, Trace]) -> None:
+        """Write the runs that are not in a file yet, so that a checkpoint has only its manifest to write."""
+        self._check_lock()
+        runs = {id(run): run for trace in traces.values() for run in trace.snapshot()}
+        self._runs.keep(list(runs.values()))
 
     def checkpoint(self, epoch: int, traces: Mapping[str, Trace], extra: Any = None) -> str:
         """Make the state durable, and give the name of its manifest.
@@ -139,6 +147,16 @@ class Store:
             name = f"{self._next_number():012d}.json"
             with suppress(ObjectExistsError):
                 self._storage.put_if_absent(f"{_MANIFESTS}/{name}", manifest)
+                return name
+
+    def adopt(self, data: bytes) -> str:
+        """Take in a manifest that was made elsewhere, whose runs lie here already, and give its name."""
+        self._check_lock()
+        Manifest.decode("", data, self.folder)
+        while True:
+            name = f"{self._next_number():012d}.json"
+            with suppress(ObjectExistsError):
+                self._storage.put_if_absent(f"{_MANIFESTS}/{name}", data)
                 return name
 
     def manifests(self) -> list[str]:
@@ -265,10 +283,33 @@ class Store:
         other._storage.put_if_absent(f"{_MANIFESTS}/{1:012d}.json", data)
         return other
 
+    def unlock(self) -> None:
+        """Let others write for a while, and keep what is open; merges in the background go on, in files of their own.
+
+        What others do meanwhile may delete files of runs that no manifest of theirs names. So whoever takes the `lock` again has to see
+        that the newest manifest is still the one that it knows, and else to restore.
+        """
+        self._check_lock()
+        assert self._lock is not None
+        self._lock.pause()
+
+    def lock(self) -> None:
+        """Write again, after `unlock`."""
+        self._check_writes()
+        assert self._lock is not None
+        self._lock.resume()
+
     def close(self) -> None:
         """Let others write. Runs that are mapped stay readable."""
         if self._lock is not None:
             self._lock.release()
+        self._owner = None
+
+    def _check_writes(self) -> None:
+        if self._owner != os.getpid():
+            raise InputError.bad_argument(
+                "store", self.folder, "one that this process opened to write, and has not closed"
+            )
 
     def _check_lock(self) -> None:
         if self._lock is None or not self._lock.held:

@@ -18,7 +18,8 @@ from headwater.lake import log, snapshot
 __all__ = ["Catalog"]
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,2}$")
-_ATTACHED = "_headwater/attached"
+_OWN = "_headwater"
+_ATTACHED = f"{_OWN}/attached"
 
 
 class Catalog:
@@ -59,7 +60,7 @@ class Catalog:
     def _discover(self, folder: str, depth: int, found: list[str]) -> None:
         for name in self.root.folders(folder):
             path = f"{folder}/{name}" if folder else name
-            if not _NAME.match(name):
+            if not _NAME.match(name) or path == _OWN:
                 continue
             inner = self.root.folders(path)
             if log.LOG in inner and is_table(self.root.child(path)):

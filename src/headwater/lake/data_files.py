@@ -160,8 +160,10 @@ class _Abandon(Exception):
 
 
 class _Writer:
-    def __init__(self, storage: Storage, layout: Layout, folder: str, extra: Sequence[pa.Field]) -> None:
-        self.storage, self.layout, self.folder = storage, layout, folder
+    def __init__(
+        self, storage: Storage, layout: Layout, folder: str, extra: Sequence[pa.Field], prefix: str = "part"
+    ) -> None:
+        self.storage, self.layout, self.folder, self.prefix = storage, layout, folder, prefix
         self.schema = layout.file_schema(extra)
         self.extra = list(extra)
         self.open: OrderedDict[tuple[str | None, ...], tuple[_OpenFile, Mapping[str, str | None]]] = OrderedDict()
@@ -200,7 +202,7 @@ class _Writer:
 
     def _new_path(self, values: Mapping[str, str | None]) -> str:
         suffix = settings.current().parquet_compression
-        name = f"part-{len(self.done) + len(self.open):05d}-{uuid.uuid4()}.c000.{suffix}.parquet"
+        name = f"{self.prefix}-{len(self.done) + len(self.open):05d}-{uuid.uuid4()}.c000.{suffix}.parquet"
         directory = partitions.directory(list(values), values)
         return "/".join(p for p in (self.folder, directory, name) if p)
 
@@ -223,9 +225,14 @@ class _Writer:
 
 
 def _write(
-    storage: Storage, layout: Layout, batches: Iterable[pa.RecordBatch], folder: str, extra: Sequence[pa.Field]
+    storage: Storage,
+    layout: Layout,
+    batches: Iterable[pa.RecordBatch],
+    folder: str,
+    extra: Sequence[pa.Field],
+    prefix: str = "part",
 ) -> _Writer:
-    writer = _Writer(storage, layout, folder, extra)
+    writer = _Writer(storage, layout, folder, extra, prefix)
     try:
         for batch in batches:
             if batch.num_rows:
@@ -238,17 +245,27 @@ def _write(
 
 
 def write_rows(
-    storage: Storage, layout: Layout, batches: Iterable[pa.RecordBatch], *, data_change: bool = True
+    storage: Storage,
+    layout: Layout,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    data_change: bool = True,
+    prefix: str = "part",
 ) -> list[AddFile]:
-    """Write ``batches`` (with the table's columns) to new files; nothing is left of them if it fails."""
-    writer = _write(storage, layout, batches, "", ())
+    """Write ``batches`` (with the table's columns) to new files; nothing is left of them if it fails.
+
+    The names of the files begin with ``prefix``, by which a writer finds its own again.
+    """
+    writer = _write(storage, layout, batches, "", (), prefix)
     return [
         AddFile(partitions.encode_path(path), values, size, now_ms(), data_change, text)
         for path, values, size, text in writer.done
     ]
 
 
-def change_feed(metadata: Metadata, storage: Storage, changes: Mapping[str, pa.Table]) -> list[Action]:
+def change_feed(
+    metadata: Metadata, storage: Storage, changes: Mapping[str, pa.Table], *, prefix: str = "part"
+) -> list[Action]:
     """Write rows by kind of change to the change data feed, and give their ``cdc`` actions; none if it is off."""
     if metadata.configuration.get("delta.enableChangeDataFeed", "false").lower() != "true":
         return []
@@ -259,7 +276,7 @@ def change_feed(metadata: Metadata, storage: Storage, changes: Mapping[str, pa.T
             yield from rows.append_column(CHANGE_TYPE, kinds).combine_chunks().to_batches()
 
     extra = [pa.field(CHANGE_TYPE, pa.string(), False)]
-    writer = _write(storage, Layout(metadata), tagged(), "_change_data", extra)
+    writer = _write(storage, Layout(metadata), tagged(), "_change_data", extra, prefix)
     return [
         {
             "cdc": {

@@ -35,11 +35,14 @@ class Edit:
     metrics: dict[str, int | float] = field(default_factory=dict)
 
 
-def remove_rows(snapshot: Snapshot, deleted: Mapping[str, Positions | None]) -> Edit:
-    """Actions that delete the rows at these positions of these files; None stands for a whole file."""
+def remove_rows(snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, folder: str = "") -> Edit:
+    """Actions that delete the rows at these positions of these files; None stands for a whole file.
+
+    Files of vectors are written to ``folder`` below the table's own.
+    """
     edit, now = Edit(), now_ms()
     vectors = rewritten = rows = 0
-    packed = deletion_vectors.FileWriter()
+    packed = deletion_vectors.FileWriter(prefix=folder)
     layout = data_files.Layout(snapshot.state.metadata)
     for path, positions in deleted.items():
         add = snapshot.files[path]
@@ -83,8 +86,9 @@ def _is_used(edit: Edit, packed: deletion_vectors.FileWriter) -> bool:
 
 
 def _vector(bitmap: Any, packed: deletion_vectors.FileWriter) -> deletion_vectors.DeletionVector:
-    small = deletion_vectors.inline(bitmap)
-    return small if small.size_bytes <= settings.current().small_vector_bytes else packed.add(bitmap)
+    if len(deletion_vectors.serialize(bitmap)) <= settings.current().small_vector_bytes:
+        return deletion_vectors.inline(bitmap)
+    return packed.add(bitmap)
 
 
 def _marked(add: AddFile, vector: deletion_vectors.DeletionVector, total: int) -> AddFile:

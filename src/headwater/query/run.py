@@ -6,7 +6,7 @@ is read with `headwater.sql.statements.reader`. The statements of this room are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import singledispatch
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +21,7 @@ from headwater.sql.statements import Statement, read_script
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
 
-__all__ = ["EngineName", "run", "run_script", "run_text"]
+__all__ = ["GUARDS", "EngineName", "run", "run_script", "run_text"]
 
 EngineName = Literal["duckdb", "datafusion", "spark"]
 Dialect = Literal["spark", "native"]
@@ -30,6 +30,10 @@ _ENGINES = {
     "datafusion": ("headwater.query.engines.datafusion", "DataFusionEngine"),
     "spark": ("headwater.query.spark.engine", "SparkEngine"),
 }
+
+
+GUARDS: list[Callable[[Statement, Session], None]] = []
+"""Called with each statement before it runs; one that must not run is stopped by an error."""
 
 
 @singledispatch
@@ -71,6 +75,8 @@ def run_script(
         return
     import_module("headwater.query.statements")
     for statement in read_script(text, parameters):
+        for guard in GUARDS:
+            guard(statement, session)
         yield run(statement, session)
 
 

@@ -20,9 +20,11 @@ from headwater.sql.plan import (
     Join,
     Plan,
     Project,
+    Recursion,
     Reference,
     Scan,
     SetOperation,
+    Single,
     Sort,
     With,
 )
@@ -61,6 +63,10 @@ def keys_read(plan: Plan) -> set[str]:
             found |= set(node.keys)
         if isinstance(node, Distinct):
             found |= {a.key for a in node.output}
+        if isinstance(node, Single):
+            found |= {a.key for a in node.keys}
+        if isinstance(node, Recursion):
+            found |= {a.key for child in (node, *node.children) for a in child.output}
         for subquery in node.subqueries():
             found |= {a.key for a in subquery.plan.output}
     return found

@@ -29,6 +29,7 @@ from headwater.sql.decimals import scaled_form, whole_form
 from headwater.sql.functions.catalogue import FORMS
 from headwater.sql.functions.conditional import extreme_form
 from headwater.sql.functions.function import Form
+from headwater.sql.functions.user import duckdb_name, is_user
 from headwater.sql.nodes import Call, Column, Literal, Node, Refused
 from headwater.sql.quoting import literal_sql, quote_identifier
 from headwater.sql.types import digits_of, family
@@ -67,6 +68,8 @@ class Renderer:
         if node.op == "in":
             return self._membership(node)
         args = [self.render(a) for a in node.args]
+        if is_user(node.op):
+            return f"{duckdb_name(node.op)}({', '.join(args)})"
         form = _FORMS.get(node.op) or FORMS[node.op]
         sql = form.format(*args, type=_type_name(node.dtype)) if isinstance(form, str) else form(node, args)
         if node.op in _READING and family(node.dtype) == "float":

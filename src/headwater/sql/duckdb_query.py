@@ -22,24 +22,16 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from headwater.base.schema import duckdb_type
-from headwater.sql.casts import cast
+from headwater.sql.casts import raise_form
 from headwater.sql.demands import keys_read
 from headwater.sql.duckdb_block import Block, named, unique
-from headwater.sql.duckdb_form import Renderer, float_guard
-from headwater.sql.functions.catalogue import AGGREGATE_FORMS
-from headwater.sql.nested_order import null_or_key
+from headwater.sql.duckdb_expressions import Expressions, zero_free
+from headwater.sql.duckdb_form import float_guard
 from headwater.sql.nodes import (
-    AggregateCall,
     Call,
     Column,
-    Frame,
     Node,
-    Offset,
-    Ordering,
     Refused,
-    SubqueryCall,
-    WindowCall,
 )
 from headwater.sql.plan import (
     Aggregate,
@@ -50,17 +42,20 @@ from headwater.sql.plan import (
     Limit,
     Plan,
     Project,
+    Recursion,
     Reference,
     Scan,
     SetOperation,
+    Single,
     Sort,
     Values,
     Window,
     With,
 )
 from headwater.sql.quoting import quote_identifier
+from headwater.sql.rewriting.lateral import is_lateral
 from headwater.sql.sinking import conjuncts, guards, sunk
-from headwater.sql.types import TIMESTAMP_NTZ, family
+from headwater.sql.types import family
 
 __all__ = ["to_duckdb"]
 
@@ -73,7 +68,7 @@ _JOINS = {
     "anti": "ANTI JOIN",
     "cross": "CROSS JOIN",
 }
-_IGNORING = {"first": "first_value", "last": "last_value"}
+_COPIES, _LEVEL = "copies", "level"
 
 
 def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str:
@@ -90,94 +85,6 @@ def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str
     return block.renamed(plan.output, names).sql(plan)
 
 
-class _Expressions(Renderer):
-    """Expressions of a query: columns by key, and subqueries."""
-
-    def __init__(self, writer: _Writer) -> None:
-        super().__init__({}, guards_floats=False)
-        self.writer = writer
-
-    def many_rows(self, node: Node) -> str:
-        if isinstance(node, AggregateCall | WindowCall):
-            return self._aggregate(node)
-        assert isinstance(node, SubqueryCall)
-        inner = self.writer.whole(node.plan)
-        if node.kind == "exists":
-            return f"EXISTS ({inner})"
-        if node.kind == "in":
-            return f"({self.render(node.args[0])} IN ({inner}))"
-        return f"({inner})"
-
-    def _aggregate(self, node: AggregateCall | WindowCall) -> str:
-        over = ""
-        if isinstance(node, WindowCall):
-            over = f" OVER ({self._window(node)})"
-        skip = " IGNORE NULLS" if isinstance(node, WindowCall) and node.ignore_nulls else ""
-
-        def apply(function: str, *args: str, only: str = "") -> str:
-            if isinstance(node, WindowCall):
-                function = _IGNORING.get(function, function)
-            conditions = [only] if only else []
-            if node.where is not None:
-                conditions.append(self.render(node.where))
-            where = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
-            distinct = "DISTINCT " if node.distinct else ""
-            return f"{function}({distinct}{', '.join(args)}{skip}){where}{over}"
-
-        args = [self._argument(node, a) for a in node.args]
-        return AGGREGATE_FORMS[node.op](node, args, apply)
-
-    def _argument(self, node: AggregateCall | WindowCall, arg: Node) -> str:
-        sql = self.render(arg)
-        return zero_free(sql, arg.dtype) if node.distinct else sql
-
-    def _window(self, node: WindowCall) -> str:
-        parts = []
-        if node.partition:
-            keys = (zero_free(self.render(p), p.dtype) for p in node.partition)
-            parts.append("PARTITION BY " + ", ".join(keys))
-        if node.order:
-            parts.append("ORDER BY " + ", ".join(map(self.ordering, _walls(node))))
-        if node.frame is not None:
-            parts.append(_frame(node.frame))
-        return " ".join(parts)
-
-    def ordering(self, order: Ordering) -> str:
-        direction = "DESC" if order.descending else "ASC"
-        key = null_or_key(self.render(order.node), order.node.dtype)
-        return f"{key} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
-
-
-def _walls(node: WindowCall) -> tuple[Ordering, ...]:
-    """The keys; an instant that a frame measures from is a wall clock in UTC, whatever zone the session is in."""
-    bounds = () if node.frame is None else (node.frame.start, node.frame.end)
-    if not any(isinstance(b, Offset) and family(b.dtype) == "timestamp" for b in bounds):
-        return node.order
-    return tuple(replace(o, node=cast(o.node, TIMESTAMP_NTZ)) for o in node.order)
-
-
-def _frame(frame: Frame) -> str:
-    def bound(value: int | Offset | None, unbounded: str) -> str:
-        if value is None:
-            return f"UNBOUNDED {unbounded}"
-        if isinstance(value, Offset):
-            size = f"INTERVAL {abs(value.amount)} {value.unit}"
-            if not value.unit:
-                size = f"CAST('{abs(value.amount)}' AS {duckdb_type(value.dtype)})"
-            return f"{size} {'PRECEDING' if value.before else 'FOLLOWING'}"
-        return "CURRENT ROW" if value == 0 else f"{abs(value)} {'PRECEDING' if value < 0 else 'FOLLOWING'}"
-
-    return f"{frame.unit.upper()} BETWEEN {bound(frame.start, 'PRECEDING')} AND {bound(frame.end, 'FOLLOWING')}"
-
-
-def zero_free(sql: str, dtype: pa.DataType) -> str:
-    """A float without its negative zero, for keys."""
-    if family(dtype) != "float":
-        return sql
-    zero = "CAST(0 AS FLOAT)" if dtype == pa.float32() else "CAST(0 AS DOUBLE)"
-    return f"(CASE WHEN {sql} = 0 THEN {zero} ELSE {sql} END)"
-
-
 @dataclass
 class _Writer:
     plan: Plan
@@ -186,7 +93,7 @@ class _Writer:
     read: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.expressions = _Expressions(self)
+        self.expressions = Expressions(self.whole)
         self.read = keys_read(self.plan)
 
     def write(self, plan: Plan) -> Block:
@@ -202,6 +109,11 @@ class _Writer:
         return block if block.is_source else self.wrapped(plan, block)
 
     def wrapped(self, plan: Plan, block: Block) -> Block:
+        if block.select is None:
+            # A scan below gives only the columns that somebody reads.
+            block = replace(
+                block, select=tuple((quote_identifier(a.key), a.key) for a in plan.output if a.key in self.read)
+            )
         return Block(f"({block.sql(plan)}) AS r{next(self.numbers)}")
 
     def scan(self, plan: Scan) -> Block:
@@ -226,18 +138,44 @@ class _Writer:
         return Block(f"(SELECT {listed} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}")
 
     def with_(self, plan: With) -> Block:
-        parts = [f"{quote_identifier(name)} AS ({self.whole(inner)})" for name, inner in plan.definitions]
+        parts = [f"{quote_identifier(name)} AS {self._definition(inner)}" for name, inner in plan.definitions]
         block = self.write(plan.child)
         if block.with_:
             block = self.wrapped(plan.child, block)
-        return replace(block, with_=f"WITH {', '.join(parts)} ")
+        word = "WITH RECURSIVE" if any(isinstance(p, Recursion) for _, p in plan.definitions) else "WITH"
+        return replace(block, with_=f"{word} {', '.join(parts)} ")
+
+    def _definition(self, plan: Plan) -> str:
+        if not isinstance(plan, Recursion):
+            return f"({self.whole(plan)})"
+        sides = []
+        for child in (plan.base, plan.step):
+            block = self.source(child)
+            pairs = zip(child.output, plan.columns, strict=True)
+            sides.append(
+                replace(block, select=tuple((quote_identifier(a.key), out.key) for a, out in pairs)).sql(child)
+            )
+        base, step = sides
+        if plan.levels is None or not plan.every:
+            return f"(({base}) UNION {'ALL ' if plan.every else ''}({step}))"
+        # Each row knows its level, so that a recursion without an end stops where Spark's does.
+        level, limit = quote_identifier(_LEVEL), raise_form("the recursion has more levels than MAX RECURSION LEVEL")
+        last = f"(SELECT max({level}) + 1 AS {level} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}"
+        checked = f"CASE WHEN {level} > {plan.levels} THEN {limit} ELSE {level} END"
+        columns = ", ".join(quote_identifier(a.key) for a in plan.columns)
+        first = f"SELECT {columns}, 1 AS {level} FROM ({base}) AS r{next(self.numbers)}"
+        more = f"SELECT {columns}, {checked} FROM ({step}) AS r{next(self.numbers)} CROSS JOIN {last}"
+        return f"(({first}) UNION ALL ({more}))"
 
     def project(self, plan: Project) -> Block:
         block = self.write(plan.child)
         passes = all(isinstance(i.node, Column) and i.node.path == (i.attribute.key,) for i in plan.items)
         if passes and block.select is not None and not block.distinct and not block.group:
             by_key = {key: (sql, key) for sql, key in block.select}
-            if by_key.keys() >= {i.attribute.key for i in plan.items}:
+            wanted = {i.attribute.key for i in plan.items}
+            # A list that is unnested decides how many rows there are, whether or not its elements are read.
+            unnests = any("unnest(" in sql for sql, key in block.select if key not in wanted)
+            if by_key.keys() >= wanted and not unnests:
                 return replace(block, select=tuple(by_key[i.attribute.key] for i in plan.items))
         if not block.filters or (not block.source and plan.child.output):
             block = self.wrapped(plan.child, block)
@@ -259,7 +197,7 @@ class _Writer:
         out: list[str] = []
         before = [self.expressions.render(k) for k in known]
         for part in conjuncts(condition):
-            sql = self.expressions.render(part)
+            sql = self.expressions.condition(part)
             if part.fallible and before:
                 steps = " ".join(f"WHEN NOT {b} THEN FALSE" for b in before)
                 out.append(f"(CASE {steps} ELSE {sql} END)")
@@ -273,6 +211,8 @@ class _Writer:
         if not left.source or not right.source:
             raise Refused("a join with a SELECT that has no FROM", "give it a column")
         nested = f"({right.source})" if isinstance(plan.right, Join) else right.source
+        if is_lateral(plan):
+            nested = f"LATERAL {self.wrapped(plan.right, right).source}"
         on = "" if plan.condition is None else f" ON {' AND '.join(self._conditions(plan.condition))}"
         return Block(f"{left.source} {_JOINS[plan.kind]} {nested}{on}")
 
@@ -287,6 +227,9 @@ class _Writer:
             columns = [sql for sql, _ in keys]
             sets = ", ".join("(" + ", ".join(columns[i] for i in s) + ")" for s in plan.sets)
             group = f"GROUP BY GROUPING SETS ({sets})"
+            if keys and () in plan.sets:
+                # Of no rows Spark has no groups, not even that of all rows.
+                group += " HAVING count(*) > 0"
         elif keys:
             group = "GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys)))
         elif not given:
@@ -328,6 +271,15 @@ class _Writer:
         block = self.source(plan.child)
         items = tuple((zero_free(quote_identifier(a.key), a.dtype), a.key) for a in plan.output)
         return replace(block, select=items, distinct=True)
+
+    def single(self, plan: Single) -> Block:
+        block = self.source(plan.child)
+        keys = ", ".join(zero_free(quote_identifier(a.key), a.dtype) for a in plan.keys)
+        number = f"count(*) OVER ({f'PARTITION BY {keys}' if keys else ''})"
+        listed = tuple((quote_identifier(a.key), a.key) for a in plan.output if a.key in self.read)
+        counted = f"({replace(block, select=(*listed, (number, _COPIES))).sql(plan)}) AS r{next(self.numbers)}"
+        raised = raise_form("more than one row returned by a subquery used as an expression")
+        return Block(counted, where=(f"(CASE WHEN {quote_identifier(_COPIES)} > 1 THEN {raised} ELSE 1 END = 1)",))
 
     def sort(self, plan: Sort) -> Block:
         # Over a source, so that ORDER BY still finds its keys when the outermost SELECT renames the columns.
@@ -372,4 +324,5 @@ _WRITERS: dict[type[Plan], Callable[[_Writer, Plan], Block]] = {
     Sort: _Writer.sort,  # type: ignore[dict-item]
     Limit: _Writer.limit,  # type: ignore[dict-item]
     SetOperation: _Writer.set_operation,  # type: ignore[dict-item]
+    Single: _Writer.single,  # type: ignore[dict-item]
 }

@@ -25,6 +25,7 @@ from headwater.sql.plan import (
     Named,
     Plan,
     Project,
+    Recursion,
     Reference,
     Scan,
     SetOperation,
@@ -79,6 +80,9 @@ class _Tracer:
         self.conditions: set[StoredColumn] = set()
 
     def visit(self, plan: Plan) -> None:
+        if isinstance(plan, Recursion):
+            self._recursion(plan)
+            return
         for child in plan.children:
             self.visit(child)
         for subquery in plan.subqueries():
@@ -87,6 +91,17 @@ class _Tracer:
             self.known[key] = sources
         for node in _deciding(plan):
             self.conditions |= self._sources(node)
+
+    def _recursion(self, plan: Recursion) -> None:
+        """A column comes from the base's, and from what the step makes of all columns, however often it is taken."""
+        self.visit(plan.base)
+        for a, first in zip(plan.columns, plan.base.output, strict=True):
+            self.known[a.key] = self.known[first.key]
+        before = None
+        while before != (before := [self.known[a.key] for a in plan.columns]):
+            self.visit(plan.step)
+            for a, next_ in zip(plan.columns, plan.step.output, strict=True):
+                self.known[a.key] = self.known[a.key] | self.known[next_.key]
 
     def _made(self, plan: Plan) -> Iterator[tuple[str, Sources]]:
         """The columns that a node makes; the others it hands on under their keys."""

@@ -143,9 +143,19 @@ class OperatorReaders:
                 raise Refused("this ESCAPE", "write LIKE 'pattern' ESCAPE '/'")
             node, escape = node.this, mark.value
         self._args(node, "this", "expression", "negate")
-        sides = [self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression)]
-        found = operators.like(sides[0], sides[1], escape)
-        return operators.negate(found) if node.args.get("negate") else found
+        value, patterns = self._operand(node.this, PREDICATES + LOGIC), [node.expression]
+        several = node.expression if isinstance(node.expression, exp.Any | exp.All) else None
+        if several is not None:
+            listed = several.this.unnest() if isinstance(several.this, exp.Paren) else several.this
+            patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+            if any(isinstance(p, exp.Query) for p in patterns):
+                raise Wrong("LIKE ANY and LIKE ALL take a list of patterns", "write LIKE ANY ('a%', 'b%')")
+        parts = [operators.like(value, self._operand(p, PREDICATES + LOGIC), escape) for p in patterns]
+        # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
+        parts = [operators.negate(p) for p in parts] if node.args.get("negate") else parts
+        if len(parts) == 1:
+            return parts[0]
+        return operators.logic("or" if isinstance(several, exp.Any) else "and", parts)
 
     def ilike(self, node: exp.Expr) -> Node:
         """ILIKE compares in lower case, as Spark does."""

@@ -17,7 +17,10 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.base.errors import ExpressionError, InputError
+from headwater.sql.functions.user import UserFunction, functions_by_name
 from headwater.sql.lexis import scan
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Plan
@@ -29,7 +32,11 @@ __all__ = ["Arguments", "Catalog", "Parameters", "TableFunctions", "parse_query"
 
 
 def parse_query(
-    text: str, catalog: Catalog, parameters: Parameters | None = None, functions: TableFunctions | None = None
+    text: str,
+    catalog: Catalog,
+    parameters: Parameters | None = None,
+    functions: TableFunctions | None = None,
+    user_functions: Iterable[UserFunction] = (),
 ) -> Plan:
     """Read one query.
 
@@ -44,6 +51,8 @@ def parse_query(
         A mapping for ``:name``, or a sequence for ``?``.
     functions
         Gives the schema of a table function by name and constant arguments; it raises `Refused` for one it does not know.
+    user_functions
+        Functions in Python that the query may call by their names.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("a", pa.int32())])
@@ -55,7 +64,7 @@ def parse_query(
     if not scanned.sql.strip():
         raise ExpressionError.syntax(text, "the query is empty")
     given: Parameters = {} if parameters is None else parameters
-    context = Context(text, scanned, catalog, given, read_query, functions)
+    context = Context(text, scanned, catalog, given, read_query, functions, functions_by_name(user_functions))
     try:
         plan = read_query(context, parse_text(text, scanned), None)
     except Wrong as wrong:

@@ -81,6 +81,12 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
             self.raise_error("=a name is expected here; a version is written VERSION AS OF 3, or t@v3", mark)
         if found is not None and found.this is None:
             self.raise_error("=a name is expected before the columns", mark)
+        # Behind the name of a definition; behind any other alias nobody looks for it, so it is refused there.
+        if found is not None and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+            levels = self._parse_number()
+            if levels is None or not str(levels.this).isdecimal():
+                self.raise_error("=a whole number is expected after MAX RECURSION LEVEL", self._prev)
+            found.set("levels", levels)
         return found
 
     # --- FROM

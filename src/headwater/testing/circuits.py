@@ -29,6 +29,7 @@ from headwater.base.change import WEIGHT
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.outputs import Outputs
 from headwater.incremental.store import Store
+from headwater.sql.functions.udfs import install
 
 __all__ = ["Draw", "Integral", "Trial", "run"]
 
@@ -104,7 +105,9 @@ def run(
     tables: dict[str, Counter[Row]] = {name: Counter() for name in trial.draws}
     integrals = {name: Integral() for name in trial.answers}
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
-        database.execute("SET threads = 1")
+        database.execute("SET threads = 1; SET TimeZone = 'UTC'")
+        for query in trial.answers.values():
+            install(database, query)
         store = Store(folder)
         for step in range(steps):
             outputs = _stepped(circuit, trial, tables, schemas, rng, most_rows, deletes, transactions)

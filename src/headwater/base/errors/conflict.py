@@ -38,3 +38,12 @@ class ConflictError(HeadwaterError):
             where=where,
             hint="wait until that ends, or stop it; to read only, open the state with read_only=True",
         )
+
+    @classmethod
+    def view_changed(cls, name: str, what: str, where: str) -> Self:
+        return cls(
+            "E4004",
+            f"the table of the view `{name}` was changed by others: {what}",
+            where=where,
+            hint="refresh(full=True), or REFRESH MATERIALIZED VIEW … FULL, computes it anew and puts it right",
+        )

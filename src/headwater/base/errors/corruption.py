@@ -105,3 +105,12 @@ class CorruptionError(HeadwaterError):
             where=where,
             hint="the computation has changed since: delete the state, and it is computed again from its sources",
         )
+
+    @classmethod
+    def view_state(cls, why: str, where: str) -> Self:
+        return cls(
+            "E5012",
+            f"the state of the view does not fit its table: {why}",
+            where=where,
+            hint="refresh(full=True), or REFRESH MATERIALIZED VIEW … FULL, computes it anew and puts it right",
+        )

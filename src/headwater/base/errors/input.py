@@ -134,6 +134,33 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def not_a_view(cls, name: str, where: str) -> Self:
+        return cls(
+            "E1602",
+            f"`{name}` is a table, and not a materialized view",
+            where=where,
+            hint="give the view another name; tables are opened with lake.table(), and deleted by DROP TABLE",
+        )._about(name)
+
+    @classmethod
+    def is_view(cls, name: str, verb: str) -> Self:
+        return cls(
+            "E1603",
+            f"`{name}` is a materialized view: {verb} cannot change it",
+            hint="change its sources, and REFRESH MATERIALIZED VIEW; define it anew with CREATE OR REPLACE MATERIALIZED VIEW; "
+            "delete it with DROP MATERIALIZED VIEW",
+        )._about(name)
+
+    @classmethod
+    def view_exists(cls, name: str, where: str) -> Self:
+        return cls(
+            "E1604",
+            f"the materialized view `{name}` exists already",
+            where=where,
+            hint="CREATE OR REPLACE MATERIALIZED VIEW gives it another definition, IF NOT EXISTS keeps the one it has",
+        )._about(name)
+
+    @classmethod
     def failing_function(cls, name: str, error: BaseException) -> Self:
         what = f"{type(error).__name__}: {error}".rstrip(": ")
         return cls("E1504", f"the function {name} raised {what}", hint="nothing was changed; mend it, and step again")

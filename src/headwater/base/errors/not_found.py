@@ -20,6 +20,11 @@ class NotFoundError(InputError, LookupError):
         return cls("E1101", f"no table `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
+    def view(cls, name: str, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(name, known, "materialized views")
+        return cls("E1601", f"no materialized view `{name}`", where=where, hint=hint)._about(name)
+
+    @classmethod
     def attached(cls, name: str, known: Sequence[str], where: str) -> Self:
         return cls(
             "E1109",

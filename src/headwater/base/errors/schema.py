@@ -93,6 +93,14 @@ class SchemaError(InputError):
         return cls("E1209", why, where=where, hint=hint)
 
     @classmethod
+    def source_changed(cls, view: str, table: str, what: str) -> Self:
+        return cls(
+            "E1605",
+            f"the view `{view}` can no longer be computed from `{table}`: {what}",
+            hint=f"define it anew: lake.view({view!r}, sql), or CREATE OR REPLACE MATERIALIZED VIEW",
+        )
+
+    @classmethod
     def value_out_of_range(cls, column: str, want: str, why: str, where: str | None = None) -> Self:
         return cls(
             "E1210",

@@ -13,6 +13,10 @@ __all__ = ["UnsupportedError"]
 class UnsupportedError(HeadwaterError):
     """We know what is asked and refuse it, with the reason."""
 
+    def about(self, word: str) -> Self:
+        """This error, with the word of the text that it is about, for whoever has the text."""
+        return self._about(word)
+
     @classmethod
     def native(cls, engine: str) -> Self:
         return cls(
@@ -44,5 +48,17 @@ class UnsupportedError(HeadwaterError):
         return cls("E3003", f"{what}: {why}", hint=hint)
 
     @classmethod
+    def not_maintained(cls, text: str, what: str, why: str, hint: str, position: int | None = None) -> Self:
+        return cls("E3007", f"{what} cannot be kept up to date: {why}", hint=hint).placed_at(text, position)
+
+    @classmethod
     def column_type(cls, column: str, kind: str, hint: str) -> Self:
         return cls("E3004", f"column `{column}` has type {kind}, which cannot be handled here", hint=hint)
+
+    @classmethod
+    def recompute(cls, name: str, why: str) -> Self:
+        return cls(
+            "E3006",
+            f"the view `{name}` would have to be computed anew, which its policy `strict` forbids: {why}",
+            hint='refresh(full=True) does it this once; policy="auto" does it whenever it has to',
+        )

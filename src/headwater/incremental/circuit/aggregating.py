@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.aggregates.aggregation import Aggregation
-from headwater.incremental.aggregates.registry import aggregation
-from headwater.incremental.layout import Order
+from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.operators.watermark import Forgetting
 from headwater.sql import plan as plans
-from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node
+from headwater.sql.nodes import AggregateCall, Column, Node
 from headwater.sql.plan.attribute import Named
 from headwater.sql.query import parse_query
 from headwater.sql.vectorised import Program, compile_expression
@@ -30,19 +28,6 @@ if TYPE_CHECKING:
     from headwater.incremental.circuit.stream import Stream
 
 __all__ = ["aggregated", "kept"]
-
-# Their constants are options, not values of rows.
-_WITH_OPTIONS = {
-    "approx_count_distinct",
-    "approx_percentile",
-    "any_value",
-    "first",
-    "last",
-    "listagg",
-    "percentile",
-    "percentile_cont",
-    "percentile_disc",
-}
 
 
 def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) -> Stream:
@@ -96,13 +81,6 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _whole(call: AggregateCall, argument: Node) -> Node:
-    """What an average is made of: of whole numbers the numbers themselves, whose sum is exact, and not their doubles."""
-    if call.op != "avg" or not isinstance(argument, Call) or argument.op != "cast":
-        return argument
-    return argument.args[0] if pa.types.is_integer(argument.args[0].dtype) else argument
-
-
 @dataclass
 class _Rows:
     """The rows that are aggregated: columns of the stream, and those computed for arguments."""
@@ -129,32 +107,7 @@ class _Rows:
         """The aggregate of a call, under a name."""
         call = item.node
         assert isinstance(call, AggregateCall), "only aggregates are kept"
-        where = None if call.where is None else self.column(call.where)
-        options = [a.value for a in call.args if isinstance(a, Literal)] if call.op in _WITH_OPTIONS else []
-        args = [a for a in call.args if call.op not in _WITH_OPTIONS or not isinstance(a, Literal)]
-        columns = [self.column(_whole(call, a)) for a in args]
-        share, separator, order = None, "", []
-        if "percentile" in call.op:
-            shares = [o for o in options if isinstance(o, int | float | Decimal) and not isinstance(o, bool)]
-            if not shares or len(columns) != 1:
-                why = "its share has to be one number"
-                raise UnsupportedError.operation(f"{call.op}()", why, "write one percentile for each share")
-            share = float(shares[0])
-            flags = [o for o in options if isinstance(o, bool)]
-            order = [Order(columns[0], descending=True)] if flags and flags[0] else []
-        if call.op == "listagg" and options:
-            separator = str(options[0])
-        return aggregation(
-            call.op,
-            columns,
-            schema=self.schema,
-            name=name,
-            distinct=call.distinct,
-            where=where,
-            order=order,
-            share=share,
-            separator=separator,
-        )
+        return aggregation_of(call, name, self.column, lambda: self.schema)
 
     def projected(self) -> Stream:
         """The stream with the computed columns."""

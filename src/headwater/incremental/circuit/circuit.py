@@ -61,6 +61,8 @@ class Transaction:
 
     def __init__(self) -> None:
         self.outputs: Outputs | None = None
+        self.step: Callable[[], Outputs] | None = None
+        """What makes a step of it in the end, if it is not the circuit's own way."""
 
 
 class Circuit:
@@ -132,6 +134,7 @@ class Circuit:
         /,
         *,
         most: int = 100_000,
+        distinct: bool = True,
         **outer: Stream,
     ) -> dict[str, Stream]:
         """The least fixpoint of some variables.
@@ -145,6 +148,8 @@ class Circuit:
             variable (or of the only one)
         most
             how many rounds to try before giving up
+        distinct
+            is a row kept once, however often it is found? If not, it is counted, and the body has to be linear in the variables
 
         Examples
         --------
@@ -163,7 +168,7 @@ class Circuit:
         """
         from headwater.incremental.nesting.inner import recursive
 
-        return recursive(self, schemas, body, outer, most)
+        return recursive(self, schemas, body, outer, most, distinct=distinct)
 
     def add(self, build: Build, inputs: Sequence[Vertex], *, by: Sequence[Keys] | None = None) -> Vertex:
         """Put a node into the circuit: ``build`` is called once a shard, with the nodes of the inputs.
@@ -242,11 +247,11 @@ class Circuit:
         try:
             yield self._transaction
         except BaseException:
-            self._rollback()
+            self.rollback()
             self._transaction = None
             raise
         transaction, self._transaction = self._transaction, None
-        transaction.outputs = self._run()
+        transaction.outputs = self._run() if transaction.step is None else transaction.step()
 
     def _input(self, name: str) -> Vertex:
         found = self.inputs.get(name)
@@ -264,13 +269,13 @@ class Circuit:
 
     def _run(self) -> Outputs:
         values: list[list[ZSet]] = []
-        evaluated = self._evaluated_alone if self.shards == 1 else self._evaluated
+        evaluated = self._evaluated_alone if self.shards == 1 else self.evaluated
         try:
             for vertex in self.vertices:
                 values.append(evaluated(vertex, values))
             outputs = {name: concatenate(values[v.id], v.layout).netted() for name, v in self.outputs.items()}
         except BaseException:
-            self._rollback()
+            self.rollback()
             raise
         for vertex in self.vertices:
             for node in vertex.nodes:
@@ -296,7 +301,8 @@ class Circuit:
         vertex.figures.took(rows, len(found.rows), time.perf_counter() - start)
         return [found]
 
-    def _evaluated(self, vertex: Vertex, values: list[list[ZSet]]) -> list[ZSet]:
+    def evaluated(self, vertex: Vertex, values: list[list[ZSet]]) -> list[ZSet]:
+        """What the nodes of a vertex give in this step, given what those before it gave."""
         inputs = vertex.inputs
         node = vertex.nodes[0]
         rows = 0
@@ -305,6 +311,8 @@ class Circuit:
                 rows += len(z.rows)
         if not rows and not node.restless:
             return vertex.nothing
+        if self.shards == 1:
+            return self._evaluated_alone(vertex, values)
         start = time.perf_counter()
         if isinstance(node, Exchange):
             found = node.scatter(values[inputs[0].id])
@@ -331,7 +339,8 @@ class Circuit:
         except ExpressionError as error:
             raise feeding.located(error, node, deltas) from None
 
-    def _rollback(self) -> None:
+    def rollback(self) -> None:
+        """Forget what was fed and staged."""
         for vertex in self.vertices:
             for node in vertex.nodes:
                 node.rollback()

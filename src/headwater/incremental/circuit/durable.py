@@ -10,6 +10,7 @@ The number of shards may change: the rows of each trace are then divided anew, b
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 
-__all__ = ["checkpoint", "fingerprints", "restore"]
+__all__ = ["checkpoint", "fingerprints", "restore", "traces_of"]
 
 
 def fingerprints(circuit: Circuit) -> list[str]:
@@ -48,8 +49,13 @@ def fingerprints(circuit: Circuit) -> list[str]:
     return found
 
 
-def checkpoint(circuit: Circuit, store: Store, extra: Any = None) -> str:
-    """Make the state of a circuit durable, and give the name of its manifest."""
+def checkpoint(circuit: Circuit, store: Store, extra: Any = None, beside: Mapping[str, Trace] | None = None) -> str:
+    """Make the state of a circuit durable, with traces that others keep ``beside`` it, and give the name of its manifest."""
+    return store.checkpoint(circuit.steps, traces_of(circuit, beside), {"shards": circuit.shards, "extra": extra})
+
+
+def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> dict[str, Trace]:
+    """The state of a circuit by names that stay the same, and what others keep beside it."""
     names = fingerprints(circuit)
     traces = {
         f"{names[v.id]}/{name}/{s}": trace
@@ -57,7 +63,7 @@ def checkpoint(circuit: Circuit, store: Store, extra: Any = None) -> str:
         for s, node in enumerate(v.nodes)
         for name, trace in node.traces().items()
     }
-    return store.checkpoint(circuit.steps, traces, {"shards": circuit.shards, "extra": extra})
+    return {**traces, **(beside or {})}
 
 
 def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:

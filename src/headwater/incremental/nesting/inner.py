@@ -73,7 +73,7 @@ class InnerCircuit(Circuit):
         self.operators.append(_nested(vertex.node, by))
         return vertex
 
-    def evaluated(self, entering: Mapping[int, ZSet], iteration: int) -> list[ZSet]:
+    def iterated(self, entering: Mapping[int, ZSet], iteration: int) -> list[ZSet]:
         """The changes of all places at one iteration."""
         values: list[ZSet] = []
         for vertex, operator in zip(self.vertices, self.operators, strict=True):
@@ -114,7 +114,13 @@ def _nested(node: Node, by: Sequence[Keys] | None) -> NestedOperator:
 
 
 def recursive(
-    circuit: Circuit, schemas: Mapping[str, pa.Schema], body: Body, outer: Mapping[str, Stream], most: int
+    circuit: Circuit,
+    schemas: Mapping[str, pa.Schema],
+    body: Body,
+    outer: Mapping[str, Stream],
+    most: int,
+    *,
+    distinct: bool = True,
 ) -> dict[str, Stream]:
     """The streams of the variables of a recursion: see `Circuit.recursive`."""
     if not schemas:
@@ -138,7 +144,7 @@ def recursive(
         if stream.schema.types != schema.types:
             raise SchemaError.type_clash(name, str(stream.schema.types), str(schema.types), where="the recursion")
         aligned = arguments[name]._aligned(stream)
-        inner.results[name] = aligned.distinct().vertex
+        inner.results[name] = (aligned.distinct() if distinct else aligned).vertex
     vertex = circuit.add(
         lambda *nodes: Nest(nodes, inner, most), [s.vertex for s in outer.values()], by=[()] * len(outer)
     )

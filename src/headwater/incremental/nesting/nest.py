@@ -1,8 +1,8 @@
 """Nest: a fixpoint as a node of a circuit.
 
 The inner circuit computes the next value of its variables from their present ones and from outer streams; the nest repeats that
-until nothing changes, from nothing. A variable is made distinct in each round, so that a recursion that only finds the same
-rows again ends. What the nest gives in a step is by how much the fixpoint changed.
+until nothing changes, from nothing. A variable is made distinct in each round unless it was asked to count, so that a recursion that
+only finds the same rows again ends. What the nest gives in a step is by how much the fixpoint changed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ class Nest(Node):
         self._most = most
         self.results: dict[str, ZSet] = {name: v.node.empty for name, v in inner.results.items()}
 
+    @property
+    def fingerprint(self) -> str:
+        from headwater.incremental.circuit.durable import fingerprints
+
+        names = fingerprints(self.inner)
+        results = ", ".join(names[v.id] for v in self.inner.results.values())
+        return f"{super().fingerprint} of {', '.join(names)} giving {results}"
+
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         inner = self.inner
         found: dict[str, list[ZSet]] = {name: [] for name in inner.results}
@@ -41,7 +49,7 @@ class Nest(Node):
         while True:
             if iteration > self._most:
                 raise ExpressionError.no_fixpoint(self.detail, self._most)
-            values = inner.evaluated(entering, iteration)
+            values = inner.iterated(entering, iteration)
             entering = {}
             for name, vertex in inner.results.items():
                 change = values[vertex.id].consolidate()

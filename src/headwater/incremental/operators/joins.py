@@ -12,7 +12,7 @@ at a whole group, so a key with many rows on both sides costs no more than the p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -23,8 +23,12 @@ from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.star_join import StarJoin
+from headwater.sql.nodes import Call, Column, Literal
+from headwater.sql.vectorised import Program
 
-__all__ = ["Sides", "inner_join", "joined", "named_sides", "star_joined"]
+__all__ = ["Sides", "Where", "inner_join", "joined", "named_sides", "sides_joined", "star_joined"]
+
+Where = Callable[[Stream], Stream]
 
 _WAYS = ("inner", "left", "right", "full", "semi", "anti", "cross")
 _KEY = "\0key"
@@ -32,7 +36,10 @@ _KEY = "\0key"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two streams with their keys, and what the columns are called in the result."""
+    """Two streams with their keys, and what the columns are called in the result.
+
+    ``pairs`` is another way to find the pairs than by equal keys; then there is a further condition.
+    """
 
     left: Stream
     right: Stream
@@ -40,6 +47,9 @@ class Sides:
     theirs: list[str]
     left_names: dict[str, str]
     right_names: dict[str, str]
+    nulls_match: bool = False
+    sql: str = ""
+    pairs: Callable[[Sides], Stream] | None = None
 
     @property
     def new_right(self) -> list[tuple[str, str]]:
@@ -55,6 +65,15 @@ def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, 
     sides = named_sides(left, right, on, suffix)
     if not sides.mine and how not in {"inner", "cross"} and where is None:
         raise InputError.bad_argument("on", "nothing", f"the columns of the keys, for a {how} join")
+    return sides_joined(sides, how, None if where is None else lambda pairs: pairs.filter(where))
+
+
+def sides_joined(sides: Sides, how: str, where: Where | None = None) -> Stream:
+    """The stream of a join; ``where`` gives those of the pairs that count.
+
+    With ``where`` every column of both sides has to be among the names.
+    """
+    left, right = sides.left, sides.right
     if how in {"semi", "anti"}:
         partners = _with_partner(sides, where)
         return partners if how == "semi" else left.minus(partners)
@@ -64,10 +83,10 @@ def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, 
     schema = _outer_schema(inner.schema, sides, how)
     parts = []
     if how in {"left", "full"}:
-        lonely = left.minus(_with_partner(sides, where))
+        lonely = left.minus(_with_partner(sides, where, inner))
         parts.append(_padded(lonely, schema, {n: c for c, n in sides.left_names.items()}))
     if how in {"right", "full"}:
-        lonely = right.minus(_with_partner(_flipped(sides), where))
+        lonely = right.minus(_with_partner(_flipped(sides), where, inner))
         parts.append(_padded(lonely, schema, {n: c for c, n in sides.right_names.items()}))
     return inner._lifted(lambda s: Relabel(s, schema)).plus(*parts)
 
@@ -81,6 +100,7 @@ def inner_join(
     right_columns: Sequence[tuple[str, str]],
     *,
     nulls_match: bool = False,
+    sql: str = "",
 ) -> Stream:
     """The bilinear node over two arranged streams; columns are pairs (theirs, in the result)."""
     circuit = left.circuit
@@ -88,7 +108,7 @@ def inner_join(
     right, theirs = _normalised(right, theirs)
     a = circuit.arranged(left.vertex, mine)
     b = circuit.arranged(right.vertex, theirs)
-    vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match), [a, b])
+    vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])
     return Stream(circuit, vertex)
 
 
@@ -118,37 +138,63 @@ def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffi
 
 def _normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
     """Keys that are equal iff their words are: of floats, -0.0 is 0.0."""
-    floats = [k for k in keys if pa.types.is_floating(stream.schema.field(k).type)]
+    floats = [k for k in dict.fromkeys(keys) if pa.types.is_floating(stream.schema.field(k).type)]
     if not floats:
         return stream, list(keys)
-    zero = {k: "0.0D" if pa.types.is_float64(stream.schema.field(k).type) else "CAST(0 AS FLOAT)" for k in floats}
-    computed = {f"{_KEY} {k}": f"`{k}` + {zero[k]}" for k in floats}
-    return stream.with_columns(**computed), [f"{_KEY} {k}" if k in floats else k for k in keys]
+    columns: list[tuple[str, str | Program]] = [(c, c) for c in stream.columns]
+    for k in floats:
+        dtype = stream.schema.field(k).type
+        sum_ = Call("+", (Column(None, (k,), dtype), Literal(0.0, dtype)), dtype, False)
+        columns.append((f"{_KEY} {k}", Program(sum_, stream.schema, f"{k} + 0")))
+    detail = f"zeros of {', '.join(floats)}"
+    return stream.projected(columns, label="keys", detail=detail), [f"{_KEY} {k}" if k in floats else k for k in keys]
 
 
-def _inner(sides: Sides, where: str | None) -> Stream:
+def _inner(sides: Sides, where: Where | None) -> Stream:
+    if sides.pairs is not None:
+        found = sides.pairs(sides)
+        return found if where is None else where(found)
     pairs = inner_join(
-        sides.left, sides.right, sides.mine, sides.theirs, list(sides.left_names.items()), sides.new_right
+        sides.left,
+        sides.right,
+        sides.mine,
+        sides.theirs,
+        list(sides.left_names.items()),
+        sides.new_right,
+        nulls_match=sides.nulls_match,
+        sql=sides.sql,
     )
-    return pairs if where is None else pairs.filter(where)
+    return pairs if where is None else where(pairs)
 
 
-def _with_partner(sides: Sides, where: str | None) -> Stream:
+def _with_partner(sides: Sides, where: Where | None, pairs: Stream | None = None) -> Stream:
     """The rows of the left side that have a partner, with their weights."""
     left = sides.left
     everything = [(c, c) for c in left.columns]
     if where is None:
         keys = sides.right.select(*dict.fromkeys(sides.theirs)).distinct()
-        return inner_join(left, keys, sides.mine, sides.theirs, everything, [])
-    pairs = _inner(sides, where)
+        return inner_join(
+            left, keys, sides.mine, sides.theirs, everything, [], nulls_match=sides.nulls_match, sql=sides.sql
+        )
+    pairs = pairs or _inner(sides, where)
     names = sides.left_names
     partners = pairs._project([(c, names[c]) for c in left.columns], {}, "select").distinct()
-    return inner_join(left, partners, left.columns, left.columns, everything, [], nulls_match=True)
+    return inner_join(left, partners, left.columns, left.columns, everything, [], nulls_match=True, sql=sides.sql)
 
 
 def _flipped(sides: Sides) -> Sides:
     """The right side as the left; the columns of the pairs keep their names."""
-    return Sides(sides.right, sides.left, sides.theirs, sides.mine, sides.right_names, sides.left_names)
+    return Sides(
+        sides.right,
+        sides.left,
+        sides.theirs,
+        sides.mine,
+        sides.right_names,
+        sides.left_names,
+        sides.nulls_match,
+        sides.sql,
+        sides.pairs,
+    )
 
 
 def _padded(lonely: Stream, schema: pa.Schema, columns: dict[str, str]) -> Stream:

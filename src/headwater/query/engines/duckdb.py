@@ -8,6 +8,7 @@ SQL has a database of its own (`duckdb_native`).
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -91,7 +92,7 @@ class DuckDBEngine(PlannedEngine):
         try:
             for name, source in relations.streams.items():
                 cursor.register(name, source)
-            bound = cursor.sql(sql, params=relations.values or None)
+            bound = cursor.sql(sql, params=_named_in(sql, relations.values) or None)
         except Exception as error:  # noqa: BLE001 (told in plain words)
             cursor.close()
             raise failed(error) from None
@@ -126,12 +127,18 @@ class DuckDBEngine(PlannedEngine):
             word = "EXPLAIN ANALYZE" if analyze else "EXPLAIN"
             # The bits of deletion vectors would be printed in full; where nothing runs, one byte stands for them.
             values = relations.values if analyze else dict.fromkeys(relations.values, b"\0")
-            rows = cursor.execute(f"{word} {sql}", values or None).fetchall()
+            rows = cursor.execute(f"{word} {sql}", _named_in(sql, values) or None).fetchall()
         except Exception as error:  # noqa: BLE001 (told in plain words)
             raise failure("EXPLAIN", error, sources) from None
         finally:
             cursor.close()
         return "\n".join(str(row[-1]).rstrip() for row in rows)
+
+
+def _named_in(sql: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The values that a text names: a scan that was written may have been left out again, and DuckDB takes none too many."""
+    named = set(re.findall(r"\$(\w+)", sql))
+    return {name: value for name, value in values.items() if name in named}
 
 
 def failure(text: str, error: Exception, sources: Mapping[Scan, Source]) -> Exception:

@@ -14,6 +14,7 @@ from headwater.query.statements import (
     queries,
     show,
     upkeep,
+    views,
 )
 
-__all__ = ["alter", "create", "describe", "insert", "merge", "modify", "queries", "show", "upkeep"]
+__all__ = ["alter", "create", "describe", "insert", "merge", "modify", "queries", "show", "upkeep", "views"]

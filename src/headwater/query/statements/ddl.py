@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headwater.base.schema import TYPES, DeltaType, Field
+from headwater.lake.published import DEFINITION, read_domain
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["create_statement", "quoted", "text_literal", "type_ddl", "type_name"]
+__all__ = ["create_statement", "create_view_statement", "quoted", "text_literal", "type_ddl", "type_name"]
 
 _SPARK = {t.delta: t.spark for t in TYPES}
 # What a new table gets by itself.
@@ -85,3 +86,16 @@ def create_statement(name: str, now: Snapshot) -> str:
         listed = ",\n".join(f"  {text_literal(k)} = {text_literal(v)}" for k, v in shown.items())
         parts.append(f"TBLPROPERTIES (\n{listed})")
     return "\n".join(parts)
+
+
+def create_view_statement(name: str, now: Snapshot) -> str:
+    """The CREATE MATERIALIZED VIEW that would make a view like the one whose table this is."""
+    meant = read_domain(now, DEFINITION)
+    parts = [f"CREATE MATERIALIZED VIEW {'.'.join(map(quoted, name.split('.')))}"]
+    if now.state.metadata.description:
+        parts.append(f"COMMENT {text_literal(now.state.metadata.description)}")
+    own = {"headwater.policy": (meant["policy"], "auto"), "headwater.shards": (str(meant["shards"]), "1")}
+    listed = [f"{text_literal(k)} = {text_literal(v)}" for k, (v, default) in own.items() if v != default]
+    if listed:
+        parts.append(f"TBLPROPERTIES ({', '.join(listed)})")
+    return "\n".join([*parts, f"AS {meant['sql']}"])

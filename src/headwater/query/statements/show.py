@@ -6,10 +6,11 @@ import re
 
 import pyarrow as pa
 
+from headwater.lake.published import is_view
 from headwater.query.result import Result
 from headwater.query.run import run
 from headwater.query.session import Session
-from headwater.query.statements.ddl import create_statement
+from headwater.query.statements.ddl import create_statement, create_view_statement
 from headwater.query.statements.placing import placing
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS
 from headwater.sql.statements import (
@@ -74,7 +75,8 @@ def properties(statement: ShowProperties, session: Session) -> Result:
 @run.register
 @placing
 def create_table(statement: ShowCreateTable, session: Session) -> Result:
-    text = create_statement(statement.table, session.table(statement.table).snapshot)
+    now = session.table(statement.table).snapshot
+    text = create_view_statement(statement.table, now) if is_view(now) else create_statement(statement.table, now)
     return Result.of(pa.table({"createtab_stmt": [text]}), statement.verb)
 
 

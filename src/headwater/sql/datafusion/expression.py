@@ -101,6 +101,8 @@ class Expressions:
         if node.kind == "exists":
             return f"EXISTS ({inner})"
         if node.kind == "in":
+            if len(node.args) > 1:
+                raise refusal("IN (SELECT …) with several columns")
             null = nullable(node.args[0]) or node.plan.output[0].nullable
             if null and id(node) not in self._forgiven:
                 raise refusal("IN (SELECT …) of values that may be null, other than as a condition of its own,")

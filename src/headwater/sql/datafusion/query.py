@@ -36,6 +36,7 @@ from headwater.sql.plan import (
     Limit,
     Plan,
     Project,
+    Recursion,
     Reference,
     Scan,
     SetOperation,
@@ -45,6 +46,7 @@ from headwater.sql.plan import (
     With,
 )
 from headwater.sql.quoting import quote_identifier
+from headwater.sql.rewriting.lateral import is_lateral
 from headwater.sql.sinking import conjuncts, guards, sunk
 from headwater.sql.types import family
 
@@ -90,7 +92,10 @@ class _Writer:
         self.read = keys_read(self.plan)
 
     def write(self, plan: Plan) -> Block:
-        return _WRITERS[type(plan)](self, plan)
+        writer = _WRITERS.get(type(plan))
+        if writer is None:
+            raise refusal("WITH RECURSIVE" if isinstance(plan, Recursion) else plan.line())
+        return writer(self, plan)
 
     def whole(self, plan: Plan) -> str:
         """A plan as a full SELECT."""
@@ -175,6 +180,8 @@ class _Writer:
         return out
 
     def join(self, plan: Join) -> Block:
+        if is_lateral(plan):
+            raise refusal("LATERAL")
         left, right = self.source(plan.left), self.source(plan.right)
         if not left.source or not right.source:
             raise Refused("a join with a SELECT that has no FROM", "give it a column")

@@ -13,8 +13,10 @@ from headwater.sql.plan.join import Join
 from headwater.sql.plan.limit import Limit
 from headwater.sql.plan.plan import Plan
 from headwater.sql.plan.project import Project
+from headwater.sql.plan.recursion import Recursion
 from headwater.sql.plan.scan import Scan
 from headwater.sql.plan.set_operation import SetOperation
+from headwater.sql.plan.single import Single
 from headwater.sql.plan.sort import Sort
 from headwater.sql.plan.values import Values
 from headwater.sql.plan.window import Window
@@ -30,9 +32,11 @@ __all__ = [
     "Named",
     "Plan",
     "Project",
+    "Recursion",
     "Reference",
     "Scan",
     "SetOperation",
+    "Single",
     "Sort",
     "Values",
     "Window",

@@ -14,7 +14,10 @@ __all__ = ["Join"]
 
 @dataclass(frozen=True, slots=True)
 class Join(Plan):
-    """``kind`` is inner, left, right, full, semi, anti or cross; only cross has no condition."""
+    """``kind`` is inner, left, right, full, semi, anti or cross; only cross has no condition.
+
+    The right side of an inner, left or cross join may read columns of the left one (LATERAL): it is then computed for each row.
+    """
 
     kind: str
     left: Plan

@@ -20,7 +20,7 @@ _KNOWN_TO_SPARK = {
     "sort": ("SORT BY", "use ORDER BY"),
     "cluster": ("CLUSTER BY", "use ORDER BY"),
     "distribute": ("DISTRIBUTE BY", "leave it out"),
-    "recursive": ("WITH RECURSIVE", "write the steps out"),
+    "levels": ("MAX RECURSION LEVEL", "write it behind the name of a definition of WITH RECURSIVE"),
     "alias": ("an alias here", "name the table itself: FROM t AS x"),
     "hint": ("a hint", "leave it out"),
 }

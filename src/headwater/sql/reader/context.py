@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.base.errors import InputError
+from headwater.sql.functions.user import UserFunction
 from headwater.sql.lexis import Scanned
 from headwater.sql.literals import text_literal
 from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
@@ -56,6 +57,7 @@ class Context:
     parameters: Parameters
     read_query: Callable[[Context, exp.Expr, RowScope | None], Plan]
     functions: TableFunctions | None = None
+    user_functions: Mapping[str, UserFunction] = field(default_factory=dict)
     tables: dict[str, Reference] = field(default_factory=dict)
     used: set[object] = field(default_factory=set)
     # What current_timestamp() means: one instant for the whole query.

@@ -18,10 +18,10 @@ from sqlglot import exp
 from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
+from headwater.sql.functions.user import apply_user
 from headwater.sql.intervals import Interval, add_interval
 from headwater.sql.nodes import (
     AggregateCall,
-    Call,
     Frame,
     Literal,
     Node,
@@ -31,7 +31,6 @@ from headwater.sql.nodes import (
     SubqueryCall,
     WindowCall,
     Wrong,
-    walk,
 )
 from headwater.sql.plan import Project
 from headwater.sql.reader.clauses import name_of_kind
@@ -40,9 +39,10 @@ from headwater.sql.reader.context import Context
 from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.resolve import Reader
+from headwater.sql.rewriting.negation import negation_inside
 from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
 
-__all__ = ["QueryReader", "check_membership"]
+__all__ = ["QueryReader"]
 
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 _GENERATORS = ("explode", "posexplode", "inline", "stack", "json_tuple")
@@ -87,7 +87,7 @@ class QueryReader(Reader):
 
     def condition(self, node: exp.Expr, what: str) -> Node:
         """A boolean, for WHERE, HAVING, ON."""
-        found = self.read(node)
+        found = self.whole(node)
         if found.dtype == NULL:
             return cast(found, BOOLEAN)
         if found.dtype != BOOLEAN:
@@ -95,6 +95,10 @@ class QueryReader(Reader):
             refused.position = self.context.position(node)
             raise refused
         return found
+
+    def whole(self, node: exp.Expr) -> Node:
+        """An expression of its own, a condition or an item of the select list: NOT stands in front of IN."""
+        return negation_inside(self.read(node))
 
     def column(self, node: exp.Expr) -> Node:
         if is_clock_word(node) and self._variable(node.name) is None and not self.scope.has(node.name):
@@ -110,6 +114,10 @@ class QueryReader(Reader):
     # --- many rows
 
     def call(self, node: exp.Expr) -> Node:
+        own = self.context.user_functions.get(node.name.lower())
+        if own is not None:
+            self._args(node, "this", "expressions")
+            return apply_user(own, [self.read(a) for a in node.expressions])
         if node.name.lower() in CLOCKS:
             self._args(node, "this", "expressions")
             if node.expressions:
@@ -327,21 +335,25 @@ class QueryReader(Reader):
             return super().contains(node)
         self._outside_lambdas()
         self._args(node, "this", "query")
-        if isinstance(node.this, exp.Tuple):
-            raise Refused("IN with several columns", "join instead, or use EXISTS")
-        value = self._operand(node.this, (exp.And, exp.Or, exp.Not))
+        several = isinstance(node.this, exp.Tuple)
+        written = node.this.expressions if several else [node.this]
+        values = [self.read(v) if several else self._operand(v, (exp.And, exp.Or, exp.Not)) for v in written]
         inner = query.this if isinstance(query, exp.Subquery) else query
         plan = self.context.read_query(self.context, inner, self.rows)
-        if len(plan.output) != 1:
-            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", "select one column")
-        given = plan.output[0]
-        meet = wider(value.dtype, given.dtype, promote_text=False)
-        if meet is None or family(meet) == "nested":
-            what = f"IN of {name_of(value.dtype)} and a subquery of {name_of(given.dtype)}"
-            raise Refused(what, "cast one side so that both have one type")
-        if meet != given.dtype:
-            plan = Project(plan, (self.context.named(given.name, cast(given.column, meet)),))
-        return SubqueryCall("in", plan, (cast(value, meet),), BOOLEAN)
+        if len(plan.output) != len(values):
+            wanted = "one column" if len(values) == 1 else f"{len(values)} columns"
+            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", f"select {wanted}")
+        types = []
+        for value, given in zip(values, plan.output, strict=True):
+            meet = wider(value.dtype, given.dtype, promote_text=False)
+            if meet is None or family(meet) == "nested":
+                what = f"IN of {name_of(value.dtype)} and a subquery of {name_of(given.dtype)}"
+                raise Refused(what, "cast one side so that both have one type")
+            types.append(meet)
+        if types != [a.dtype for a in plan.output]:
+            pairs = zip(plan.output, types, strict=True)
+            plan = Project(plan, tuple(self.context.named(a.name, cast(a.column, t)) for a, t in pairs))
+        return SubqueryCall("in", plan, tuple(cast(v, t) for v, t in zip(values, types, strict=True)), BOOLEAN)
 
     # --- intervals
 
@@ -368,23 +380,6 @@ class QueryReader(Reader):
         if match is None or not isinstance(unit, exp.Var):
             raise Refused("this interval", "write INTERVAL '3' MONTH, of one unit and a whole number")
         return Interval.of(int(match[1]), unit.name)
-
-
-def check_membership(node: Node, *, filters: bool, top: bool = True) -> None:
-    """Refuse IN with a subquery where Spark makes a false of what would be null.
-
-    In a filter, under AND and OR, both keep the row out; NOT IN is null-aware only as a condition of its own (``top``).
-    """
-    if filters and isinstance(node, Call) and node.op in ("and", "or"):
-        for part in node.args:
-            check_membership(part, filters=True, top=top and node.op == "and")
-        return
-    if filters and top and isinstance(node, Call) and node.op == "not":
-        node = node.args[0]
-    if filters and isinstance(node, SubqueryCall):
-        return
-    if any(isinstance(n, SubqueryCall) and n.kind == "in" for n in walk(node)):
-        raise Refused("IN with a subquery inside another expression", "use it in WHERE, or use EXISTS")
 
 
 QueryReader.READERS.update(

@@ -156,7 +156,7 @@ class _Keys:
         trailing = [(kind, group.args.get(kind) or []) for kind in ("rollup", "cube", "grouping_sets")]
         legacy = [n for _, nodes in trailing for n in nodes]
         if legacy:
-            raise Refused("GROUP BY … WITH ROLLUP, WITH CUBE or GROUPING SETS after columns", "write ROLLUP(a, b)")
+            return self._trailing(group, legacy)
         for node in group.expressions:
             found, one = self._sets(node)
             sets.append(found)
@@ -165,6 +165,24 @@ class _Keys:
             return self.keys, None
         product = [tuple(dict.fromkeys(itertools.chain(*parts))) for parts in itertools.product(*sets)]
         return self.keys, tuple(tuple(sorted(p)) for p in product)
+
+    def _trailing(
+        self, group: exp.Expr, kinds: list[exp.Expr]
+    ) -> tuple[list[Node], tuple[tuple[int, ...], ...] | None]:
+        """``GROUP BY a, b WITH ROLLUP``, WITH CUBE, and ``GROUP BY a, b GROUPING SETS (…)``."""
+        plain = [self._several(node) for node in group.expressions]
+        if len(kinds) > 1 or any(isinstance(n, exp.Rollup | exp.Cube | exp.GroupingSets) for n in group.expressions):
+            raise Wrong("GROUP BY mixes two forms of grouping sets", "write ROLLUP(a, b), CUBE(a, b) or GROUPING SETS")
+        if isinstance(kinds[0], exp.GroupingSets):
+            return self.keys, tuple(tuple(sorted(s)) for s in self._sets(kinds[0])[0])
+        if kinds[0].expressions:
+            raise Refused("this GROUP BY", "write ROLLUP(a, b)")
+        counts = range(len(plain), -1, -1)
+        if isinstance(kinds[0], exp.Rollup):
+            chosen = [plain[:n] for n in counts]
+        else:
+            chosen = [list(c) for n in counts for c in itertools.combinations(plain, n)]
+        return self.keys, tuple(tuple(sorted(dict.fromkeys(itertools.chain(*c)))) for c in chosen)
 
     def _key(self, node: exp.Expr) -> int:
         found: Node | None = None

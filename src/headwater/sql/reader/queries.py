@@ -12,6 +12,7 @@ from headwater.sql.plan import Distinct, Named, Plan, Project, Reference, SetOpe
 from headwater.sql.reader.clauses import check_args, name_of_kind
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.recursion import LEVELS, read_recursion, reads_itself
 from headwater.sql.reader.relations import read_values
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.reader.select import limited, read_select
@@ -41,16 +42,20 @@ def read_query(context: Context, node: exp.Expr, around: RowScope | None) -> Pla
 
 
 def _definitions(context: Context, clause: exp.Expr, around: RowScope | None) -> tuple[tuple[str, Plan], ...]:
-    check_args(clause, "expressions")
-    found = []
+    check_args(clause, "expressions", "recursive")
+    found: list[tuple[str, Plan]] = []
     for cte in clause.expressions:
         check_args(cte, "this", "alias")
         alias = cte.args["alias"]
-        check_args(alias, "this", "columns")
+        check_args(alias, "this", "columns", "levels")
         name = context.name_of(alias.this)
+        names = [context.name_of(c) for c in alias.args.get("columns") or ()]
+        if clause.args.get("recursive") and reads_itself(cte.this, name):
+            recursion = read_recursion(context, cte.this, name, names, around, _levels(alias))
+            found.append((recursion.name, recursion))
+            continue
         plan = read_query(context, cte.this, around)
         columns = plan.output
-        names = [context.name_of(c) for c in alias.args.get("columns") or ()]
         if names:
             if len(names) != len(columns):
                 raise Wrong(f"{len(names)} column names are given for {len(columns)} columns", f"give {len(columns)}")
@@ -59,6 +64,12 @@ def _definitions(context: Context, clause: exp.Expr, around: RowScope | None) ->
         context.tables[name.lower()] = Reference(unique, tuple(a.key for a in columns), columns)
         found.append((unique, plan))
     return tuple(found)
+
+
+def _levels(alias: exp.Expr) -> int:
+    """MAX RECURSION LEVEL, where it is given."""
+    given = alias.args.get("levels")
+    return LEVELS if given is None else int(given.this)
 
 
 def _body(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:

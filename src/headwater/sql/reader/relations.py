@@ -16,8 +16,8 @@ from headwater.sql.plan import Attribute, Join, Plan, Project, Scan, Values
 from headwater.sql.plan.attribute import Named
 from headwater.sql.reader.clauses import check_args, name_of_kind
 from headwater.sql.reader.context import Context
-from headwater.sql.reader.expressions import QueryReader, check_membership
-from headwater.sql.reader.generators import generated
+from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.generators import generated, is_generator
 from headwater.sql.reader.pivot import pivoted
 from headwater.sql.reader.ranges import read_range
 from headwater.sql.reader.scopes import Entry, RowScope
@@ -138,6 +138,9 @@ def _table_function(context: Context, node: exp.Expr) -> Source:
     if isinstance(node.this, exp.Anonymous) and node.this.name.lower() == "range":
         plan = read_range(context, node.this)
         return _aliased(context, plan, node.args.get("alias"), ())
+    if isinstance(node.this, exp.Anonymous) and is_generator(node.this.name):
+        plan = generated(context, Values(((),), ()), (), node.this, (), outer=False, around=None)
+        return _aliased(context, plan, node.args.get("alias"), ())
     if not isinstance(node.this, exp.Anonymous) or context.functions is None:
         raise Refused("a table function", "name a table, or write LATERAL VIEW explode(…)")
     reader = QueryReader(context, RowScope(()), place="the arguments of a table function")
@@ -203,8 +206,13 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
     if kind is None or method not in ("", "NATURAL"):
         raise Wrong("there is no join of this kind", "use INNER, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI or CROSS JOIN")
     if isinstance(node.this, exp.Lateral):
-        raise Refused("LATERAL with a subquery", "join with a plain subquery")
-    right = _relation(context, node.this, around)
+        if kind not in ("inner", "cross", "left") or method or node.args.get("using"):
+            raise Wrong("LATERAL stands behind a comma, JOIN, CROSS JOIN or LEFT JOIN only", "use one of these")
+        if isinstance(node.this.this, exp.Anonymous):
+            return _lateral_function(context, left, node, kind, around)
+        right = _lateral(context, left, node.this, around)
+    else:
+        right = _relation(context, node.this, around)
     if method == "NATURAL" and (node.args.get("on") or node.args.get("using")):
         raise Wrong("a NATURAL JOIN has no condition", "leave out NATURAL, or the condition")
     on, using = node.args.get("on"), [context.name_of(u) for u in node.args.get("using") or ()]
@@ -225,7 +233,6 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
             kind = "inner"
         scope = RowScope(left.entries + right.entries, around=around)
         condition = QueryReader(context, scope, place="a join condition").condition(on, "a join condition")
-        check_membership(condition, filters=False)
     plan = Join(kind, left.plan, right.plan, condition)
     entries = left.entries if kind in ("semi", "anti") else left.entries + right.entries
     return Source(plan, _refreshed(entries, plan))
@@ -275,6 +282,35 @@ def _using(context: Context, kind: str, left: Source, right: Source, using: list
     others = [e for e in entries if e.attribute.key not in hidden]
     aside = [replace(e, hidden=True) for e in entries if e.attribute.key in hidden and e.attribute.key not in kept]
     return Source(plan, (*merged, *others, *aside))
+
+
+def _lateral(context: Context, left: Source, node: exp.Expr, around: RowScope | None) -> Source:
+    """``LATERAL (SELECT …)``: a subquery that reads the columns to its left."""
+    check_args(node, "this", "alias")
+    if not isinstance(node.this, exp.Subquery):
+        raise Refused("this LATERAL", "write LATERAL (SELECT …), or LATERAL explode(xs)")
+    check_args(node.this, "this", "alias")
+    plan = context.read_query(context, node.this.this, RowScope(left.entries, around=around))
+    theirs = {a.key for a in left.plan.output}
+    if any(a.key in theirs for a in plan.output):
+        # A column of the left side that is handed on is another column here.
+        again = [context.attribute(a.name, a.dtype, nullable=a.nullable) for a in plan.output]
+        plan = Project(plan, tuple(Named(b, a.column) for a, b in zip(plan.output, again, strict=True)))
+    return _aliased(context, plan, node.args.get("alias") or node.this.args.get("alias"), ())
+
+
+def _lateral_function(context: Context, left: Source, node: exp.Expr, kind: str, around: RowScope | None) -> Source:
+    """``LATERAL explode(xs)``: the elements beside each row, as LATERAL VIEW has them."""
+    lateral, on = node.this, node.args.get("on")
+    check_args(lateral, "this", "alias")
+    if on is not None and not (isinstance(on, exp.Boolean) and on.this):
+        raise Refused("LATERAL of a function with a condition", "put the condition into WHERE")
+    alias = lateral.args.get("alias")
+    names = [] if alias is None else [context.name_of(c) for c in alias.args.get("columns") or ()]
+    plan = generated(context, left.plan, left.entries, lateral.this, names, outer=kind == "left", around=around)
+    qualifier = (context.name_of(alias.this),) if alias is not None and alias.this is not None else ()
+    added = plan.output[len(left.plan.output) :]
+    return Source(plan, (*left.entries, *(Entry(qualifier, a) for a in added)))
 
 
 def _lateral_view(context: Context, source: Source, node: exp.Expr, around: RowScope | None) -> Source:

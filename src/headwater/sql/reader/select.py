@@ -31,11 +31,12 @@ from headwater.sql.plan import Attribute, Distinct, Filter, Limit, Named, Plan, 
 from headwater.sql.reader.clauses import check_args
 from headwater.sql.reader.column_names import column_name
 from headwater.sql.reader.context import Context
-from headwater.sql.reader.expressions import QueryReader, check_membership
+from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.generators import generated, is_generator
 from headwater.sql.reader.grouping import Groups, read_groups
 from headwater.sql.reader.relations import Source, read_from
 from headwater.sql.reader.scopes import Entry, RowScope
+from headwater.sql.rewriting.negation import is_membership
 from headwater.sql.types import is_key, name_of
 
 __all__ = ["limited", "read_select"]
@@ -65,7 +66,6 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     where = select.args.get("where")
     if where is not None:
         condition = QueryReader(context, scope, place="WHERE").condition(where.this, "a WHERE")
-        check_membership(condition, filters=True)
         plan = Filter(plan, condition)
     windows = {w.this.name.lower(): w for w in select.args.get("windows") or ()}
     items = _items(context, select, scope, windows)
@@ -77,11 +77,9 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     if distinct is not None:
         check_args(distinct)
 
-    for node in [i.node for i in items] + [o.node for o in order]:
-        check_membership(node, filters=False)
-    for clause in (having, qualify):
-        if clause is not None:
-            check_membership(clause, filters=True)
+    selected = {i.node for i in items}
+    if any(is_membership(n) for o in order if o.node not in selected for n in walk(o.node)):
+        raise Wrong("IN with a subquery cannot stand in ORDER BY", "select it, and order by its name")
     nodes = [i.node for i in items] + [o.node for o in order] + [n for n in (having, qualify) if n is not None]
     group = select.args.get("group")
     if group is not None or any(isinstance(n, AggregateCall) for node in nodes for n in walk(node)):
@@ -236,7 +234,7 @@ def _items(context: Context, select: exp.Expr, scope: RowScope, windows: Mapping
             alias, inner = context.name_of(node.args["alias"]), node.this
         here = replace(scope, aliases=_aliases(items))
         reader = QueryReader(context, here, windows=windows)
-        found_node = reader.read(inner)
+        found_node = reader.whole(inner)
         items.append(Item(alias if alias is not None else column_name(context, here, inner, windows), found_node))
     if not items:
         raise Wrong("this SELECT has no columns", "select something")
@@ -337,7 +335,7 @@ class _Clauses:
     def _keys(self, node: exp.Expr, items: Sequence[Item], reader: QueryReader) -> list[Node]:
         if isinstance(node, exp.Var) and node.name.upper() == "ALL":
             return [i.node for i in items]
-        found = reader.read(node)
+        found = reader.whole(node)
         if isinstance(found, Literal) and isinstance(node, exp.Literal) and not node.is_string:
             number = found.value
             if not isinstance(number, int) or not 1 <= number <= len(items):

@@ -21,6 +21,7 @@ from headwater.sql.statements.describe import (
     Explain,
 )
 from headwater.sql.statements.insert import Insert
+from headwater.sql.statements.materialized_view import CreateView, DropView, RefreshView, ShowViews
 from headwater.sql.statements.merge import Merge, MergeClause
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.registry import leads, read, read_script, reader
@@ -41,24 +42,28 @@ __all__ = [
     "AttachTable",
     "CreateTable",
     "CreateTableAs",
+    "CreateView",
     "Delete",
     "DescribeDetail",
     "DescribeHistory",
     "DescribeQuery",
     "DescribeTable",
     "DropTable",
+    "DropView",
     "Explain",
     "Insert",
     "Merge",
     "MergeClause",
     "Optimize",
     "Query",
+    "RefreshView",
     "Restore",
     "ShowColumns",
     "ShowCreateTable",
     "ShowFunctions",
     "ShowProperties",
     "ShowTables",
+    "ShowViews",
     "Statement",
     "TruncateTable",
     "Update",

@@ -11,8 +11,8 @@ from headwater.sql.statements.cursor import Cursor
 __all__ = ["ELSEWHERE", "elsewhere"]
 
 _NO_VIEWS = (
-    "views are not there yet",
-    "name the query with WITH in each statement, or keep its rows: CREATE TABLE … AS",
+    "views here keep their rows",
+    "write CREATE MATERIALIZED VIEW name AS query, or name the query with WITH in each statement",
 )
 _SCHEMA_IS_A_FOLDER = (
     "a schema is made by its first table",
@@ -42,7 +42,6 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, str]] = {
     ("CREATE", "OR", "REPLACE", "GLOBAL"): _NO_VIEWS,
     ("ALTER", "VIEW"): _NO_VIEWS,
     ("DROP", "VIEW"): _NO_VIEWS,
-    ("SHOW", "VIEWS"): _NO_VIEWS,
     ("CREATE", "SCHEMA"): _SCHEMA_IS_A_FOLDER,
     ("CREATE", "DATABASE"): _SCHEMA_IS_A_FOLDER,
     ("CREATE", "NAMESPACE"): _SCHEMA_IS_A_FOLDER,

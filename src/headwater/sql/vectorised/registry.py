@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headwater.sql.functions.user import is_user
 from headwater.sql.nodes import Call
 from headwater.sql.types import has_float
 from headwater.sql.vectorised import (
@@ -30,6 +31,7 @@ from headwater.sql.vectorised import (
 )
 from headwater.sql.vectorised.frame import Kernel
 from headwater.sql.vectorised.rows import row_kernel
+from headwater.sql.vectorised.users import user_kernel
 from headwater.sql.vectorised.vector import Constant
 
 __all__ = ["OPERATORS", "is_quiet", "is_strict", "kernel_of_call"]
@@ -87,6 +89,8 @@ def is_quiet(node: Call) -> bool:
 
 def kernel_of_call(node: Call) -> Kernel | Constant | None:
     """The kernel of a call, or None where only DuckDB knows it."""
+    if is_user(node.op):
+        return user_kernel(node)
     builder = OPERATORS.get(node.op)
     kernel = None if builder is None else builder(node)
     return row_kernel(node) if kernel is None else kernel

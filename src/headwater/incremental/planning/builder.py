@@ -1,0 +1,64 @@
+"""From shapes to a circuit: each shape becomes a stream, its children first.
+
+One file for each kind of node says two things: which columns of its children it reads (``needs``), and how it is built (``rows``). Here
+is what is common to them: the order in which it happens, and that nothing is built twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.base.errors import UnsupportedError
+from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.planning.rows import Rows
+from headwater.incremental.planning.shape import Shape
+from headwater.sql.plan import Plan
+
+__all__ = ["Builder", "Form"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one kind of node becomes a part of a circuit."""
+
+    needs: Callable[[Shape], None]
+    rows: Callable[[Builder, Shape], Rows]
+
+
+@dataclass
+class Builder:
+    """What is built so far, in one circuit."""
+
+    circuit: Circuit
+    inputs: Mapping[str, Stream]
+    forms: Mapping[type[Plan], Form]
+    built: dict[int, Rows] = field(default_factory=dict)
+
+    def rows(self, shape: Shape) -> Rows:
+        """The rows of a shape."""
+        found = self.built.get(shape.number)
+        if found is None:
+            found = self.built[shape.number] = self._form(shape).rows(self, shape)
+        return found
+
+    def child(self, shape: Shape, which: int = 0) -> Rows:
+        """The rows of a child."""
+        return self.rows(shape.children[which])
+
+    def demand(self, shapes: list[Shape]) -> None:
+        """Let every shape say what it reads, readers before what they read."""
+        for shape in reversed(shapes):
+            form = self.forms.get(type(shape.plan))
+            if form is not None and (shape.children or not shape.variables):
+                form.needs(shape)
+
+    def _form(self, shape: Shape) -> Form:
+        form: Any = self.forms.get(type(shape.plan))
+        if form is None:
+            what = type(shape.plan).__name__.lower()
+            raise UnsupportedError.operation(what, "a circuit has no form for it", "compute it before the view")
+        assert isinstance(form, Form)
+        return form

@@ -1,0 +1,152 @@
+"""Orders: made total in plans, and made of columns in circuits.
+
+Where rows are counted in an order (LIMIT, row_number, lag, frames of ROWS) and two rows tie, SQL leaves open which comes first. A view must not:
+it is computed again and has to be the same. So `determined` adds to such orders all columns of the row, from left to right, ascending with nulls
+first; structs by their fields; arrays and maps are left out. Circuits, and the query that a view is verified with, are both made of the plan
+that it gives. Where peers count as one (rank, frames of RANGE) nothing is added. Aggregates that may choose are told what
+(`headwater.incremental.planning.choices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from headwater.base.errors import UnsupportedError
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.layout import Order, kind_of
+from headwater.incremental.planning.choices import with_choices
+from headwater.incremental.planning.rows import Computed, Scope
+from headwater.sql.functions.struct import field_of
+from headwater.sql.nodes import Node, Ordering, SubqueryCall, WindowCall, call, rewrite
+from headwater.sql.plan import Aggregate, Attribute, Limit, Named, Plan, Project, Sort, Window, With
+from headwater.sql.rewriting.rebuilding import with_children, with_expressions
+from headwater.sql.types import BOOLEAN, name_of
+
+__all__ = ["determined", "order_columns"]
+
+_COUNTING = {"row_number", "ntile", "lag", "lead"}
+_PEERS = {"rank", "dense_rank", "percent_rank", "cume_dist"}
+
+
+def determined(plan: Plan, *, any_rows: bool = False) -> Plan:
+    """The same plan with a total order wherever rows are counted; once is as good as twice.
+
+    With ``any_rows`` a LIMIT without an order is by all columns.
+
+    >>> from headwater.sql.query import parse_query
+    >>> schema = pa.schema([("a", pa.int32()), ("b", pa.int32())])
+    >>> print(determined(parse_query("SELECT * FROM t ORDER BY b LIMIT 2", lambda *_: schema)).dump(), end="")
+    limit 2
+      sort b#2 asc nulls first, a#1 asc nulls first
+        project a#1, b#2
+          scan t [a#1, b#2]
+    """
+    below = with_children(plan, tuple(determined(c, any_rows=any_rows) for c in plan.children))
+    if any(True for _ in below.subqueries()):
+        below = with_expressions(below, lambda node: _inside(node, any_rows=any_rows))
+    if isinstance(below, Limit):
+        ordered = _limited(below)
+        if any_rows and ordered is below and not isinstance(below.child, Sort):
+            return replace(below, child=Sort(below.child, _total((), below.child.output)))
+        return ordered
+    if isinstance(below, Aggregate):
+        return with_choices(below)
+    if isinstance(below, Window):
+        output = below.child.output
+        return replace(below, items=tuple(_counted(i, output) for i in below.items))
+    return below
+
+
+def _inside(node: Node, *, any_rows: bool) -> Node:
+    """An expression with its subqueries determined."""
+
+    def change(part: Node) -> Node | None:
+        if not isinstance(part, SubqueryCall):
+            return None
+        args = tuple(_inside(a, any_rows=any_rows) for a in part.args)
+        return replace(part, plan=determined(part.plan, any_rows=any_rows), args=args)
+
+    return rewrite(node, change)
+
+
+def _limited(plan: Limit) -> Plan:
+    child = plan.child
+    if isinstance(child, Sort):
+        return replace(plan, child=replace(child, order=_total(child.order, child.output)))
+    if isinstance(child, Project | With):
+        inner = _limited(replace(plan, child=child.child))
+        if not isinstance(inner, Limit) or isinstance(inner.child, Sort):
+            return replace(child, child=inner)
+    return plan
+
+
+def _counted(item: Named, output: Sequence[Attribute]) -> Named:
+    one = item.node
+    assert isinstance(one, WindowCall)
+    by_rows = one.frame is not None and one.frame.unit == "rows" and not _is_whole(one)
+    if one.op in _COUNTING or (by_rows and one.op not in _PEERS):
+        return replace(item, node=replace(one, order=_total(one.order, output, one.partition)))
+    return item
+
+
+def _is_whole(one: WindowCall) -> bool:
+    frame = one.frame
+    places = {"first", "last", "first_value", "last_value", "nth_value"}
+    named = one.op.removesuffix(" ignore nulls") in places
+    return frame is not None and frame.start is None and frame.end is None and not named
+
+
+def _total(order: Sequence[Ordering], output: Sequence[Attribute], fixed: Sequence[Node] = ()) -> tuple[Ordering, ...]:
+    """An order with all columns behind it, but those that are the same for all rows that are compared."""
+    known = {o.node for o in order} | set(fixed)
+    rest: list[Node] = []
+    for a in {a.key: a for a in output}.values():
+        rest += [n for n in _plain_parts(a.column) if n not in known]
+    return (*order, *(Ordering(n) for n in rest))
+
+
+def _plain_parts(node: Node) -> list[Node]:
+    """What a column is compared by: of a struct its fields; arrays and maps are not compared."""
+    if pa.types.is_struct(node.dtype):
+        return [part for f in node.dtype for part in _plain_parts(field_of(node, f.name))]
+    return [] if kind_of(node.dtype) == "nested" else [node]
+
+
+def _by_fields(one: Ordering) -> list[Ordering]:
+    """A key of an order as keys of plain types: a struct is compared field by field, and nulls are the least of its fields."""
+    node = one.node
+    if kind_of(node.dtype) != "nested":
+        return [one]
+    if not pa.types.is_struct(node.dtype):
+        why = f"values of {name_of(node.dtype)} have no order in a circuit"
+        raise UnsupportedError.operation("ORDER BY", why, "order by plain columns, or by fields of structs").about(
+            "order"
+        )
+    found = [Ordering(call("is null", (node,), BOOLEAN), descending=one.nulls_first)]
+    for f in node.dtype:
+        found += _by_fields(Ordering(field_of(node, f.name), one.descending, not one.descending))
+    return found
+
+
+def order_columns(scope: Scope, order: Sequence[Ordering], stream: Stream | None = None) -> tuple[Stream, list[Order]]:
+    """The stream with columns for the keys of an order that are no columns, and the order by names.
+
+    A key that stands there twice counts where it is first.
+    """
+    source = scope.stream if stream is None else stream
+    found: dict[str, Order] = {}
+    computed: list[tuple[str, Computed]] = []
+    for one in (part for o in order for part in _by_fields(o)):
+        how = scope.computed(one.node)
+        name = how if isinstance(how, str) else f"\0order {len(computed)}"
+        if not isinstance(how, str):
+            computed.append((name, how))
+        found.setdefault(name, Order(name, descending=one.descending, nulls_first=one.nulls_first))
+    if computed:
+        passed: list[tuple[str, Computed]] = [(c, c) for c in source.columns]
+        detail = ", ".join(scope.text(o.node) for o in order)
+        source = source.projected([*passed, *computed], label="order", detail=detail)
+    return source, list(found.values())

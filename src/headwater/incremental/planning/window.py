@@ -1,0 +1,122 @@
+"""Window: columns made of a row's neighbours, one operator for each specification.
+
+Functions with the same partition, order and frame are one node; nodes stand one after the other, each with the columns of all before. Partitions and
+orders may be expressions. An aggregate over a whole partition is an aggregation joined back to the rows: it changes only when its value does.
+Everything else reads slices of the partition (`headwater.incremental.operators.frames`, `ranks`, `lag`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headwater.base.errors import UnsupportedError
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.operators.ranks import Rank, Ranks
+from headwater.incremental.planning.builder import Builder, Form
+from headwater.incremental.planning.order import order_columns
+from headwater.incremental.planning.partition import partitioned
+from headwater.incremental.planning.rows import Rows, Scope, names_for
+from headwater.incremental.planning.shape import Shape, keys_of
+from headwater.incremental.planning.window_frames import framed, is_whole, joined_back
+from headwater.incremental.planning.window_lag import shifted
+from headwater.sql.nodes import Literal, Node, Ordering, WindowCall
+from headwater.sql.plan import Window
+from headwater.sql.plan.text import expression_text, ordering_text
+
+__all__ = ["FORM", "Spec"]
+
+_RANKS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
+
+
+def _wanted(shape: Shape) -> list[int]:
+    plan = shape.plan
+    assert isinstance(plan, Window)
+    first = len(plan.child.output)
+    return [i for i in range(len(plan.items)) if i + first in shape.needed]
+
+
+def _needs(shape: Shape) -> None:
+    plan = shape.plan
+    assert isinstance(plan, Window)
+    first = len(plan.child.output)
+    shape.children[0].need({i for i in shape.needed if i < first})
+    shape.children[0].need_keys(plan.child.output, keys_of(*(plan.items[i].node for i in _wanted(shape))))
+
+
+@dataclass
+class Spec:
+    """Functions over one partition, order and frame: by the names of the columns they give."""
+
+    partition: tuple[Node, ...]
+    order: tuple[Ordering, ...]
+    how: str
+    calls: dict[str, WindowCall] = field(default_factory=dict)
+
+
+def _rows(builder: Builder, shape: Shape) -> Rows:
+    plan = shape.plan
+    assert isinstance(plan, Window)
+    child = builder.child(shape)
+    scope = child.scope(plan.child.output)
+    wanted = _wanted(shape)
+    names = names_for([plan.items[i].attribute.name for i in wanted], child.stream.columns)
+    specs: dict[tuple[object, ...], Spec] = {}
+    for i, name in zip(wanted, names, strict=True):
+        call = plan.items[i].node
+        assert isinstance(call, WindowCall)
+        how = _how(call)
+        # A whole partition has no order.
+        order = () if how == "whole" else call.order
+        key = (tuple(map(expression_text, call.partition)), tuple(map(ordering_text, order)), how)
+        specs.setdefault(key, Spec(call.partition, order, how)).calls[name] = call
+    stream = child.stream
+    for spec in specs.values():
+        sql = ", ".join(scope.text(c) for c in spec.calls.values())
+        stream = _with(stream, Scope(stream, scope.names), spec, sql)
+    called = dict(zip(wanted, names, strict=True))
+    columns = (*child.columns, *(called.get(i) for i in range(len(plan.items))))
+    return Rows(stream, columns)
+
+
+def _how(call: WindowCall) -> str:
+    """Which operator a function belongs to."""
+    if call.op in _RANKS:
+        # A column that looks at the number of rows makes the whole partition be read: it should not be in one node with the others.
+        return "places" if call.op in _RANKS[:3] else "shares"
+    if call.op in ("lag", "lead"):
+        return "lag"
+    return "whole" if is_whole(call) else f"frame {call.frame!r}"
+
+
+def _with(stream: Stream, scope: Scope, spec: Spec, sql: str) -> Stream:
+    """The stream with the columns of one specification."""
+    if spec.how == "whole":
+        return joined_back(scope, spec.partition, spec.calls, sql)
+    kept = [(c, c) for c in stream.columns]
+    keyed, keys = partitioned(scope, spec.partition)
+    if spec.how in ("places", "shares"):
+        stream, order = order_columns(scope, spec.order, keyed)
+        ranks = [Rank(n, c.op, _buckets(c)) for n, c in spec.calls.items()]  # type: ignore[arg-type]
+        arranged = stream.circuit.arranged(stream.vertex, keys, order)
+        vertex = stream.circuit.add(lambda s: Ranks(s, ranks, columns=kept, sql=sql), [arranged])
+    elif spec.how == "lag":
+        return shifted(scope, keyed, keys, spec.order, spec.calls, kept, sql)
+    else:
+        vertex = framed(scope, keyed, keys, spec.order, spec.calls, kept, sql)
+    if all((k, k) in kept for k in keys):
+        vertex.placed_by = tuple(keys)
+    return Stream(stream.circuit, vertex)
+
+
+def _buckets(call: WindowCall) -> int:
+    if call.op != "ntile":
+        return 1
+    (count,) = call.args
+    if not isinstance(count, Literal) or not isinstance(count.value, int):
+        raise UnsupportedError.operation("ntile()", "the number of its buckets is no constant", "write ntile(4)").about(
+            "ntile"
+        )
+    return count.value
+
+
+FORM = Form(_needs, _rows)

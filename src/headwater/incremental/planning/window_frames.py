@@ -1,0 +1,150 @@
+"""Aggregates in a window: over a frame of neighbours, or over the whole partition.
+
+Over a frame there are count, sum, avg, min, max, the deviations, first, last and nth_value; conditions count and min or max of booleans
+are made of these. Over the whole partition there is every aggregate that can be kept at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+
+from headwater.base.errors import UnsupportedError
+from headwater.incremental.aggregates.calls import aggregation_of, arguments_of
+from headwater.incremental.circuit.aggregating import kept as kept_by
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.circuit.vertex import Vertex
+from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
+from headwater.incremental.operators.joins import inner_join
+from headwater.incremental.planning.arguments import Arguments
+from headwater.incremental.planning.order import order_columns
+from headwater.incremental.planning.rows import Scope
+from headwater.sql.nodes import AggregateCall, Literal, Node, Offset, Ordering, WindowCall, call
+from headwater.sql.types import BOOLEAN
+
+__all__ = ["framed", "is_whole", "joined_back"]
+
+_PLACES = {"first": "first_value", "last": "last_value", "nth_value": "nth_value"}
+_AGGREGATES = {"count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop"}
+_MADE_OF = {"bool_and": "min", "bool_or": "max", "count_if": "count", "mean": "avg", "try_avg": "avg"}
+_UNITS = {"day": timedelta(days=1), "microsecond": timedelta(microseconds=1)}
+_HINT = "use count, sum, avg, min, max, stddev, variance, first_value, last_value or nth_value, or a frame of the whole partition"
+
+
+def is_whole(one: WindowCall) -> bool:
+    """Does a function look at its whole partition, whatever the order?"""
+    if one.op.removesuffix(" ignore nulls") in _PLACES:
+        return False
+    if one.frame is None:
+        return not one.order
+    endless = one.frame.start is None and one.frame.end is None
+    # All rows are peers of each other where there is no order.
+    return endless or (not one.order and one.frame.unit == "range")
+
+
+def framed(
+    scope: Scope,
+    stream: Stream,
+    keys: Sequence[str],
+    order: Sequence[Ordering],
+    calls: Mapping[str, WindowCall],
+    kept: Sequence[tuple[str, str]],
+    sql: str,
+) -> Vertex:
+    """The node of functions over one frame."""
+    arguments = Arguments(scope)
+    functions = [_function(name, one, arguments) for name, one in calls.items()]
+    first = next(iter(calls.values()))
+    source, ordered = order_columns(scope, order, stream)
+    source = arguments.added_to(source)
+    frame = _frame(first)
+    circuit = source.circuit
+    arranged = circuit.arranged(source.vertex, keys, ordered)
+    vertex = circuit.add(lambda s: Frames(s, functions, frame=frame, columns=kept, sql=sql), [arranged])
+    for name, one in calls.items():
+        have = vertex.layout.schema.field(name).type
+        assert have == one.dtype, f"{one.op} over a frame gives {have}, and the plan says {one.dtype}"
+    return vertex
+
+
+def _frame(one: WindowCall) -> Frame:
+    given = one.frame
+    if given is None:
+        return Frame("range", None, 0) if one.order else Frame("rows", None, None)
+    unit = "rows" if given.unit == "rows" else "range"
+    begin, end = (_distance(b) for b in (given.start, given.end))
+    return Frame(unit, begin, end)  # type: ignore[arg-type]
+
+
+def _distance(bound: int | Offset | None) -> int | Decimal | timedelta | None:
+    if bound is None or isinstance(bound, int):
+        return bound
+    if bound.unit in _UNITS:
+        return int(bound.amount) * _UNITS[bound.unit]
+    if bound.unit or isinstance(bound.amount, float):
+        what = f"RANGE with a distance in {bound.unit}s" if bound.unit else "RANGE with a distance along a float"
+        why = "its length depends on the row" if bound.unit else "the sum of two floats is rounded"
+        hint = "write it in days" if bound.unit else "order by a whole number or a decimal"
+        raise UnsupportedError.operation(what, why, hint).about("range")
+    return bound.amount
+
+
+def _function(name: str, one: WindowCall, arguments: Arguments) -> FrameFunction:
+    op = one.op.removesuffix(" ignore nulls")
+    ignores = one.ignore_nulls or op != one.op
+    if one.distinct or (op not in _PLACES and op not in _AGGREGATES and op not in _MADE_OF):
+        what = f"{op}({'DISTINCT …' if one.distinct else ''}) over a frame"
+        raise UnsupportedError.operation(what, "it cannot be taken from one frame to the next", _HINT).about(op)
+    if op in _PLACES:
+        nth = one.args[1].value if op == "nth_value" and isinstance(one.args[1], Literal) else 1
+        assert isinstance(nth, int), "a place is a constant"
+        column = arguments.column(one.args[0])
+        return FrameFunction(name, _PLACES[op], column, nth=nth, ignore_nulls=ignores)  # type: ignore[arg-type]
+    args = arguments_of(AggregateCall(op, one.args, one.dtype))
+    what = _MADE_OF.get(op, op)
+    if op == "count_if":
+        value: Node | None = _only(one.args[0], Literal(True, BOOLEAN))
+    elif op == "count":
+        value = _present(args, one)
+    else:
+        value = args[0]
+    if one.where is not None and value is not None:
+        value = _only(one.where, value)
+    if value is None:
+        return FrameFunction(name, "count_rows")
+    return FrameFunction(name, what, arguments.column(value))  # type: ignore[arg-type]
+
+
+def _present(args: Sequence[Node], one: WindowCall) -> Node | None:
+    """Something that is null where a row does not count; None if all do."""
+    if len(args) == 1:
+        return args[0]
+    if not args:
+        return None if one.where is None else Literal(True, BOOLEAN)
+    tests = tuple(call("is not null", (a,), BOOLEAN) for a in args)
+    return _only(call("and", tests, BOOLEAN), Literal(True, BOOLEAN))
+
+
+def _only(condition: Node, value: Node) -> Node:
+    return call("case", (condition, value, Literal(None, value.dtype)), value.dtype)
+
+
+def joined_back(scope: Scope, partition: Sequence[Node], calls: Mapping[str, WindowCall], sql: str) -> Stream:
+    """The rows with aggregates of their whole partitions."""
+    arguments = Arguments(scope)
+    keys = [arguments.key(node) for node in partition]
+    chosen = []
+    for name, one in calls.items():
+        plain = AggregateCall(one.op, one.args, one.dtype, one.distinct, one.where)
+        chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema))
+    kept = [(c, c) for c in scope.stream.columns]
+    source = arguments.added_to(scope.stream)
+    keys = list(dict.fromkeys(keys))
+    grouped = kept_by(source, keys, chosen, sql=sql)
+    values = [(name, name) for name in calls]
+    found = inner_join(source, grouped, keys, keys, kept, values, nulls_match=True, sql=sql)
+    for name, one in calls.items():
+        have = found.schema.field(name).type
+        assert have == one.dtype, f"{one.op} over a partition gives {have}, and the plan says {one.dtype}"
+    return found

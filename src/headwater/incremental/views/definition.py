@@ -1,0 +1,221 @@
+"""Definitions: what a view is a view of, as its table's log keeps it.
+
+The definition is the value of the domain ``headwater.view``; version 1::
+
+    {"version": 1, "sql": "<query>", "policy": "auto", "shards": 1,
+     "tables": {"<as the query names it>": {"table": "<name>", "schema": "<Delta schema as JSON>"}, …},
+     "analyzed": "<Spark's analyzed plan: JSON, zlib, base64>" or null}
+
+The schemas are those of the day on which the view was defined. The query is always read against them, so ``SELECT *`` means
+the columns of that day, and the circuit, and with it the names of its state, stay what they were. Where our own reader refuses a
+query, Spark's analyzed plan is kept, and refreshing needs no JVM either.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+
+from headwater.base.errors import CorruptionError, InputError, NotFoundError, UnsupportedError
+from headwater.base.schema import Schema
+from headwater.lake.actions import Action
+from headwater.lake.published import DEFINITION, domain
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.demands import demands
+from headwater.sql.plan import Plan, Scan
+from headwater.sql.query import parse_query
+
+__all__ = ["Definition", "Input", "Policy"]
+
+Policy = Literal["auto", "strict", "full"]
+"""How a view may be refreshed: as is best; only from changes; only anew."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A table that the query reads: its name in the lake, its columns then, and those that are read."""
+
+    relation: str
+    table: str
+    schema: pa.Schema
+    columns: tuple[str, ...]
+
+    @property
+    def read(self) -> pa.Schema:
+        """The columns that are read."""
+        return pa.schema([self.schema.field(c) for c in self.columns])
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A query with the schemas of its tables, and how the view is to be refreshed."""
+
+    sql: str
+    policy: Policy = "auto"
+    shards: int = 1
+    tables: Mapping[str, tuple[str, str]] = None  # type: ignore[assignment]  # always given; it has no sensible default
+    analyzed: str | None = None
+
+    @classmethod
+    def read(
+        cls,
+        sql: str,
+        policy: str,
+        shards: int,
+        schema_of: Callable[[str], tuple[str, Schema]],
+        analyze: Callable[[str], str] | None = None,
+    ) -> Definition:
+        """The definition of a new view; ``schema_of`` gives a table's name in the lake and its columns."""
+        if policy not in get_args(Policy):
+            raise InputError.bad_argument("policy", policy, '"auto", "strict" or "full"')
+        if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
+            raise InputError.bad_argument("shards", shards, "a whole number of at least 1")
+        if not isinstance(sql, str):
+            raise InputError.bad_argument("sql", sql, "a query, as text")
+        tables: dict[str, tuple[str, str]] = {}
+
+        def look_up(name: str, version: int | None, timestamp: datetime | None) -> pa.Schema:
+            if version is not None or timestamp is not None:
+                why = "a view follows its sources, and an old version does not change"
+                hint = "leave VERSION AS OF or TIMESTAMP AS OF out, or keep those rows in a table of their own"
+                raise UnsupportedError.operation(f"reading an old version of `{name}` in a view", why, hint)
+            table, schema = schema_of(name)
+            tables[name] = (table, schema.to_json())
+            return schema.arrow
+
+        analyzed = None
+        try:
+            parse_query(sql, look_up)
+        except NotFoundError:
+            raise
+        except InputError as refusal:
+            if analyze is None:
+                raise
+            analyzed = _from_spark(sql, analyze, refusal)
+            tables.clear()
+            for node in _plan_of(_unpacked(analyzed)).walk():
+                if isinstance(node, Scan):
+                    look_up(node.name, node.version, node.timestamp)
+        return cls(sql, policy, shards, tables, analyzed)  # type: ignore[arg-type]
+
+    # -- in the log ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, base: Snapshot) -> Definition | None:
+        """The definition in a table's log; None if the table is not a view's."""
+        body = base.state.domains.get(DEFINITION)
+        if body is None:
+            return None
+        try:
+            return _parsed(body["configuration"])
+        except (KeyError, TypeError, ValueError) as e:
+            raise CorruptionError.state_file(f"the domain {DEFINITION}", str(e), base.where) from e
+
+    def action(self) -> Action:
+        """The action that puts it into a commit."""
+        value: dict[str, Any] = {
+            "version": _VERSION,
+            "sql": self.sql,
+            "policy": self.policy,
+            "shards": self.shards,
+            "tables": {relation: {"table": table, "schema": text} for relation, (table, text) in self.tables.items()},
+            "analyzed": self.analyzed,
+        }
+        return domain(DEFINITION, value)
+
+    # -- what it means ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The query, read against the schemas of the day of its definition."""
+        if self.analyzed is not None:
+            return _plan_of(_unpacked(self.analyzed))
+        return parse_query(self.sql, self._schema)
+
+    @cached_property
+    def answer(self) -> Plan:
+        """The query for a query engine, with one answer: where SQL leaves open which rows are meant, those that a circuit gives."""
+        from headwater.incremental.planning import determined
+
+        return determined(self.plan, any_rows=self.policy == "full")
+
+    def _schema(self, name: str, version: int | None, timestamp: datetime | None) -> pa.Schema:
+        return Schema.from_json(self.tables[name][1]).arrow
+
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """The tables that are read, by the names that the query gives them."""
+        wanted: dict[str, set[str]] = {}
+        for demand in demands(self.answer):  # which may have to look at columns that only break ties
+            scan = demand.scan
+            if scan.relation not in self.tables:
+                continue
+            columns = demand.columns or (_narrowest(scan),)
+            wanted.setdefault(scan.relation, set()).update(columns)
+        found = {}
+        for relation, names in wanted.items():
+            table, text = self.tables[relation]
+            schema = Schema.from_json(text).arrow
+            found[relation] = Input(relation, table, schema, tuple(n for n in schema.names if n in names))
+        return found
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the tables in the lake, sorted."""
+        return tuple(sorted({i.table for i in self.inputs.values()}))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the view; any of them may be null as far as its table is concerned."""
+        return pa.schema([f.with_nullable(True) for f in self.plan.schema])
+
+    def same_query(self, other: Definition) -> bool:
+        """Whether the same rows are meant, and kept in the same state; Spark numbers a plan anew each time it makes it."""
+        mine, theirs = ((d.sql, d.tables, d.analyzed is None) for d in (self, other))
+        return mine == theirs
+
+
+@lru_cache(maxsize=256)  # reading a query takes longer than a small refresh may
+def _parsed(text: str) -> Definition:
+    found = json.loads(text)
+    if found["version"] != _VERSION:
+        raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
+    tables = {relation: (t["table"], t["schema"]) for relation, t in found["tables"].items()}
+    return Definition(found["sql"], found["policy"], int(found["shards"]), tables, found["analyzed"])
+
+
+def _narrowest(scan: Scan) -> str:
+    """The column that costs least to carry, of a scan that only has to count rows."""
+    types = [a.dtype for a in scan.columns]
+    cost = [0 if pa.types.is_primitive(t) else 2 if pa.types.is_nested(t) else 1 for t in types]
+    return scan.columns[cost.index(min(cost))].name
+
+
+def _from_spark(sql: str, analyze: Callable[[str], str], refusal: InputError) -> str:
+    try:
+        text = analyze(sql)
+        _plan_of(text)
+    except Exception:  # noqa: BLE001 (whatever Spark says of it, our own reader has said what is wrong and where)
+        raise refusal from None
+    return base64.b64encode(zlib.compress(json.dumps(json.loads(text), separators=(",", ":")).encode())).decode()
+
+
+def _unpacked(text: str) -> str:
+    return zlib.decompress(base64.b64decode(text)).decode()
+
+
+def _plan_of(text: str) -> Plan:
+    from headwater.sql.analyzed import plan_of
+
+    plan: Plan = plan_of(text)
+    return plan

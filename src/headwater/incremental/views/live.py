@@ -1,0 +1,122 @@
+"""Live views: the circuits of this process, with their state, kept from one refresh to the next.
+
+Restoring a state is quick and using one that is in memory is quicker. So each view that this process refreshes has one `Live`, whoever
+holds handles on it, and its lock lets one thread at a time refresh. What is in memory counts only as long as the newest commit names
+it; another process may have refreshed the view meanwhile. After anything that fails the memory is thrown away, and the next
+refresh restores what is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from headwater.base.storage import Storage
+from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.views.addresses import Addresses
+from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.record import Record
+from headwater.incremental.views.state_folder import StateFolder
+
+__all__ = ["OUTPUT", "UNSWEPT", "Live", "built", "forget", "live"]
+
+OUTPUT = "view"
+UNSWEPT = 8
+"""How many superseded states may lie about."""
+_MOST = 64
+
+
+def built(definition: Definition) -> Circuit:
+    """A circuit, without state, that computes a view."""
+    from headwater.incremental import planning
+
+    circuit = Circuit("view", shards=definition.shards)
+    inputs: Mapping[str, Stream] = {
+        relation: circuit.input(relation, one.read) for relation, one in definition.inputs.items()
+    }
+    planning.build(circuit, definition.plan, inputs).output(OUTPUT)
+    return circuit
+
+
+class Live:
+    """The circuit of a view, and what it has read and published so far."""
+
+    def __init__(self, root: Storage, view: str) -> None:
+        self.guard = threading.RLock()
+        self.folder = StateFolder(root, view)
+        self.circuit: Circuit | None = None
+        self.addresses = Addresses()
+        self.suspicious = True
+        """Whether files may lie about that a refresh left which did not end: it has not been looked yet."""
+        self.unswept = UNSWEPT
+        self._is: tuple[object, ...] | None = None
+
+    def _identity(self, table_id: str, definition: Definition, record: Record) -> tuple[object, ...]:
+        return table_id, definition.action()["domainMetadata"]["configuration"], record.state, self.folder.opened
+
+    def has(self, table_id: str, definition: Definition, record: Record) -> bool:
+        """Whether the state in memory is the one that is committed."""
+        return self._is is not None and self._is == self._identity(table_id, definition, record)
+
+    def restore(self, table_id: str, definition: Definition, record: Record) -> None:
+        """Have the state that is committed, from its files."""
+        assert record.state is not None
+        self.discard()
+        circuit, addresses = built(definition), Addresses()
+        self.folder.load(record.state, circuit, addresses)
+        self.circuit, self.addresses = circuit, addresses
+        self.committed(table_id, definition, record)
+
+    def committed(self, table_id: str, definition: Definition, record: Record) -> None:
+        """What is in memory is now what is committed."""
+        self._is = self._identity(table_id, definition, record)
+
+    def sweep(self, state: str | None, *, now: bool = False) -> None:
+        """Delete states that were superseded, not at once but a few together: deleting files is slow on a busy disk."""
+        self.unswept += 1
+        if now or self.unswept >= UNSWEPT:
+            self.unswept = 0
+            self.folder.sweep(state)
+
+    def discard(self) -> None:
+        """Forget what is in memory."""
+        self.circuit, self.addresses, self._is = None, Addresses(), None
+
+
+_views: OrderedDict[str, Live] = OrderedDict()
+_guard = threading.Lock()
+_owner = os.getpid()
+
+
+def live(root: Storage, view: str) -> Live:
+    """The live view of this process; a process that was forked has its own."""
+    global _owner
+    with _guard:
+        if _owner != os.getpid():
+            _views.clear()
+            _owner = os.getpid()
+        found = _views.get(key := f"{root.url}\n{view}")
+        if found is None:
+            found = _views[key] = Live(root, view)
+        _views.move_to_end(key)
+        if len(_views) > _MOST:
+            _drop_oldest()
+        return found
+
+
+def _drop_oldest() -> None:
+    """Let the view go that was used longest ago, unless it is being refreshed."""
+    for key, one in _views.items():
+        if one.guard.acquire(blocking=False):
+            one.guard.release()
+            del _views[key]
+            return
+
+
+def forget(root: Storage, view: str) -> None:
+    """A view is no more."""
+    with _guard:
+        _views.pop(f"{root.url}\n{view}", None)

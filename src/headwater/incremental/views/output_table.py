@@ -1,0 +1,121 @@
+"""The table of a view: its columns and properties, its first commit, and the commits of refreshes.
+
+It is an ordinary Delta table, with deletion vectors and a change feed, and two domains in its log (`headwater.lake.published`). Columns
+that have no proper name (``count(1)``) get one inside the files by column mapping. Every commit is made on the version that it was
+worked out for; whoever comes second is told so, and begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from headwater.base.errors import SchemaError
+from headwater.base.schema import Schema
+from headwater.base.storage import Storage
+from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.publishing import Changed
+from headwater.incremental.views.record import Record
+from headwater.lake import protocol, transaction
+from headwater.lake.actions import Metadata
+from headwater.lake.conflicts import Proposal
+from headwater.lake.definition import define
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.transaction import Committed
+
+__all__ = ["commit", "create", "metadata_for", "redefine", "same_columns"]
+
+_MAPPING = "delta.columnMapping.mode"
+_LAST_ID = "delta.columnMapping.maxColumnId"
+_UNNAMED = set(" ,;{}()\n\t=")
+_FEATURES = ("deletionVectors", "changeDataFeed", "domainMetadata")
+
+
+def metadata_for(
+    name: str,
+    schema: pa.Schema,
+    *,
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    old: Metadata | None = None,
+) -> Metadata:
+    """The metadata of a view's table with these columns; ``old`` is what it had before."""
+    twice = {n for n in schema.names if [m.lower() for m in schema.names].count(n.lower()) > 1}
+    if twice:
+        raise SchemaError.duplicate_columns(sorted(twice))
+    configuration = {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableChangeDataFeed": "true",
+        **(properties or {}),
+    }
+    if any(_UNNAMED & set(n) for n in schema.names) or (old is not None and _MAPPING in old.configuration):
+        last = old.configuration.get(_LAST_ID, "0") if old is not None else "0"
+        configuration |= {_MAPPING: "name", _LAST_ID: last}
+    made = define(schema, table_properties=configuration, name=name, description=comment)
+    return made if old is None else replace(made, id=old.id, created_time=old.created_time)
+
+
+def same_columns(metadata: Metadata, schema: pa.Schema) -> bool:
+    """Whether a table has just these columns."""
+    have = metadata.schema
+    return [(f.name, f.type) for f in have.fields] == [(f.name, f.type) for f in Schema.from_arrow(schema).fields]
+
+
+def create(storage: Storage, metadata: Metadata, definition: Definition) -> Committed | None:
+    """Make the table of a view that is not built yet; None if there is a table already."""
+    needed = protocol.for_table(metadata.schema, metadata.configuration)
+    return transaction.create(
+        storage,
+        Proposal(
+            "CREATE MATERIALIZED VIEW",
+            {"query": definition.sql},
+            metadata=metadata,
+            protocol=protocol.with_features(needed, _FEATURES),
+            domains=[definition.action()],
+        ),
+    )
+
+
+def redefine(base: Snapshot, definition: Definition, metadata: Metadata | None) -> Committed:
+    """Commit another definition of a view whose rows, if it has any, stay what they are."""
+    features = protocol.needed(metadata.schema, metadata.configuration) if metadata else set()
+    raised = protocol.with_features(base.state.protocol, {*_FEATURES, *features})
+    proposal = Proposal(
+        "REPLACE MATERIALIZED VIEW",
+        {"query": definition.sql},
+        metadata=metadata,
+        protocol=None if raised == base.state.protocol else raised,
+        domains=[definition.action()],
+    )
+    return transaction.run(base.storage, lambda _: proposal, if_version=base.version)
+
+
+def commit(
+    base: Snapshot,
+    operation: str,
+    changed: Changed,
+    record: Record,
+    *,
+    definition: Definition | None = None,
+    metadata: Metadata | None = None,
+) -> Committed:
+    """Commit a change of rows with what they reflect, on ``base`` and nothing else; or raise ConflictError."""
+    assert record.published == base.version + 1, "a record names the version that it is a part of"
+    features = protocol.needed(metadata.schema, metadata.configuration) if metadata else set()
+    raised = protocol.with_features(base.state.protocol, {*_FEATURES, *features})
+    proposal = Proposal(
+        operation,
+        {"frontier": str(record.frontier)},
+        adds=changed.adds,
+        removes=changed.removes,
+        cdc=changed.cdc,
+        metadata=metadata,
+        protocol=None if raised == base.state.protocol else raised,
+        domains=[record.action()] if definition is None else [definition.action(), record.action()],
+        metrics={"numInsertedRows": changed.inserted, "numDeletedRows": changed.deleted},
+        reads=lambda _: True,
+        yields_to_appends=False,
+    )
+    return transaction.run(base.storage, lambda _: proposal, if_version=base.version)

@@ -1,0 +1,114 @@
+"""Reconciling: a view's table brought to a result that was computed anew, by the difference only.
+
+The rows of the table are read once, for their keys and places. Rows that the result has too are left where they lie; only what differs is
+marked or written, so whoever follows the view sees just that. The addresses are built anew from what stays and what comes.
+
+It is also how a view gets its first rows (its table has none yet), and how it recovers from whatever has been done to its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.base import faults
+from headwater.base.storage import now_ms
+from headwater.incremental.layout import Layout
+from headwater.incremental.views.addresses import Addresses, Places, Words, address
+from headwater.incremental.views.keys import Keys, row_keys, sorted_keys
+from headwater.incremental.views.publishing import (
+    VECTORS,
+    Changed,
+    places_of,
+    prefix_at,
+    publish,
+    rows_in_order,
+    write_in_order,
+)
+from headwater.incremental.zset import ZSet
+from headwater.lake import data_files, find
+from headwater.lake.actions import AddFile, Metadata
+from headwater.lake.edit import remove_rows
+from headwater.lake.scan import POSITION, read_file
+from headwater.lake.snapshot import Snapshot
+
+__all__ = ["keys_in_files", "reconcile", "replace_all"]
+
+
+def reconcile(base: Snapshot, addresses: Addresses, result: ZSet) -> Changed:
+    """The actions that make the table's rows those of ``result``, which is consolidated; ``addresses`` are new and empty."""
+    if not base.files:
+        return publish(base, addresses, result)
+    for path in base.files:
+        addresses.number(path)
+    there, places = keys_in_files(base, addresses, result.layout, list(base.files.values()))
+    keys = row_keys(result)
+    stays, more = _difference(there, keys, result.weights)
+    gone = places[~stays]
+    which = np.repeat(np.arange(len(result), dtype=np.int64), more)
+    metadata = base.state.metadata
+    adds = write_in_order(base, metadata, rows_in_order(result, which))
+    new = places_of(addresses, adds)
+    faults.point("view.publish.written", base.where)
+    deleted = addresses.by_file(gone)
+    edit = remove_rows(base, deleted, folder=VECTORS)
+    cdc = []
+    if edit.adds:  # else whole files went, which says it all
+        old = find.fetch(base, dict(deleted))
+        inserted = pa.Table.from_batches(rows_in_order(result, which), old.schema)
+        cdc = data_files.change_feed(
+            metadata, base.storage, {"delete": old, "insert": inserted}, prefix=prefix_at(base)
+        )
+    addresses.build(np.concatenate([there[stays], keys[which]]), np.concatenate([places[stays], new]))
+    kept = {f.path for f in edit.adds}
+    addresses.forget(f.path for f in edit.removes if f.path not in kept)
+    return Changed(edit.adds + adds, edit.removes, cdc, len(new), len(gone))
+
+
+def replace_all(base: Snapshot, metadata: Metadata, addresses: Addresses, result: ZSet) -> Changed:
+    """The actions that make the table's rows those of ``result``, which has other columns."""
+    which = np.repeat(np.arange(len(result), dtype=np.int64), result.weights)
+    adds = write_in_order(base, metadata, rows_in_order(result, which))
+    new = places_of(addresses, adds)
+    faults.point("view.publish.written", base.where)
+    addresses.build(row_keys(result)[which], new)
+    now = now_ms()
+    deleted = sum((f.num_records or 0) - f.num_deleted for f in base.files.values())
+    return Changed(adds, [f.removed(now) for f in base.files.values()], [], len(new), deleted)
+
+
+def keys_in_files(
+    base: Snapshot, addresses: Addresses, layout: Layout, files: Sequence[AddFile]
+) -> tuple[Keys, Places]:
+    """The keys and places of the live rows of files, which are numbered already."""
+    numbers = {path: number for number, path in addresses.files.items()}
+    keys: list[Keys] = [np.empty((0, 2), dtype=np.uint64)]
+    places: list[Places] = [np.empty(0, dtype=np.int64)]
+    plain = Layout(pa.schema([f.with_nullable(True) for f in layout.schema]))
+    for file in files:
+        for batch in read_file(base, file, layout.names, positions=True):
+            rows = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=plain.schema)
+            keys.append(row_keys(ZSet.packed(plain, rows)))
+            places.append(address(numbers[file.path], batch.column(POSITION).to_numpy()))
+    return np.concatenate(keys), np.concatenate(places)
+
+
+def _difference(there: Keys, wanted: Keys, weights: Words) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Words]:
+    """Which of the rows that are there stay, and how many more of each wanted row are needed."""
+    both = np.concatenate([there, wanted])
+    order, new = sorted_keys(both)
+    group = np.empty(len(both), dtype=np.int64)
+    group[order] = np.cumsum(new) - 1
+    groups = int(new.sum())
+    old, ask = group[: len(there)], group[len(there) :]
+    want = np.zeros(groups, dtype=np.int64)
+    want[ask] = weights  # each wanted row is listed once
+    have = np.bincount(old, minlength=groups)
+    by_group = np.argsort(old, kind="stable")
+    starts = np.cumsum(have) - have
+    rank = np.empty(len(there), dtype=np.int64)
+    rank[by_group] = np.arange(len(there)) - starts[old[by_group]]
+    stays = rank < want[old]
+    return stays, want[ask] - np.minimum(want, have)[ask]

@@ -1,0 +1,72 @@
+"""The record: what a commit to a view's table says of the view, which makes that commit the one moment of a refresh.
+
+It is the value of the domain ``headwater.view.state`` in the table's log, as JSON; version 1::
+
+    {"version": 1,
+     "frontier": {"<table>": <version>, …},   what the rows reflect; empty: never built
+     "ids": {"<table>": "<id>", …},           which tables these were: a name may come to mean another one
+     "state": "<manifest>" or null,           the state that belongs to the rows (`headwater.incremental.store`)
+     "published": <version>,                  the version of the view's own table that this commit makes
+     "rates": {…}}                            how long things took (`costs`)
+
+Rows, frontier and state change together, since they are one commit. State that no commit names is an orphan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.base.errors import CorruptionError
+from headwater.base.frontier import Frontier
+from headwater.incremental.views.costs import Rates
+from headwater.lake.actions import Action
+from headwater.lake.published import STATE, domain, read_domain
+from headwater.lake.snapshot import Snapshot
+
+__all__ = ["Record"]
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Which sources the rows reflect, and which state belongs to them."""
+
+    frontier: Frontier = field(default_factory=Frontier)
+    ids: Mapping[str, str] = field(default_factory=dict)
+    state: str | None = None
+    published: int = 0
+    rates: Rates = field(default_factory=Rates)
+
+    @classmethod
+    def of(cls, base: Snapshot) -> Record:
+        """What the newest commit of a refresh says, at a version of the view's table."""
+        found = read_domain(base, STATE)
+        if found is None:
+            return cls()
+        try:
+            if found["version"] != _VERSION:
+                raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
+            return cls(
+                Frontier(found["frontier"]),
+                dict(found["ids"]),
+                found["state"],
+                int(found["published"]),
+                Rates(**found["rates"]),
+            )
+        except (KeyError, TypeError, ValueError) as e:
+            raise CorruptionError.state_file(f"the domain {STATE}", str(e), base.where) from e
+
+    def action(self) -> Action:
+        """The action that puts it into a commit."""
+        value: dict[str, Any] = {
+            "version": _VERSION,
+            "frontier": dict(self.frontier),
+            "ids": dict(self.ids),
+            "state": self.state,
+            "published": self.published,
+            "rates": self.rates.to_json(),
+        }
+        return domain(STATE, value)

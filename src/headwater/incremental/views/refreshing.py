@@ -1,0 +1,372 @@
+"""Refreshing: from the changes of the sources to one commit, in an order in which a crash anywhere is before or after it.
+
+1. pin the sources, and look at what the newest commit of the view says: its frontier, and the state that belongs to it;
+2. read the changes, step the circuit, write the rows that come and mark those that go (files that nobody names yet);
+3. save the state (a manifest that nobody names yet);
+4. commit: rows, frontier and state become true together, or another refresh won;
+5. delete what is not named any more, and put small files together if there are many.
+
+If it cannot be done from changes (there is no state yet, changes are gone, it would take longer), the circuit is built anew and fed
+with all rows; its result is published as a difference all the same. After any failure what is in memory is thrown away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Self
+
+import pyarrow as pa
+
+from headwater.base import events, faults
+from headwater.base.derived import Mode, Refresh
+from headwater.base.errors import (
+    ConflictError,
+    CorruptionError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+    UnsupportedError,
+)
+from headwater.base.frontier import Frontier
+from headwater.incremental.circuit.backfilling import Backfill
+from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.layout import Layout
+from headwater.incremental.views import orphans, output_table, packing_up
+from headwater.incremental.views.addresses import Addresses
+from headwater.incremental.views.costs import RefreshPlan
+from headwater.incremental.views.deciding import decide, foreign
+from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.live import OUTPUT, UNSWEPT, Live, built, live
+from headwater.incremental.views.publishing import Changed, publish
+from headwater.incremental.views.reconciling import reconcile, replace_all
+from headwater.incremental.views.record import Record
+from headwater.incremental.views.sources import Sources, Unavailable
+from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.zset import ZSet
+from headwater.lake import snapshot
+from headwater.lake.actions import AddFile, Metadata
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.table import Table
+
+__all__ = ["Attempt", "Timings", "attempts", "refresh"]
+
+_TRIES = 20
+_LOST = "E4001"
+Timings = dict[str, float]
+
+
+def refresh(
+    view: str, table: Table, around: Surroundings, until: Frontier | None, *, full: bool, timings: Timings
+) -> Refresh:
+    """Bring a view forward."""
+    for attempt in attempts(view, table, around):
+        attempt.timings = timings
+        with attempt:
+            attempt.refresh(until, full=full)
+        if attempt.done is not None:
+            return attempt.done
+    raise AssertionError("the last attempt raises")
+
+
+def attempts(view: str, table: Table, around: Surroundings) -> Iterator[Attempt]:
+    """Tries to commit something to a view, each on what is committed then; a try that lost a race is followed by another."""
+    for left in reversed(range(_TRIES)):
+        yield Attempt(view, table, around, live(around.root, view), last=left == 0)
+
+
+@dataclass
+class Attempt:
+    """One try to change a view, alone in this process and on this machine; a ``with`` block that swallows a lost race."""
+
+    view: str
+    table: Table
+    around: Surroundings
+    live: Live
+    last: bool = False
+    timings: Timings = field(default_factory=dict)
+    done: Refresh | None = None
+
+    base: Snapshot = field(init=False)
+    definition: Definition = field(init=False)
+    record: Record = field(init=False)
+    was: Frontier = field(init=False)
+    began: float = field(init=False)
+
+    def __enter__(self) -> Self:
+        self.began = time.perf_counter()
+        self.live.guard.acquire()
+        try:
+            self._held = self.live.folder.held()
+            self._held.__enter__()
+            try:
+                self._look()
+                self.timings["begin"] = time.perf_counter() - self.began
+            except BaseException:
+                self._held.__exit__(None, None, None)
+                raise
+        except BaseException:
+            self.live.guard.release()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        try:
+            if error is not None:
+                self.live.discard()
+                self.live.suspicious = True
+            self._held.__exit__(None, None, None)
+        finally:
+            self.live.guard.release()
+        return isinstance(error, ConflictError) and error.code == _LOST and not self.last
+
+    def _look(self) -> None:
+        self.base = self.table.snapshot
+        definition = Definition.of(self.base)
+        if definition is None:
+            raise InputError.not_a_view(self.view, self.base.where)
+        self.definition, self.record = definition, Record.of(self.base)
+        self.was = self.record.frontier
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Measure a part of the work."""
+        start = time.perf_counter()
+        yield
+        self.timings[phase] = self.timings.get(phase, 0.0) + time.perf_counter() - start
+
+    # -- what to do ------------------------------------------------------------------------------------------------
+
+    def refresh(self, until: Frontier | None, *, full: bool) -> None:
+        """Do it, and leave the report in ``done``."""
+        with self.timed("pin"):
+            sources = Sources.pin(self.view, self.definition, self.record, until, self.around)
+        changed = None if full else foreign(self.base, self.definition, self.record)
+        if changed is not None:
+            raise ConflictError.view_changed(self.view, changed, self.base.where)
+        with self.timed("plan"):
+            plan = decide(self.view, self.definition, self.record, sources, full=full, brief=True)
+        if plan.mode == "noop":
+            self.done = Refresh(
+                before=self.record.frontier, after=self.record.frontier, mode="noop", reason=plan.reason
+            )
+            return
+        if self.live.suspicious:
+            with self.timed("sweep"):
+                orphans.sweep(self.base, self.record.published)
+            self.live.suspicious = False
+            self.live.unswept = UNSWEPT
+        faults.point("view.refresh.begin", self.view)
+        with events.task(f"refresh {self.view}", unit="rows") as task:
+            if plan.mode == "incremental":
+                try:
+                    self._from_changes(sources, plan, task)
+                    return
+                except _Unusable as e:
+                    self.live.discard()
+                    plan = replace(plan, mode="full", reason=str(e))
+                    if self.definition.policy == "strict":
+                        raise UnsupportedError.recompute(self.view, plan.reason) from None
+            self.anew(sources, plan.reason, task)
+
+    # -- from changes ----------------------------------------------------------------------------------------------
+
+    def _from_changes(self, sources: Sources, plan: RefreshPlan, task: events.Task) -> None:
+        start = time.perf_counter()
+        rewritten = self._restored()
+        circuit = self.live.circuit
+        assert circuit is not None
+        try:
+            rows_in, delta = self._stepped(circuit, sources.changes, self.definition, task)
+        except Unavailable as e:
+            raise _Unusable(str(e)) from None
+        with self.timed("publish"):
+            changed = Changed()
+            if len(delta):
+                save = partial(self.live.folder.flush, circuit, self.live.addresses)
+                changed = publish(self.base, self.live.addresses, delta, save)
+        del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
+        rates = self.record.rates.after_changes(rows_in, time.perf_counter() - start)
+        state = self.record.state
+        if rows_in or rewritten:
+            with self.timed("save"):
+                state = self.live.folder.save(circuit, self.live.addresses)
+        record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
+        self.commit("REFRESH MATERIALIZED VIEW", changed, record)
+        self._report(sources, "incremental", rows_in, changed, plan.reason)
+
+    def _stepped(
+        self,
+        circuit: Circuit,
+        read: Callable[[Input], Iterator[pa.RecordBatch]],
+        definition: Definition,
+        task: events.Task,
+        backfill: Backfill | None = None,
+    ) -> tuple[int, ZSet]:
+        """Feed a circuit with what ``read`` gives for each input, as one step; how many rows that were, and the view's change."""
+        start, rows = time.perf_counter(), 0
+        with circuit.transaction() as transaction:
+            if backfill is not None:
+                transaction.step = backfill.run
+            for relation, one in definition.inputs.items():
+                if backfill is not None and relation not in backfill.sources:
+                    continue
+                for batch in read(one):
+                    rows += batch.num_rows
+                    task.advance(batch.num_rows)
+                    circuit.step({relation: batch})
+            end = time.perf_counter()
+        assert transaction.outputs is not None
+        self.timings["read"] = end - start
+        self.timings["step"] = time.perf_counter() - end
+        faults.point("view.refresh.stepped", self.view)
+        return rows, transaction.outputs.zset(OUTPUT)
+
+    def _restored(self) -> bool:
+        """Have the state that is committed in memory; True if the table's files were rewritten since."""
+        with self.timed("restore"):
+            if not self.live.has(self.base.state.metadata.id, self.definition, self.record):
+                try:
+                    self.live.restore(self.base.state.metadata.id, self.definition, self.record)
+                except (NotFoundError, CorruptionError, InputError) as e:
+                    raise _Unusable(f"its state cannot be used: {e.message}") from e
+            addresses = self.live.addresses
+            there = set(addresses.files.values())
+            if there == set(self.base.files):
+                return False
+            gone = [path for path in there if path not in self.base.files]
+            came = [f for path, f in self.base.files.items() if path not in there]
+            packing_up.readdress(self.base, addresses, self.layout, gone, came)
+            return True
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the view's rows."""
+        return Layout(self.definition.schema)
+
+    # -- anew ------------------------------------------------------------------------------------------------------
+
+    def anew(
+        self,
+        sources: Sources,
+        reason: str,
+        task: events.Task,
+        *,
+        definition: Definition | None = None,
+        metadata: Metadata | None = None,
+        keep: bool = False,
+    ) -> None:
+        """Compute the view from all rows of its sources, and publish the difference.
+
+        With another ``definition`` the view is that from now on. ``keep`` says that the sources are where the state is, so that parts that are
+        the same need not be computed again.
+        """
+        start = time.perf_counter()
+        meant = definition or self.definition
+        addresses = Addresses()
+        circuit = None
+        if meant.policy == "full":
+            result, rows_in = self._queried(meant, sources), sources.total_rows()
+        else:
+            circuit = built(meant)
+            backfill = self._backfill(circuit) if keep else None
+            rows_in, result = self._stepped(circuit, sources.rows, meant, task, backfill)
+        with self.timed("publish"):
+            if metadata is None:
+                changed = reconcile(self.base, addresses, result)
+            else:
+                changed = replace_all(self.base, metadata, addresses, result)
+        del result
+        rates = self.record.rates.after_full(rows_in, time.perf_counter() - start)
+        state = None
+        if circuit is not None:
+            with self.timed("save"):
+                state = self.live.folder.save(circuit, addresses)
+        self.live.circuit, self.live.addresses = circuit, addresses
+        record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
+        operation = "REFRESH MATERIALIZED VIEW" if definition is None else "REPLACE MATERIALIZED VIEW"
+        self.commit(operation, changed, record, definition=definition, metadata=metadata)
+        self._report(sources, "full", rows_in, changed, reason)
+
+    def _backfill(self, circuit: Circuit) -> Backfill | None:
+        """What can be kept of the committed state, for another circuit; None if nothing."""
+        if self.record.state is None:
+            return None
+        try:
+            found = Backfill(circuit, self.live.folder.store, self.live.folder.manifest(self.record.state))
+        except (NotFoundError, CorruptionError):
+            return None
+        return found if found.kept else None
+
+    def _queried(self, definition: Definition, sources: Sources) -> ZSet:
+        reader = self.around.compute(definition.answer, sources.relations(), definition.sql)
+        schema = definition.schema
+        rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
+        return ZSet.packed(Layout(schema), rows).consolidate()
+
+    # -- the moment ------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        operation: str,
+        changed: Changed,
+        record: Record,
+        *,
+        definition: Definition | None = None,
+        metadata: Metadata | None = None,
+    ) -> None:
+        """Make it true, and tidy up."""
+        faults.point("view.commit.before", self.view)
+        with self.timed("commit"):
+            output_table.commit(self.base, operation, changed, record, definition=definition, metadata=metadata)
+        faults.point("view.commit.after", self.view)
+        with self.timed("tidy"):
+            self.base = snapshot.latest(self.base.storage)
+            self.definition, self.record = definition or self.definition, record
+            self.live.committed(self.base.state.metadata.id, self.definition, record)
+            self.live.sweep(record.state, now=operation == "OPTIMIZE")
+        if operation != "OPTIMIZE":
+            with self.timed("pack"):
+                self._pack_if_due()
+
+    def _pack_if_due(self) -> None:
+        """Put small files together where there are many; the refresh is done, so failing here undoes nothing."""
+        try:
+            self.pack(packing_up.due(self.base))
+        except HeadwaterError as e:
+            self.live.discard()
+            self.live.suspicious = True
+            events.notice(f"the files of the view `{self.view}` were not put together: {e.message}")
+
+    def pack(self, files: Sequence[AddFile]) -> None:
+        """Write files of the view anew, as one more commit that changes no row."""
+        if not files or self.base.version != self.record.published:
+            return
+        if self.record.state is None:
+            self.table.optimize()
+            return
+        self._restored()
+        changed = packing_up.pack_up(self.base, self.live.addresses, self.layout, files)
+        assert self.live.circuit is not None
+        state = self.live.folder.save(self.live.circuit, self.live.addresses)
+        self.commit("OPTIMIZE", changed, replace(self.record, state=state, published=self.base.version + 1))
+
+    def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
+        # A source that is another table now, or none of the view's any more, is not something that it has got further with.
+        was, after, replaced = self.was, sources.frontier, sources.replaced
+        self.done = Refresh(
+            before=was.restrict(n for n in was if was[n] <= after.get(n, -1) and n not in replaced),
+            after=after,
+            mode=mode,
+            rows_in=rows_in,
+            rows_out=changed.inserted + changed.deleted,
+            seconds=time.perf_counter() - self.began,
+            reason=reason,
+        )
+
+
+class _Unusable(Exception):
+    """What is needed to go on from changes is not there; the text says what."""

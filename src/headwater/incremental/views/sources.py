@@ -1,0 +1,206 @@
+"""Sources: the tables of a view at the versions that a refresh is about, and their changes since the last one.
+
+A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that went and came is
+two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read.
+
+That the changes are there is not certain. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
+made again under its name, and a column may have become something else. `Unavailable` says so, with the reason for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.base.errors import HeadwaterError, NotFoundError, SchemaError
+from headwater.base.frontier import Frontier
+from headwater.base.schema import spark_type
+from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.record import Record
+from headwater.incremental.views.surroundings import Surroundings
+from headwater.lake import partitions, snapshot
+from headwater.lake.changes import FileChange, change_files, stream_changes
+from headwater.lake.scan import scan
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.conjuncts import Conjunct
+
+__all__ = ["Nothing", "Sources", "Unavailable", "check_columns"]
+
+
+class Unavailable(Exception):
+    """The changes of a source cannot be had; the text says why, for people."""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A table before its first version: a relation without rows."""
+
+    schema: pa.Schema
+
+    def read(self, columns: Sequence[str], conjuncts: Sequence[Conjunct]) -> pa.RecordBatchReader:
+        """No rows."""
+        del conjuncts
+        schema = pa.schema([self.schema.field(c).with_nullable(True) for c in columns])
+        return pa.RecordBatchReader.from_batches(schema, iter(()))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources of a view, pinned to what a refresh is to reflect."""
+
+    view: str
+    definition: Definition
+    record: Record
+    pinned: dict[str, Snapshot]
+
+    @classmethod
+    def pin(
+        cls, view: str, definition: Definition, record: Record, until: Frontier | None, around: Surroundings
+    ) -> Sources:
+        """The newest version of each source, or that of ``until``; never one before the record's."""
+        pinned: dict[str, Snapshot] = {}
+        for name in definition.sources:
+            table = around.table(name)
+            have = record.frontier.get(name)
+            if until is None:
+                pinned[name] = table.snapshot
+                continue
+            want = until.get(name)
+            wanted = have if want is None else want if have is None else max(want, have)
+            if wanted is not None:
+                newest = table.snapshot
+                pinned[name] = newest if newest.version == wanted else snapshot.at_version(table.storage, wanted)
+        return cls(view, definition, record, pinned)
+
+    @cached_property
+    def frontier(self) -> Frontier:
+        """What the view reflects afterwards."""
+        return Frontier({name: base.version for name, base in self.pinned.items()})
+
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """Which tables the sources are."""
+        return {name: base.state.metadata.id for name, base in self.pinned.items()}
+
+    @property
+    def replaced(self) -> list[str]:
+        """Sources whose names stand for another table than before."""
+        return [n for n, old in self.record.ids.items() if n in self.ids and self.ids[n] != old]
+
+    # -- may the changes be followed? ------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise `Unavailable` if a source is not what it was, and an error if the view cannot be computed from it at all."""
+        for one in self.definition.inputs.values():
+            if one.table in self.pinned:
+                check_columns(self.view, one, self.pinned[one.table])
+        for name in self.replaced:
+            raise Unavailable(f"`{name}` is another table than before")
+        for name, base in self.pinned.items():
+            if base.version < self.record.frontier.get(name, -1):
+                raise Unavailable(f"`{name}` is at version {base.version}, and was at {self.record.frontier[name]}")
+
+    @cached_property
+    def files(self) -> dict[str, list[FileChange]]:
+        """The files of each source that hold its changes; raises `Unavailable`."""
+        found = {}
+        for name, base in self.pinned.items():
+            after = self.record.frontier.get(name, -1)
+            try:
+                found[name] = change_files(base, after) if after < base.version else []
+            except (NotFoundError, SchemaError) as e:
+                raise Unavailable(f"the changes of `{name}` since version {after} are gone: {e.message}") from None
+        return found
+
+    def changed_rows(self) -> dict[str, int]:
+        """How many rows of each source have changed, as far as the log tells."""
+        return {name: sum(_rows_of(self.pinned[name], f) for f in files) for name, files in self.files.items()}
+
+    def total_rows(self) -> int:
+        """How many rows all sources have."""
+        return sum(_live_rows(base) for base in self.pinned.values())
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def changes(self, one: Input) -> Iterator[pa.RecordBatch]:
+        """The changed rows of a source with their weights, in batches."""
+        base = self.pinned.get(one.table)
+        if base is None or not self.files[one.table]:
+            return
+        try:
+            names = [base.schema.field(c).name for c in one.columns]
+            after = self.record.frontier.get(one.table, -1)
+            for batch in stream_changes(base, after, names, consolidated=False):
+                yield _renamed(batch, one.columns)
+        except HeadwaterError as e:
+            if isinstance(e, NotFoundError | SchemaError):
+                raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
+            raise
+
+    def rows(self, one: Input) -> Iterator[pa.RecordBatch]:
+        """All rows of a source, in batches."""
+        base = self.pinned.get(one.table)
+        if base is None:
+            return
+        names = [base.schema.field(c).name for c in one.columns]
+        for batch in scan(base, names):
+            yield _renamed(batch, one.columns)
+
+    def relations(self) -> dict[str, Snapshot | Nothing]:
+        """What the names in the query stand for."""
+        return {
+            relation: self.pinned[one.table] if one.table in self.pinned else Nothing(one.schema)
+            for relation, one in self.definition.inputs.items()
+        }
+
+
+def check_columns(view: str, one: Input, base: Snapshot) -> None:
+    """Raise if the columns that a view reads of a table are not what they were when it was defined."""
+    now = {f.name.lower(): f for f in base.arrow_schema}
+    for f in one.read:
+        found = now.get(f.name.lower())
+        if found is None:
+            raise SchemaError.source_changed(view, one.table, f"it has no column `{f.name}` any more")
+        if found.type != f.type:
+            was, is_now = spark_type(f.type), spark_type(found.type)
+            what = f"its column `{f.name}` is of type {is_now}, and was of type {was}"
+            raise SchemaError.source_changed(view, one.table, what)
+        if found.nullable and not f.nullable:
+            what = f"its column `{f.name}` may be null, which it could not be"
+            raise SchemaError.source_changed(view, one.table, what)
+
+
+def _renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    names = [*columns, *batch.schema.names[len(columns) :]]
+    return batch if batch.schema.names == names else batch.rename_columns(names)
+
+
+def _rows_of(base: Snapshot, change: FileChange) -> int:
+    if change.feed:
+        assert change.after is not None
+        with base.storage.open_input(partitions.decode_path(change.after.path)) as source:
+            return int(pq.read_metadata(source).num_rows)
+    if change.before is not None and change.after is not None:
+        return abs(change.after.num_deleted - change.before.num_deleted)
+    file = change.after or change.before
+    assert file is not None
+    if file.num_records is not None:
+        return file.num_records - file.num_deleted
+    return max(1, round(file.size / _row_bytes(base)))
+
+
+def _live_rows(base: Snapshot) -> int:
+    if base.num_rows is not None:
+        return base.num_rows
+    return round(sum(f.size for f in base.files.values()) / _row_bytes(base))
+
+
+def _row_bytes(base: Snapshot) -> float:
+    """How many bytes of file a row takes, by the files that say how many they have."""
+    known = [(f.size, f.num_records) for f in base.files.values() if f.num_records]
+    rows = sum(n for _, n in known if n)
+    return sum(size for size, _ in known) / rows if rows else 32.0

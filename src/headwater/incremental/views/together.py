@@ -1,0 +1,31 @@
+"""Together: a few writes at once, because waiting for a disk or a bucket is most of what a small refresh does.
+
+A file system's journal takes many files in one turn if they are flushed at the same time, and a bucket answers many requests at once. The
+writes of a step do not depend on each other; the next step begins when all are done.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+__all__ = ["together"]
+
+
+def together(*jobs: Callable[[], Any]) -> list[Any]:
+    """What each job gives; if one fails its error is raised, after all have ended.
+
+    >>> together(lambda: 1, lambda: 2)
+    [1, 2]
+    """
+    if len(jobs) < 2:
+        return [job() for job in jobs]
+    with ThreadPoolExecutor(len(jobs) - 1, thread_name_prefix="headwater-publish") as pool:
+        others = [pool.submit(contextvars.copy_context().run, job) for job in jobs[1:]]
+        try:
+            first = jobs[0]()
+        finally:
+            wait(others)
+        return [first, *(o.result() for o in others)]

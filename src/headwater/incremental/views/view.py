@@ -1,0 +1,289 @@
+"""The view: what a user holds. A handle on a query whose rows are kept in a Delta table of the same name.
+
+>>> import headwater as hw, tempfile
+>>> lake = hw.connect(tempfile.mkdtemp())
+>>> orders = lake.write("orders", [{"customer": "ann", "amount": 5}, {"customer": "bob", "amount": 7}])
+>>> spend = lake.view("spend", "SELECT customer, sum(amount) AS total FROM orders GROUP BY customer")
+>>> spend.refresh().mode
+'full'
+>>> _ = orders.append([{"customer": "ann", "amount": 1}])
+>>> report = spend.refresh()
+>>> report.mode, report.rows_in, report.rows_out, str(spend.frontier)
+('incremental', 1, 2, 'orders@1')
+>>> sorted(spend.read().to_pylist(), key=str)
+[{'customer': 'ann', 'total': 6}, {'customer': 'bob', 'total': 7}]
+>>> print(spend.verify())
+equal at orders@1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from headwater.base import events
+from headwater.base.derived import Derived, Refresh, Verification
+from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.base.frontier import Frontier
+from headwater.base.schema import Schema
+from headwater.incremental.views import live as lives
+from headwater.incremental.views import output_table, packing_up
+from headwater.incremental.views.comparing import compare
+from headwater.incremental.views.costs import RefreshPlan
+from headwater.incremental.views.deciding import decide
+from headwater.incremental.views.definition import Definition, Policy
+from headwater.incremental.views.record import Record
+from headwater.incremental.views.refreshing import Attempt, Timings, attempts, refresh
+from headwater.incremental.views.sources import Sources, check_columns
+from headwater.incremental.views.surroundings import Surroundings
+from headwater.lake.table import Table
+
+if TYPE_CHECKING:
+    from headwater.observe.graph import Graph
+
+__all__ = ["View", "define", "open_view"]
+
+Mode = Literal["open", "replace", "error", "ignore"]
+_ANEW = "it was defined anew"
+
+
+def open_view(name: str, around: Surroundings) -> View:
+    """The view of that name."""
+    table = around.table(name)
+    if not table.exists():
+        raise NotFoundError.view(name, around.views(), around.root.url)
+    if Definition.of(table.snapshot) is None:
+        raise InputError.not_a_view(name, table.location)
+    return View(table.name, table, around)
+
+
+def define(
+    name: str,
+    sql: str,
+    around: Surroundings,
+    *,
+    policy: Policy = "auto",
+    shards: int = 1,
+    mode: Mode = "open",
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+) -> View:
+    """The view of that name with this definition, made or changed where it has to be.
+
+    ``mode`` is about a view that is there: it is opened if it has this text, and else gets it; gets it in any case, as it is to be read
+    now; is an error; or stays as it is.
+    """
+    table = around.table(name)
+    if table.exists():
+        view = open_view(name, around)
+        if mode == "error":
+            raise InputError.view_exists(name, table.location)
+        if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards)):
+            view.redefine(sql, policy=policy, shards=shards)
+        return view
+    meant = _read(table.name, sql, policy, shards, around)
+    metadata = output_table.metadata_for(table.name, meant.schema, properties=properties, comment=comment)
+    around.check_free(table.name)
+    if output_table.create(table.storage, metadata, meant) is None:  # somebody else was quicker
+        return define(name, sql, around, policy=policy, shards=shards, mode=mode)
+    return View(table.name, table, around)
+
+
+def _read(name: str, sql: str, policy: Policy, shards: int, around: Surroundings) -> Definition:
+    def schema_of(wanted: str) -> tuple[str, Schema]:
+        found = around.table(wanted)
+        schema = found.snapshot.schema
+        if found.name == name:
+            raise InputError.bad_argument("sql", sql, f"a query that does not read the view `{name}` itself")
+        return found.name, schema
+
+    meant = Definition.read(sql, policy, shards, schema_of, around.analyze)
+    if policy != "full":
+        from headwater.incremental import planning
+
+        planning.check(meant.plan, sql)
+        lives.built(meant)
+    return meant
+
+
+class View(Derived):
+    """A query whose rows are kept and follow its sources. Made by ``lake.view``."""
+
+    def __init__(self, name: str, table: Table, around: Surroundings) -> None:
+        self._name = name
+        self._around = around
+        self.table = table
+        self.timings: Timings = {}
+        """Seconds that each part of the last refresh through this handle took."""
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name of the view, and of its table."""
+        return self._name
+
+    @property
+    def _meant(self) -> Definition:
+        found = Definition.of(self.table.snapshot)
+        if found is None:
+            raise InputError.not_a_view(self.name, self.table.location)
+        return found
+
+    @property
+    def definition(self) -> str:
+        """The query, in Spark SQL."""
+        return self._meant.sql
+
+    @property
+    def policy(self) -> Policy:
+        """How it may be refreshed: "auto", "strict" or "full"."""
+        return self._meant.policy
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The tables that the query reads."""
+        return self._meant.sources
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the view."""
+        return self._meant.schema
+
+    @property
+    def frontier(self) -> Frontier:
+        """The version of each source that the rows reflect; without entries while the view was never built."""
+        return Record.of(self.table.snapshot).frontier
+
+    def __repr__(self) -> str:
+        return f"View({self.name!r}, {self.frontier or 'never built'})"
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    def refresh(self, until: Frontier | None = None, *, full: bool = False) -> Refresh:
+        """Bring the view forward to ``until`` (default: the newest version of each source).
+
+        Parameters
+        ----------
+        full
+            compute it anew, whatever has changed; only the difference is published
+        """
+        self.timings = {}
+        return refresh(self.name, self.table, self._around, until, full=full, timings=self.timings)
+
+    def read(self) -> pa.Table:
+        """The rows, as of `frontier`."""
+        return self.table.to_arrow()
+
+    def recompute(self, at: Frontier) -> pa.Table:
+        """The rows that the query gives at ``at``, computed by a query engine."""
+        meant = self._meant
+        sources = Sources.pin(self.name, meant, Record(), at, self._around)
+        reader = self._around.compute(meant.answer, sources.relations(), meant.sql)
+        schema = pa.schema([f.with_nullable(True) for f in meant.schema])
+        return pa.Table.from_batches([b.cast(schema) for b in reader], schema)
+
+    def verify(self) -> Verification:
+        """Hold the rows against a recomputation at their frontier; floats may differ in their last digits."""
+        now = self.table.pinned_to(self.table.snapshot)
+        at = Record.of(now.snapshot).frontier
+        return compare(at, expected=self.recompute(at), actual=now.to_arrow())
+
+    # -- looking at it ---------------------------------------------------------------------------------------------
+
+    def plan(self, until: Frontier | None = None) -> RefreshPlan:
+        """What `refresh` would do now, why, and what it is expected to take."""
+        meant, record = self._meant, Record.of(self.table.snapshot)
+        return decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
+
+    def explain(self) -> str:
+        """The query's plan, and the circuit that follows it, as text."""
+        meant = self._meant
+        head = f"view {self.name}, policy {meant.policy}, at {self.frontier or 'nothing'}\n\n{meant.plan.dump()}"
+        return head if meant.policy == "full" else f"{head}\n{self.graph().text()}"
+
+    def graph(self) -> Graph:
+        """The circuit as a picture, with what its operators have done if it runs in this process."""
+        meant = self._meant
+        running = lives.live(self._around.root, self.name).circuit
+        circuit = running if running is not None else lives.built(meant)
+        circuit.name = self.name
+        return circuit.graph()
+
+    # -- changing it -----------------------------------------------------------------------------------------------
+
+    def has(self, sql: str, *, policy: Policy = "auto", shards: int = 1) -> bool:
+        """Whether this is its definition, and its sources still have the columns that it reads."""
+        meant = self._meant
+        if (meant.sql, meant.policy, meant.shards) != (sql, policy, shards):
+            return False
+        try:
+            for one in meant.inputs.values():
+                check_columns(self.name, one, self._around.table(one.table).snapshot)
+        except SchemaError:
+            return False
+        except NotFoundError:  # refreshing will tell
+            return True
+        return True
+
+    def redefine(self, sql: str, *, policy: Policy = "auto", shards: int = 1) -> Refresh | None:
+        """Give it another query; its rows become those of that query, at the same versions of the sources, in one commit.
+
+        None if it has this query already.
+        """
+        meant = _read(self.name, sql, policy, shards, self._around)
+        for attempt in attempts(self.name, self.table, self._around):
+            with attempt:
+                have = attempt.definition
+                if have.same_query(meant) and (have.policy, have.shards) == (policy, shards):
+                    return None
+                return self._redefined(attempt, meant)
+        raise AssertionError("the last attempt raises")
+
+    def _redefined(self, attempt: Attempt, meant: Definition) -> Refresh | None:
+        old, record = attempt.base.state.metadata, attempt.record
+        metadata = None
+        if not output_table.same_columns(old, meant.schema):
+            metadata = output_table.metadata_for(self.name, meant.schema, comment=old.description, old=old)
+        if not record.published or attempt.definition.same_query(meant):
+            output_table.redefine(attempt.base, meant, metadata)
+            return None
+        with events.task(f"define {self.name}", unit="rows") as task:
+            try:
+                sources, keep = self._where_it_is(meant, record)
+                attempt.anew(sources, _ANEW, task, definition=meant, metadata=metadata, keep=keep)
+            except NotFoundError:  # those versions cannot be read any more
+                newest = Sources.pin(self.name, meant, Record(), None, self._around)
+                attempt.anew(newest, _ANEW, task, definition=meant, metadata=metadata)
+        return attempt.done
+
+    def _where_it_is(self, meant: Definition, record: Record) -> tuple[Sources, bool]:
+        """The sources of a new query: those of the old one stay where they are, others come in as they are now.
+
+        Also whether the state is that of these very tables.
+        """
+        sources = Sources.pin(self.name, meant, Record(), record.frontier, self._around)
+        newest = Sources.pin(self.name, meant, Record(), None, self._around)
+        others = {n for n, old in record.ids.items() if n in newest.ids and newest.ids[n] != old}
+        moved = {n: base for n, base in newest.pinned.items() if n not in record.frontier or n in others}
+        sources.pinned.update(moved)
+        return sources, not others
+
+    def optimize(self) -> None:
+        """Put small files together and fold deletion vectors away; the rows stay the same."""
+        for attempt in attempts(self.name, self.table, self._around):
+            with attempt:
+                attempt.pack(packing_up.everything(attempt.base))
+                return
+
+    def drop(self) -> None:
+        """Delete the view, with its table and its state."""
+        one = lives.live(self._around.root, self.name)
+        with one.guard:
+            with one.folder.held():
+                self._around.drop(self.name)
+                one.discard()
+                one.folder.remove()
+            lives.forget(self._around.root, self.name)

@@ -1,0 +1,47 @@
+"""Published tables: which tables are the output of something derived, and what their log says of it.
+
+A materialized view publishes its rows as a Delta table. What belongs to the view stands in the table's own log, as metadata of
+two domains, so that a commit of rows is also the commit of what they reflect:
+
+- ``headwater.view``: the definition, written when the view is made or changed;
+- ``headwater.view.state``: the frontier and the state, written by every refresh.
+
+Other engines keep the domains and read the rows. Who changes such a table by hand makes it differ from what it is derived from, so
+statements that would are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headwater.base.errors import CorruptionError
+from headwater.lake.actions import Action
+from headwater.lake.snapshot import Snapshot
+
+__all__ = ["DEFINITION", "STATE", "domain", "is_view", "read_domain"]
+
+DEFINITION = "headwater.view"
+STATE = "headwater.view.state"
+
+
+def is_view(base: Snapshot) -> bool:
+    """Whether a table is the output of a materialized view."""
+    return DEFINITION in base.state.domains
+
+
+def domain(name: str, value: Any) -> Action:
+    """The action that gives a domain a new value, as JSON."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return {"domainMetadata": {"domain": name, "configuration": text, "removed": False}}
+
+
+def read_domain(base: Snapshot, name: str) -> Any:
+    """The value of a domain, or None if the table does not have it."""
+    body = base.state.domains.get(name)
+    if body is None:
+        return None
+    try:
+        return json.loads(body["configuration"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise CorruptionError.state_file(f"the domain {name}", "it is not JSON", base.where) from e

@@ -1,0 +1,129 @@
+"""CREATE, REFRESH and DROP MATERIALIZED VIEW, and SHOW VIEWS; and no other statement changes a view's table.
+
+Views belong to another room. They are reached through the lake, whose facade knows both.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError, NotFoundError
+from headwater.lake.published import is_view
+from headwater.query.result import Result
+from headwater.query.run import GUARDS, run
+from headwater.query.session import Session
+from headwater.query.statements.answers import counts, nothing
+from headwater.query.statements.placing import place_of, placing
+from headwater.query.statements.show import fits
+from headwater.sql.statements import (
+    AlterTable,
+    CreateTable,
+    CreateTableAs,
+    CreateView,
+    Delete,
+    DropTable,
+    DropView,
+    Insert,
+    Merge,
+    RefreshView,
+    Restore,
+    ShowViews,
+    Statement,
+    TruncateTable,
+    Update,
+)
+
+__all__ = ["create", "drop", "refresh", "refuse_to_change", "show"]
+
+_CHANGING = (AlterTable, CreateTable, CreateTableAs, Delete, DropTable, Insert, Merge, Restore, TruncateTable, Update)
+_POLICY, _SHARDS = "headwater.policy", "headwater.shards"
+
+
+def refuse_to_change(statement: Statement, session: Session) -> None:
+    """Stop a statement that would change the table of a view by hand."""
+    if not isinstance(statement, _CHANGING):
+        return
+    keeps = isinstance(statement, CreateTable | CreateTableAs) and statement.mode != "replace"
+    table = session.table(statement.table)
+    if not keeps and table.exists() and is_view(table.snapshot):
+        error = InputError.is_view(statement.table, statement.verb)
+        raise error.placed_at(statement.text, place_of(statement.text, statement.table))
+
+
+GUARDS.append(refuse_to_change)
+
+
+@run.register
+@placing
+def create(statement: CreateView, session: Session) -> Result:
+    there = session.table(statement.table).exists()
+    properties = {k: v for k, v in statement.properties.items() if k not in (_POLICY, _SHARDS)}
+    with statement.query.placed():
+        view = session.lake.view(
+            statement.table,
+            statement.query.text,
+            policy=statement.properties.get(_POLICY, "auto"),  # type: ignore[arg-type]
+            shards=_shards(statement),
+            mode=statement.mode,
+            properties=properties,
+            comment=statement.comment,
+        )
+    if there and statement.mode == "ignore":
+        return counts(statement.verb, {"num_affected_rows": 0}, view.table.version)
+    try:
+        done = view.refresh()
+    except BaseException:
+        if not there:
+            view.drop()
+        raise
+    return counts(statement.verb, {"num_affected_rows": done.rows_out}, view.table.version)
+
+
+def _shards(statement: CreateView) -> int:
+    text = statement.properties.get(_SHARDS, "1")
+    if not text.isdecimal():
+        raise InputError.bad_property(_SHARDS, text, "a whole number")
+    return int(text)
+
+
+@run.register
+@placing
+def refresh(statement: RefreshView, session: Session) -> Result:
+    done = session.lake.view(statement.table).refresh(full=statement.full)
+    row = {
+        "mode": [done.mode],
+        "rows_in": [done.rows_in],
+        "rows_out": [done.rows_out],
+        "frontier": [str(done.after)],
+        "reason": [done.reason],
+    }
+    return Result.of(pa.table(row), statement.verb)
+
+
+@run.register
+@placing
+def drop(statement: DropView, session: Session) -> Result:
+    try:
+        view = session.lake.view(statement.table)
+    except NotFoundError:
+        if statement.if_exists:
+            return nothing(statement.verb)
+        raise
+    view.drop()
+    return nothing(statement.verb)
+
+
+@run.register
+@placing
+def show(statement: ShowViews, session: Session) -> Result:
+    rows = [name.rpartition(".") for name in session.lake.views()]
+    if statement.within is not None:
+        rows = [row for row in rows if row[0].lower() == statement.within.lower()]
+    rows = [row for row in rows if fits(row[2], statement.pattern)]
+    found = {
+        "namespace": pa.array([namespace for namespace, _, _ in rows], pa.string()),
+        "viewName": pa.array([name for _, _, name in rows], pa.string()),
+        "isTemporary": pa.array([False] * len(rows), pa.bool_()),
+        "isMaterialized": pa.array([True] * len(rows), pa.bool_()),
+    }
+    return Result.of(pa.table(found), statement.verb)

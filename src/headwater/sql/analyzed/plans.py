@@ -1,0 +1,69 @@
+"""The whole plan of a query, from the JSON that Spark's analyzer gave."""
+
+from __future__ import annotations
+
+from headwater.base.errors import UnsupportedError
+from headwater.sql.analyzed import (
+    aggregates,
+    constants,
+    conversions,
+    definitions,
+    functions,
+    generators,
+    groups,
+    joins,
+    limits,
+    moments,
+    nested,
+    operators,
+    projections,
+    relations,
+    sets,
+    subqueries,
+    windows,
+)
+from headwater.sql.analyzed.reading import Reading
+from headwater.sql.analyzed.tidy import tidied
+from headwater.sql.analyzed.tree import parsed
+from headwater.sql.nodes import Refused
+from headwater.sql.plan import Plan
+
+__all__ = ["plan_of"]
+
+# Each of them registers what it reads when it is imported.
+_FAMILIES = (
+    *(aggregates, constants, conversions, definitions, functions, generators, groups, joins, limits),
+    *(moments, nested, operators, projections, relations, sets, subqueries, windows),
+)
+
+
+def plan_of(json_text: str) -> Plan:
+    """The plan that Spark's analyzer made of a query.
+
+    Parameters
+    ----------
+    json_text
+        What `headwater.spark.analyzer.analyzed` gave.
+
+    Raises
+    ------
+    UnsupportedError
+        The plan holds a class that is not read here, or a use of one (E3003).
+
+    Examples
+    --------
+    >>> one = '{"class": "Literal", "num-children": 0, "value": "1", "dataType": "integer"}'
+    >>> alias = '{"class": "Alias", "num-children": 1, "name": "n", "exprId": 7}'
+    >>> project = f'{{"class": "Project", "num-children": 1, "projectList": [[{alias}, {one}]]}}'
+    >>> print(plan_of(f'{{"format": 1, "plan": [{project}, {{"class": "OneRowRelation", "num-children": 0}}]}}').dump(), end="")
+    project 1 as n#1
+      one row
+    """
+    try:
+        return tidied(Reading().rows(parsed(json_text), None).plan)
+    except Refused as refused:
+        raise UnsupportedError.operation(
+            f"{refused.what} cannot be taken over from Spark's plan",
+            "it is not known to give Spark's rows here",
+            refused.hint,
+        ) from None

@@ -1,0 +1,2 @@
+-- Pass on every bid as it is.
+SELECT auction, bidder, price, date_time, extra FROM bid

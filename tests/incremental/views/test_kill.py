@@ -1,0 +1,188 @@
+"""kill -9 anywhere in a refresh: the view is as before or as after, what is saved belongs to it, and nothing is left behind.
+
+A process is killed while it refreshes views; then the sources change and the next one goes on from what is there. After each kill every
+view equals a recomputation at the frontier that it states. After a refresh that ended, the folders hold what the newest commit names and
+nothing else. ``--slow`` kills a thousand times (HEADWATER_TEST_KILLS).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from tests.incremental.views.world import World
+
+from headwater.incremental.store import Store
+from headwater.incremental.views import View
+from headwater.incremental.views.record import Record
+from headwater.lake import log
+from headwater.lake.partitions import decode_path
+
+ROOT = Path(__file__).parents[3]
+VIEWS = {
+    "groups": "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY name",
+    "cities": "SELECT city, id, amount FROM orders JOIN shops ON orders.shop = shops.shop",
+}
+POINTS = [
+    "view.refresh.begin",
+    "view.refresh.stepped",
+    "view.publish.written",
+    "view.commit.before",
+    "view.commit.after",
+    "view.sweep.before_delete",
+    "lake.data_file.before_publish",
+    "lake.data_file.after_publish",
+    "lake.commit.before_publish",
+    "lake.commit.after_publish",
+    "lake.checkpoint.before_publish",
+    "state.run.before_write",
+    "state.run.before_flush",
+    "state.run.before_publish",
+    "state.run.after_publish",
+    "state.checkpoint.before_manifest",
+    "storage.put.before_publish",
+    "storage.put_if_absent.before_publish",
+    "storage.put_if_absent.after_publish",
+    "storage.open_output.before_publish",
+    "storage.delete.before",
+]
+
+
+class Server:
+    """The process that forks the lives."""
+
+    def __init__(self) -> None:
+        environ = {**os.environ, "HEADWATER_FSYNC": "false", "HEADWATER_PROGRESS": "off"}
+        environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *sys.path])
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.incremental.views.kill_server"],
+            cwd=ROOT,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._out.readline() == "ready\n"
+
+    @property
+    def _out(self) -> IO[str]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def live(self, **command: Any) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        return int(json.loads(self._out.readline()))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(30)
+        self._out.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.close()
+
+
+def check(view: View, before: Any, head: Any) -> None:
+    """The view is where it was or where it was going, and its rows are those of its query there."""
+    at = view.frontier
+    assert at in (before, head), f"{view.name} is at {at}, neither {before} nor {head}"
+    if at:
+        assert view.verify().equal, view.verify()
+    state = Record.of(view.table.snapshot).state
+    if state is not None:
+        folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
+        store = Store(folder, read_only=True)
+        store.verify(store.restore(state))
+
+
+def check_tidy(view: View) -> None:
+    """Nothing lies about that no commit names."""
+    base = view.table.snapshot
+    state = Record.of(base).state
+    assert state is not None
+    folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
+    store = Store(folder, read_only=True)
+    assert os.listdir(folder / "manifests") == [state]
+    assert set(os.listdir(folder / "runs")) == store.restore(state).files
+    named = {decode_path(f.path) for f in base.files.values()}
+    for version in range(base.version + 1):
+        commit = log.read_commit(base.storage, version)
+        named |= {decode_path(f.path) for f in commit.adds} | {decode_path(c["path"]) for c in commit.cdc}
+    place = Path(view.table.location)
+    there = {str(p.relative_to(place)) for p in place.rglob("*") if p.is_file() and "_delta_log" not in p.parts}
+    assert {p for p in there if "deletion_vector" not in p} <= named, there - named
+
+
+def kill_again_and_again(
+    server: Server, folder: Path, seed: int, commands: Iterator[dict[str, Any]], kills: int
+) -> int:
+    """Kill so often; gives how many refreshes were cut short."""
+    rng = random.Random(seed)
+    world = World(folder, seed)
+    views = {name: world.lake.view(name, sql) for name, sql in VIEWS.items()}
+    cut = 0
+    for life in range(kills):
+        for _ in range(rng.randint(1, 3)):
+            world.commit(rng)
+        before = {name: view.frontier for name, view in views.items()}
+        status = server.live(folder=str(folder), views=list(views), **next(commands))
+        assert status in (0, signal.SIGKILL), life
+        cut += status == signal.SIGKILL
+        for name, view in views.items():
+            check(view, before[name], world.head(*view.sources))
+        if rng.random() < 0.3:
+            world.commit(rng)  # so that there is something to refresh, and what was left is swept
+            world.shops.append([{"shop": 1, "city": "Bonn"}])
+            world.orders.delete("id = 0")
+            world.orders.append(world.orders.to_arrow().slice(0, 1))
+            assert server.live(folder=str(folder), views=list(views)) == 0
+            for view in views.values():
+                check(view, None, world.head(*view.sources))
+                check_tidy(view)
+    return cut
+
+
+def test_kills(server: Server, tmp_path: Path) -> None:
+    """Twenty-five: at points one after the other, and at any moment."""
+    chance = random.Random(4)
+    named = iter(chance.sample(POINTS, len(POINTS)))
+
+    def commands() -> Iterator[dict[str, Any]]:
+        while True:
+            yield {"point": next(named), "nth": chance.randint(1, 2)}
+            yield {"after_ms": chance.uniform(5, 120)}
+
+    assert kill_again_and_again(server, tmp_path, 2, commands(), 25) > 12
+
+
+@pytest.mark.slow
+def test_a_thousand_kills(server: Server, tmp_path: Path) -> None:
+    kills = int(os.environ.get("HEADWATER_TEST_KILLS", "1000"))
+    chance = random.Random(os.environ.get("HEADWATER_TEST_SEED", "3"))
+
+    def commands() -> Iterator[dict[str, Any]]:
+        while True:
+            if chance.random() < 0.5:
+                yield {"after_ms": chance.uniform(5, 200), "full": chance.random() < 0.1}
+            else:
+                yield {"point": chance.choice(POINTS), "nth": chance.randint(1, 8), "full": chance.random() < 0.1}
+
+    for round_ in range(max(1, kills // 100)):
+        folder = tmp_path / str(round_)
+        folder.mkdir()
+        kill_again_and_again(server, folder, round_, commands(), min(kills, 100))

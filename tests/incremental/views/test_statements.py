@@ -1,0 +1,91 @@
+"""Views in SQL: made, refreshed, shown, dropped; and protected from other statements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.incremental.views.world import World
+
+from headwater.base.errors import HeadwaterError, InputError
+
+SPEND = "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY name"
+
+
+def test_from_the_cradle_to_the_grave(tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    made = lake.sql(f"CREATE MATERIALIZED VIEW spend COMMENT 'who' AS {SPEND}").to_pylist()
+    assert made[0]["num_affected_rows"] == lake.table("spend").count() > 0, "it is built when it is made"
+    lake.sql("DELETE FROM orders WHERE id < 4; INSERT INTO orders (id, name, amount) VALUES (99, 'new', 1.5)")
+    report = lake.sql("REFRESH MATERIALIZED VIEW spend").to_pylist()[0]
+    assert report["mode"] == "incremental" and report["rows_in"] == 5 and report["frontier"] == "orders@2"
+    assert lake.sql("SELECT total FROM spend WHERE name = 'new'").to_pylist()[0]["total"] is not None
+    assert lake.sql("REFRESH MATERIALIZED VIEW spend FULL").to_pylist()[0]["mode"] == "full"
+    assert lake.view("spend").verify().equal
+    assert lake.sql("SHOW VIEWS").to_pylist() == [
+        {"namespace": "", "viewName": "spend", "isTemporary": False, "isMaterialized": True}
+    ]
+    assert lake.sql("SHOW VIEWS IN sales").to_pylist() == lake.sql("SHOW VIEWS LIKE 'x*'").to_pylist() == []
+    assert lake.sql("SHOW CREATE TABLE spend").to_pylist()[0]["createtab_stmt"] == (
+        f"CREATE MATERIALIZED VIEW spend\nCOMMENT 'who'\nAS {SPEND}"
+    )
+    assert "spend" in [row["tableName"] for row in lake.sql("SHOW TABLES").to_pylist()]
+    assert lake.sql("DESCRIBE TABLE spend").to_pylist()[0]["col_name"] == "name"
+    operations = [row["operation"] for row in lake.sql("DESCRIBE HISTORY spend").to_pylist()]
+    assert operations[-1] == "CREATE MATERIALIZED VIEW" and "REFRESH MATERIALIZED VIEW" in operations
+    assert lake.sql("DROP MATERIALIZED VIEW spend").to_arrow().num_rows == 0
+    assert "spend" not in lake
+    lake.sql("DROP MATERIALIZED VIEW IF EXISTS spend")
+
+
+def test_modes_and_properties(tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    own = "TBLPROPERTIES ('headwater.policy' = 'strict', 'headwater.shards' = '2', 'owner' = 'ann')"
+    lake.sql(f"CREATE MATERIALIZED VIEW spend {own} AS {SPEND}")
+    view = lake.view("spend")
+    assert view.policy == "strict" and view._meant.shards == 2
+    assert view.table.snapshot.configuration["owner"] == "ann"
+    lake.sql("CREATE MATERIALIZED VIEW IF NOT EXISTS spend AS SELECT 1 AS other")
+    assert lake.view("spend").definition == SPEND
+    lake.sql("CREATE OR REPLACE MATERIALIZED VIEW spend AS SELECT name FROM orders")
+    assert lake.view("spend").read().schema.names == ["name"] and lake.view("spend").verify().equal
+    with pytest.raises(InputError, match="exists already"):
+        lake.sql(f"CREATE MATERIALIZED VIEW spend AS {SPEND}")
+    for wrong in ("'headwater.policy' = 'sometimes'", "'headwater.shards' = 'two'"):
+        with pytest.raises(InputError):
+            lake.sql(f"CREATE MATERIALIZED VIEW other TBLPROPERTIES ({wrong}) AS {SPEND}")
+    assert "other" not in lake
+
+
+def test_a_view_that_cannot_be_built_is_not_left_behind(tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    with pytest.raises(HeadwaterError, match="zero"):
+        lake.sql("CREATE MATERIALIZED VIEW v AS SELECT id div 0 AS x FROM orders")
+    assert "v" not in lake and not (tmp_path / "_headwater/views/v").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO spend SELECT * FROM spend",
+        "UPDATE Spend SET n = 1",
+        "DELETE FROM spend",
+        "TRUNCATE TABLE spend",
+        "MERGE INTO spend USING orders ON spend.name = orders.name WHEN MATCHED THEN DELETE",
+        "DROP TABLE spend",
+        "DROP TABLE IF EXISTS spend",
+        "CREATE OR REPLACE TABLE spend (id INT)",
+        "CREATE OR REPLACE TABLE spend AS SELECT 1 AS id",
+        "ALTER TABLE spend ADD COLUMN x INT",
+        "RESTORE TABLE spend TO VERSION AS OF 0",
+    ],
+)
+def test_no_other_statement_changes_it(text: str, tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    lake.sql(f"CREATE MATERIALIZED VIEW spend AS {SPEND}")
+    version = lake.table("spend").version
+    with pytest.raises(InputError) as caught:
+        lake.sql(text)
+    assert caught.value.code == "E1603" and caught.value.position is not None
+    assert lake.table("spend").version == version
+    lake.sql("OPTIMIZE spend; VACUUM spend; SELECT * FROM spend; CREATE TABLE copy AS SELECT * FROM spend")
