@@ -27,6 +27,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
@@ -38,7 +39,7 @@ from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.definition import is_wider
 from headwater.lake.deletion_vectors import DeletionVector, positions
 from headwater.lake.deletion_vectors import read as read_vector
-from headwater.lake.scan import Positions, read_file
+from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.quoting import quote_identifier
 
@@ -148,10 +149,10 @@ def _feed_file(action: dict[str, Any]) -> AddFile:
     return AddFile(action["path"], dict(action.get("partitionValues") or {}), action.get("size") or 0, 0)
 
 
-def _vector(until: Snapshot, vector: DeletionVector | None, path: str) -> Positions:
+def _vector(until: Snapshot, vector: DeletionVector | None, path: str) -> BitMap64:
     if vector is None:
-        return np.empty(0, np.int64)
-    return positions(read_vector(vector, until.storage.get_range, f"{until.where}/{path}"))
+        return BitMap64()
+    return read_vector(vector, until.storage.get_range, f"{until.where}/{path}")
 
 
 def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -168,9 +169,9 @@ def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> 
         path = change.after.path
         old = _vector(until, change.before.deletion_vector, path)
         new = _vector(until, change.after.deletion_vector, path)
-        for rows, weight in ((np.setdiff1d(new, old), -1), (np.setdiff1d(old, new), 1)):
-            if len(rows):
-                for batch in read_file(until, change.after, columns, only=rows, with_deleted=True):
+        for rows, weight in ((new - old, -1), (old - new, 1)):
+            if rows:
+                for batch in read_file(until, change.after, columns, only=positions(rows), with_deleted=True):
                     yield _weighted(batch, weight)
 
 

@@ -160,14 +160,18 @@ def _row_groups(
     for group in range(file.metadata.num_row_groups):
         meta = file.metadata.row_group(group)
         end = start + meta.num_rows
-        if (only is None or len(_within(only, start, end))) and may_match(meta, conjuncts, shape.sources):
+        here = None if only is None else _within(only, start, end)
+        if (here is None or len(here)) and may_match(meta, conjuncts, shape.sources):
             if not names:
                 yield start, meta.num_rows
             else:
                 at = start
+                last = end if here is None else int(here[-1])
                 for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=names):
                     yield at, batch
                     at += batch.num_rows
+                    if at > last:
+                        break
         start = end
 
 
@@ -189,7 +193,9 @@ def _select(
         return None
     if isinstance(batch, int):
         return None, rows
-    return (batch if len(rows) == length else batch.take(pa.array(rows - start))), rows
+    if rows[-1] - rows[0] == len(rows) - 1:  # a stretch needs no copy
+        return batch.slice(int(rows[0]) - start, len(rows)), rows
+    return batch.take(pa.array(rows - start)), rows
 
 
 def _within(sorted_positions: Positions, start: int, end: int) -> Positions:

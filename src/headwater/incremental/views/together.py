@@ -7,11 +7,15 @@ writes of a step do not depend on each other; the next step begins when all are 
 from __future__ import annotations
 
 import contextvars
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import Any
 
 __all__ = ["together"]
+
+_THREADS = 8
 
 
 def together(*jobs: Callable[[], Any]) -> list[Any]:
@@ -22,10 +26,16 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
     """
     if len(jobs) < 2:
         return [job() for job in jobs]
-    with ThreadPoolExecutor(len(jobs) - 1, thread_name_prefix="headwater-publish") as pool:
-        others = [pool.submit(contextvars.copy_context().run, job) for job in jobs[1:]]
-        try:
-            first = jobs[0]()
-        finally:
-            wait(others)
-        return [first, *(o.result() for o in others)]
+    pool = _pool(os.getpid())
+    others = [pool.submit(contextvars.copy_context().run, job) for job in jobs[1:]]
+    try:
+        first = jobs[0]()
+    finally:
+        wait(others)
+    return [first, *(o.result() for o in others)]
+
+
+@cache
+def _pool(_pid: int) -> ThreadPoolExecutor:
+    """The threads of this process; a process that was forked has its own. Jobs wait for nobody, so there may be more of them."""
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="headwater-publish")
