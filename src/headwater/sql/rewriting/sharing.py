@@ -36,9 +36,9 @@ def shared(plan: Plan) -> Plan:
     >>> print(shared(parse_query(text, lambda *_: pa.schema([("a", pa.int32())]))).dump(), end="")
     project a#4
       filter (a#4 > 1)
-        project a#6 as a#4
-          project a#6
-            scan t [a#6]
+        project a#5 as a#4
+          project a#5
+            scan t [a#5]
     """
     return _shared(plan, Keys.above(plan))
 
