@@ -96,7 +96,9 @@ def _measured(world: World, scale: float, rounds: int, shapes: list[str], shares
 
 def _crossing(shares: list[float], ratios: list[float]) -> str:
     """Where the ratio falls to 1, between the shares that were measured."""
-    for (a, x), (b, y) in zip(zip(shares, ratios, strict=True), list(zip(shares, ratios, strict=True))[1:], strict=False):
+    for (a, x), (b, y) in zip(
+        zip(shares, ratios, strict=True), list(zip(shares, ratios, strict=True))[1:], strict=False
+    ):
         if x >= 1 > y:
             part = math.log(x) / (math.log(x) - math.log(y))
             return f"{100 * math.exp(math.log(a) + part * (math.log(b) - math.log(a))):.1f}%"

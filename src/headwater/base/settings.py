@@ -197,7 +197,15 @@ class Explanation:
 
 # The overrides in force here, by name, as they were passed; the innermost block wins.
 _overrides: ContextVar[Mapping[str, object]] = ContextVar("headwater_settings", default={})  # noqa: B039 (never mutated)
-_cached: tuple[tuple[str | None, ...], Settings] | None = None
+_cached: tuple[tuple[object, ...], Settings] | None = None
+
+
+def _environment() -> tuple[object, ...]:
+    """What the environment says of the settings, as it stands; asked often, so it goes around `os.environ`, which encodes each name."""
+    data = getattr(os.environ, "_data", None)
+    if data is None or os.name == "nt":
+        return tuple(os.environ.get(name) for name in _ENV_NAMES)
+    return tuple(map(data.get, _ENV_BYTES))
 
 
 def current() -> Settings:
@@ -208,7 +216,7 @@ def current() -> Settings:
     'off'
     """
     global _cached
-    raw = tuple(os.environ.get(name) for name in _ENV_NAMES)
+    raw = _environment()
     if _cached is None or _cached[0] != raw:
         _cached = (raw, Settings.from_env())
     changes = _overrides.get()
@@ -268,3 +276,4 @@ def _shown(field: dataclasses.Field[Any], value: object) -> str:
 
 
 _ENV_NAMES = [_env(field) for field in dataclasses.fields(Settings)]
+_ENV_BYTES = [os.fsencode(name) for name in _ENV_NAMES]

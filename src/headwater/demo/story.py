@@ -350,7 +350,8 @@ class _Story:
                 [(e["version"], e["operation"], _summary(dict(e["operationMetrics"]))) for e in entries],
             ),
             check="every act that changed the table is there",
-            holds=[e["operation"] for e in entries] == told and [e["version"] for e in entries] == [6, 5, 4, 3, 2, 1, 0],
+            holds=[e["operation"] for e in entries] == told
+            and [e["version"] for e in entries] == [6, 5, 4, 3, 2, 1, 0],
         )
 
 

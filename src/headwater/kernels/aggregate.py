@@ -22,7 +22,7 @@ from headwater.kernels.hash import hash_all
 from headwater.kernels.memory import address_of, load, view_rows, view_u64
 from headwater.kernels.probe import sums
 
-__all__ = ["FULL_WEIGHT", "MATRICES", "NUMBERS", "NO_ROOM_FOR_SUM", "aggregate_step"]
+__all__ = ["FULL_WEIGHT", "MATRICES", "NO_ROOM_FOR_SUM", "NUMBERS", "aggregate_step"]
 
 FULL_WEIGHT = -1
 NO_ROOM_FOR_SUM = -2
@@ -164,7 +164,7 @@ def aggregate_step(
     values_most = np.int64(0)
     if load(plan, at + 10) != 0:
         values, values_most = _values(
-            plan, arranged, hashes, value_runs, value_hashes, value_rows, value_directory, value_line, bits
+            plan, arranged, hashes, value_hashes, value_rows, value_directory, value_line, bits
         )
         if values == OVERFLOW:
             return FULL_WEIGHT, 0, 0, 0, 0
@@ -225,7 +225,6 @@ def _values(
     plan: int,
     arranged: Rows,
     hashes: Hashes,
-    value_runs: Rows,
     value_hashes: Hashes,
     value_rows: Rows,
     value_directory: Directory,

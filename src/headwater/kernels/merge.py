@@ -23,7 +23,16 @@ from headwater.kernels.consolidate import OVERFLOW, add_weights_at, weightless_a
 from headwater.kernels.memory import address_of, copy_words, load, store, view_bytes
 from headwater.kernels.words import INLINE, compare_at
 
-__all__ = ["NO_BOUND", "close_directory", "fill_directory", "index_run", "long_bytes", "merge", "own_row", "own_strings"]
+__all__ = [
+    "NO_BOUND",
+    "close_directory",
+    "fill_directory",
+    "index_run",
+    "long_bytes",
+    "merge",
+    "own_row",
+    "own_strings",
+]
 
 NO_BOUND = -1
 """For the word of a bound: there is none."""

@@ -137,7 +137,7 @@ def _order_lists(
 
 
 @kernel
-def merge_many(
+def merge_many(  # noqa: C901
     runs: Rows,
     width: int,
     payload: int,

@@ -230,9 +230,7 @@ def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
 
 
 @shared
-def _sort_alike(
-    rows: int, step: int, parts: int, count: int, words: Words, perm: Positions, a: int, b: int
-) -> None:
+def _sort_alike(rows: int, step: int, parts: int, count: int, words: Words, perm: Positions, a: int, b: int) -> None:
     """Sort the positions of rows that have one hash; ``words`` is room for ``words[a:b]``."""
     part = np.int64(0)
     while part < count and load(parts, 3 * part + 1) == 0:

@@ -8,17 +8,21 @@ timestamps. All in UTC, where a day has 24 hours. Constants are moved while the 
 from __future__ import annotations
 
 import calendar
+import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from headwater.sql.nodes import Literal, Node, Refused, call
 from headwater.sql.types import INT, LONG, family, name_of
 
-__all__ = ["Interval", "add_interval"]
+__all__ = ["Interval", "add_interval", "interval_text"]
 
 _MONTHS = {"YEAR": 12, "MONTH": 1}
 _DAYS = {"WEEK": 7, "DAY": 1}
 _MICROS = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+_SMALL = {"MILLISECOND": 1_000, "MICROSECOND": 1}
+_PART = r"([+-]?)\s*([0-9]+)(?:\.([0-9]{1,9}))?\s+([a-z]+)"
+_WORDS = re.compile(rf"\s*(?:interval\s+)?{_PART}(?:\s+{_PART})*\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,31 @@ class Interval:
 
     def __neg__(self) -> Interval:
         return Interval(-self.months, -self.days, -self.micros)
+
+
+def interval_text(text: str) -> Interval:
+    """An interval as a text: '10 minutes', '1 hour 30 minutes', '1.5 seconds'; of months, or of days and less.
+
+    >>> interval_text("interval 1 hour 30 minutes").micros, interval_text("2 weeks")
+    (5400000000, Interval(months=0, days=14, micros=0))
+    """
+    if _WORDS.fullmatch(text) is None:
+        raise Refused(f"the interval '{text}'", "write '10 minutes', or '1 hour 30 minutes'")
+    months = days = micros = 0
+    for sign, whole, fraction, unit in re.findall(_PART, text, re.IGNORECASE):
+        name = unit.upper().removesuffix("S")
+        factor = -1 if sign == "-" else 1
+        if fraction and name != "SECOND":
+            raise Refused(f"the interval '{text}'", "only seconds have a fraction")
+        if name in _SMALL:
+            micros += factor * int(whole) * _SMALL[name]
+            continue
+        part = Interval.of(factor * int(whole), unit)
+        months, days, micros = months + part.months, days + part.days, micros + part.micros
+        micros += factor * int(fraction.ljust(6, "0")[:6]) if fraction else 0
+    if months and (days or micros):
+        raise Refused(f"the interval '{text}'", "do not mix months with days or less")
+    return Interval(micros=days * 86_400_000_000 + micros) if micros else Interval(months, days)
 
 
 def add_interval(node: Node, interval: Interval) -> Node:

@@ -45,6 +45,9 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
     ASSIGNMENT: dict[Any, Any] = {}  # noqa: RUF012
     SUPPORTS_TABLE_QUERY = True
 
+    def parse(self, raw_tokens: list[Any], sql: str) -> Any:
+        return super().parse(_plain_windows(raw_tokens), sql)
+
     # --- lists and names
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
@@ -314,6 +317,18 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         """``5L`` comes as three tokens, ``5 :: L``, that all lie on one place."""
         two = self._tokens[at - 1 : at + 1] if at > 0 else []
         return len(two) == 2 and two[1].token_type == TokenType.DCOLON and two[0].start == two[1].start
+
+
+def _plain_windows(tokens: list[Any]) -> list[Any]:
+    """``window`` begins a clause only in WINDOW w AS …; else it is a name, as in ``GROUP BY window(ts, '1 hour')``."""
+    out = []
+    for at, token in enumerate(tokens):
+        found = token
+        if token.token_type == TokenType.WINDOW and [t.token_type for t in tokens[at + 2 : at + 3]] != [TokenType.ALIAS]:
+            place = (token.line, token.col, token.start, token.end)
+            found = type(token)(TokenType.VAR, token.text, *place, token.comments)
+        out.append(found)
+    return out
 
 
 def _placed(parser: Callable[[Any], tuple[str, Any]]) -> Callable[[Any], tuple[str, Any]]:

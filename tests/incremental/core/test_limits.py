@@ -85,6 +85,6 @@ def test_they_keep_what_the_condition_keeps(data: st.DataObject) -> None:
     found = circuit.step(t=table)["kept"].to_arrow().to_pylist()
     kept = expressions.evaluate(expressions.parse_condition(condition, schema=_SCHEMA), table).to_pylist()
     expected = [r for r, k in zip(table.to_pylist(), kept, strict=True) if k]
-    assert sorted((repr(r) for r in expected)) == sorted(
+    assert sorted(repr(r) for r in expected) == sorted(
         repr({k: v for k, v in r.items() if k != "_weight"}) for r in found for _ in range(r["_weight"])
     )

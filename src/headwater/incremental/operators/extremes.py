@@ -103,7 +103,7 @@ class Extremes:
         layout, moving = self._layout, self._arrangement.moving
         source = self._arrangement.source
         absent = [source.column(c) for c in self._required]
-        ends = []
+        ends: list[tuple[int, int, int, int]] = []
         for end in self._ends:
             first = sum(e[3] - e[2] for e in ends)
             ends.append((end.at, int(end.last), first, first + len(end.table)))

@@ -16,8 +16,8 @@ from headwater.base.errors import ConstraintError
 from headwater.incremental.layout import Layout
 from headwater.incremental.run import NO_RUNS, Run, directory_bits
 from headwater.incremental.zset import ZSet
-from headwater.kernels.consolidate import LINE
 from headwater.kernels.aggregate import FULL_WEIGHT, MATRICES, NO_ROOM_FOR_SUM, NUMBERS, aggregate_step
+from headwater.kernels.consolidate import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

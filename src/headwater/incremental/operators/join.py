@@ -35,7 +35,18 @@ class Lookup:
     ``nulls_match``.
     """
 
-    __slots__ = ("_barred", "_bits", "_fan", "_has_slots", "_mine", "_nothing", "_slots", "_target", "_theirs", "_trace_layout")
+    __slots__ = (
+        "_barred",
+        "_bits",
+        "_fan",
+        "_has_slots",
+        "_mine",
+        "_nothing",
+        "_slots",
+        "_target",
+        "_theirs",
+        "_trace_layout",
+    )
 
     def __init__(
         self,

@@ -173,7 +173,7 @@ def _is_name(tokens: tuple[Token, ...], i: int) -> bool:
 def _check_node(node: Plan, text: _Text, *, any_rows: bool) -> None:
     for expression in node.expressions:
         for part in walk(expression):
-            if isinstance(part, Call) and part.op in _FUNCTIONS:
+            if isinstance(part, Call) and part.op in _FUNCTIONS and not (part.args and part.op in _CALLED_WITH_NOTHING):
                 raise text.refused(f"{part.op}()", *_FUNCTIONS[part.op], text.find(part.op))
             if isinstance(part, Call) and is_user(part.op) and not user_function(part.op).deterministic:
                 name = user_function(part.op).name

@@ -7,6 +7,9 @@ name; the numbers that `Store` gives are this machine's own affair.
 
 Who writes: on one machine the lock of the folder lets one process at a time refresh, and others wait. Between machines the commit decides, and
 who loses it begins again from what won.
+
+State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot of the machine it was
+written, and every byte of it is checked before it is used in another.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from headwater.base import faults, settings
+from headwater.base.boot import boot_id
 from headwater.base.errors import ConflictError, NotFoundError
 from headwater.base.storage import Storage, now_ms
 from headwater.incremental.circuit import durable
@@ -31,8 +35,19 @@ from headwater.incremental.views.addresses import Addresses
 
 __all__ = ["StateFolder"]
 
+_BOOT = "boot"
 _WAIT_SECONDS = 300.0
 _YOUNG_MS = 3_600_000  # what is younger may belong to a refresh of another machine that has not committed yet
+
+
+@contextmanager
+def _unflushed() -> Iterator[None]:
+    """Write state without flushing it, where it can say in which boot that was."""
+    if boot_id() is None:
+        yield
+        return
+    with settings.override(fsync=False):
+        yield
 
 
 class StateFolder:
@@ -103,11 +118,14 @@ class StateFolder:
 
     def flush(self, circuit: Circuit, addresses: Addresses) -> None:
         """Do the longer part of `save`: what follows is one small file."""
-        self.store.flush(durable.traces_of(circuit, addresses.traces))
+        with _unflushed():
+            self.store.flush(durable.traces_of(circuit, addresses.traces))
 
     def save(self, circuit: Circuit, addresses: Addresses) -> str:
         """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan."""
-        local = durable.checkpoint(circuit, self.store, addresses.to_json(), addresses.traces)
+        saved = {**addresses.to_json(), _BOOT: boot_id()}
+        with _unflushed():
+            local = durable.checkpoint(circuit, self.store, saved, addresses.traces)
         if not self.remote:
             return local
         name = f"{uuid.uuid4().hex}.json"
@@ -122,14 +140,23 @@ class StateFolder:
     def load(self, name: str, circuit: Circuit, addresses: Addresses) -> None:
         """Let a circuit and addresses be what a state says."""
         local = self._fetched(name) if self.remote else name
-        manifest = self.store.restore(local)
-        addresses.load(durable.restore(circuit, self.store, local))
+        manifest = self._trusted(local)
+        saved = durable.restore(circuit, self.store, local)
+        addresses.load(saved)
         for key, trace in addresses.traces.items():
             self.store.load(manifest, key, trace)
 
     def manifest(self, name: str) -> Manifest:
         """The manifest of a state, whose runs are here."""
-        return self.store.restore(self._fetched(name) if self.remote else name)
+        return self._trusted(self._fetched(name) if self.remote else name)
+
+    def _trusted(self, local: str) -> Manifest:
+        """A manifest whose files are what was written, though it may not have been flushed before the machine was started anew."""
+        manifest = self.store.restore(local)
+        boot = manifest.extra["extra"].get(_BOOT)
+        if boot is not None and boot != boot_id():
+            self.store.verify(manifest)
+        return manifest
 
     def _upload(self, path: str) -> None:
         if path in self._uploaded:

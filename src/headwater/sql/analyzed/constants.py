@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 
@@ -10,14 +9,13 @@ from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.datetime_text import Unreadable, micros_of
-from headwater.sql.intervals import Interval
+from headwater.sql.intervals import Interval, interval_text
 from headwater.sql.nodes import Literal, Node, Refused
 from headwater.sql.types import STRING, family, name_of
 
 __all__ = ["interval_of", "literal"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_WORDS = re.compile(r"\s*(?:interval\s+)?([+-]?\d+)\s+([a-z]+)\s*", re.IGNORECASE)
 
 
 @expression("Literal")
@@ -63,24 +61,12 @@ def _value(text: str, tree: Tree, kind: str) -> object:
 
 def _interval(text: str, kind: str) -> Interval:
     if kind == "interval":
-        return calendar_interval(text)
+        return interval_text(text)
     number = int(text)
     if "year" in kind or "month" in kind:
         return Interval(months=number)
     days, rest = divmod(number, 86_400_000_000)
     return Interval(micros=number) if rest else Interval(days=days)
-
-
-def calendar_interval(text: str) -> Interval:
-    """An interval as a text, of one unit.
-
-    >>> calendar_interval("10 minutes")
-    Interval(months=0, days=0, micros=600000000)
-    """
-    match = _WORDS.fullmatch(text)
-    if match is None:
-        raise Refused(f"the interval '{text}'", "write one unit: '10 minutes'")
-    return Interval.of(int(match[1]), match[2])
 
 
 def interval_of(reader: Expressions, tree: Tree) -> Interval:
@@ -93,7 +79,7 @@ def interval_of(reader: Expressions, tree: Tree) -> Interval:
         inner = tree.children[0]
         found = reader.read(inner) if inner.kind == "Literal" else None
         if isinstance(found, Literal) and isinstance(found.value, str):
-            return calendar_interval(found.value)
+            return interval_text(found.value)
         return interval_of(reader, inner)
     found = reader.read(tree) if tree.kind == "Literal" else None
     if isinstance(found, Literal) and isinstance(found.value, Interval):

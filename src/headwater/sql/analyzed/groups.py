@@ -14,14 +14,11 @@ import pyarrow as pa
 
 from headwater.sql.analyzed.projections import unique
 from headwater.sql.analyzed.reading import Expressions, Reading, Rows, Scope, plan
-from headwater.sql.analyzed.sessions import sessions, with_fields
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_function
-from headwater.sql.functions.struct import field_of
-from headwater.sql.literals import text_literal
 from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Refused, call, rewrite
 from headwater.sql.operators import compare
 from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project
+from headwater.sql.time_windows import check_sessions, sessions, taken_apart, with_fields
 from headwater.sql.types import is_key, name_of
 
 __all__: list[str] = []
@@ -100,31 +97,24 @@ def _aggregate(reading: Reading, tree: Tree, around: Scope | None) -> Rows:
     windows: dict[Node, dict[str, Column]] = {}
     for node, given in marked:
         if given.get("timeWindow"):
-            made, windows[node] = with_fields(reading, made, node)
+            made, windows[node] = with_fields(reading.named, made, node)
     keys = _keys(reading, [k for n in nodes for k in (windows[n].values() if n in windows else (n,))])
     groups = _Groups(reading, {n.node: n.attribute for n in keys})
     for window, fields in windows.items():
-        _taken_apart(groups, window, {name: groups.keys[column].column for name, column in fields.items()})
+        groups.parts |= taken_apart(window, {name: groups.keys[column].column for name, column in fields.items()})
     return _selected(reading, reader, tree, made, keys, groups, None)
-
-
-def _taken_apart(groups: _Groups, whole: Node, fields: dict[str, Column]) -> None:
-    """Above the groups a struct is made again of its fields, which were the keys."""
-    parts = [p for name, column in fields.items() for p in (text_literal(name), column)]
-    groups.parts[whole] = apply_function("named_struct", parts)
-    groups.parts |= {field_of(whole, name): column for name, column in fields.items()}
 
 
 def _sessions(
     reading: Reading, reader: Expressions, tree: Tree, below: Plan, others: Sequence[Node], session: Column
 ) -> Rows:
     """session_window(): each row brings a window of its own, and those that overlap or touch are one."""
-    cut = sessions(reading, below, others, session)
+    check_sessions([reader.named(t)[1].node for t in tree.trees("aggregateExpressions")], session)
+    cut = sessions(reading.named, below, others, session)
     keys = _keys(reading, [*others, cut.start])
     groups = _Groups(reading, {n.node: n.attribute for n in keys})
     end = groups.above(AggregateCall("max", (cut.end,), cut.end.dtype))
-    assert isinstance(end, Column)
-    _taken_apart(groups, session, {"start": groups.keys[cut.start].column, "end": end})
+    groups.parts |= taken_apart(session, {"start": groups.keys[cut.start].column, "end": end})
     return _selected(reading, reader, tree, cut.plan, keys, groups, None)
 
 

@@ -219,6 +219,8 @@ class _Namer:
 
     def call(self, node: exp.Expr) -> str:
         name, parts = node.name.lower(), list(node.expressions)
+        if "time_window" in node.meta:
+            return name
         if name in CAST_FUNCTIONS and len(parts) == 1:
             return self.name(parts[0])
         if name in NESTED_NAMES:

@@ -40,6 +40,7 @@ from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.resolve import Reader
 from headwater.sql.rewriting.negation import negation_inside
+from headwater.sql.time_windows import last_moment
 from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
 
 __all__ = ["QueryReader"]
@@ -51,6 +52,7 @@ _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", 
 _NEED_ORDER = {"percentile_cont", "percentile_disc"}
 _TAKE_ORDER = _NEED_ORDER | {"listagg", "string_agg"}
 _UNFRAMED = {*_TAKE_ORDER, "percentile"}
+_TIME_WINDOWS = ("window", "session_window", "window_time")
 _INTERVAL_TEXT = re.compile(r"\s*([+-]?[0-9]+)\s*")
 
 
@@ -118,6 +120,8 @@ class QueryReader(Reader):
         if own is not None:
             self._args(node, "this", "expressions")
             return apply_user(own, [self.read(a) for a in node.expressions])
+        if node.name.lower() in _TIME_WINDOWS:
+            return self._time_window(node)
         if node.name.lower() in CLOCKS:
             self._args(node, "this", "expressions")
             if node.expressions:
@@ -136,6 +140,20 @@ class QueryReader(Reader):
         if node.name.lower() not in FUNCTIONS and node.name.lower() != "ilike" and node.name.lower() not in UNSTABLE:
             return apply_aggregate(node.name, ())  # which refuses it by name
         return super().call(node)
+
+    def _time_window(self, node: exp.Expr) -> Node:
+        """A call that `time_windows` has made a column of."""
+        name = node.name.lower()
+        if name == "window_time":
+            self._args(node, "this", "expressions")
+            if len(node.expressions) != 1:
+                raise Wrong("window_time() takes one argument", "give the column that window() made")
+            return last_moment(self.read(node.expressions[0]))
+        column = self.rows.qualified((node.meta.get("time_window", ""),))
+        if not column:
+            place = f"in {self.place}" if self.place else "here"
+            raise Refused(f"{name}() {place}", "write it in a select list or in GROUP BY, and name its column elsewhere")
+        return column[0].column
 
     @contextlib.contextmanager
     def _inside(self, place: str) -> Iterator[None]:

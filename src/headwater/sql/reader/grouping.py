@@ -19,6 +19,8 @@ from headwater.sql.reader.clauses import check_args
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.scopes import RowScope
+from headwater.sql.reader.time_windows import TimeWindow
+from headwater.sql.time_windows import check_sessions, sessions, taken_apart, with_fields
 from headwater.sql.types import is_key, name_of
 
 __all__ = ["Groups", "read_groups"]
@@ -35,6 +37,8 @@ class Groups:
     aggregates: dict[AggregateCall, Attribute]
     below: dict[str, Attribute]
     null_keys: set[str] = field(default_factory=set)
+    # What a window of time that was grouped by is above the groups, and each of its fields.
+    parts: dict[Node, Node] = field(default_factory=dict)
 
     def above(self, node: Node) -> Node:
         """The expression over groups."""
@@ -43,6 +47,8 @@ class Groups:
         return rewrite(node, self._change)
 
     def _change(self, node: Node) -> Node | None:
+        if node in self.parts:
+            return self.parts[node]
         if isinstance(node, AggregateCall):
             return self.aggregates[node].column
         if node in self.keys and not isinstance(node, Literal):
@@ -65,6 +71,7 @@ def read_groups(
     items: _Items,
     nodes: Sequence[Node],
     windows: Mapping[str, exp.Expr],
+    timed: TimeWindow | None = None,
 ) -> Groups:
     """The aggregation under a select list of ``items``, with all aggregates that occur in ``nodes``."""
     keys, sets = _Keys(context, scope, items, windows).read(group)
@@ -72,6 +79,12 @@ def read_groups(
         if any(isinstance(n, AggregateCall) for n in walk(key)):
             raise Wrong("an aggregate cannot stand in GROUP BY", "group by columns")
         _groupable(key.dtype)
+    bounds: dict[str, Node] = {}
+    if timed is not None and timed.column in keys:
+        if sets is not None:
+            raise Refused("grouping sets of a window of time", "make the window in a subquery, and group by its start")
+        child, keys, bounds = _by_bounds(context, child, keys, nodes, timed)
+        nodes = [*nodes, *bounds.values()]
     named: list[Named] = []
     taken: set[str] = set()
     for at, key in enumerate(keys):
@@ -95,7 +108,25 @@ def read_groups(
     given = tuple(Named(a, n) for n, a in aggregates.values())
     plan = Aggregate(child, tuple(named), given, sets)
     below = {a.key: a for a in child.output}
-    return Groups(plan, key_of, {call_: a for call_, (_, a) in aggregates.items()}, below)
+    groups = Groups(plan, key_of, {call_: a for call_, (_, a) in aggregates.items()}, below)
+    if timed is not None and bounds:
+        groups.parts |= taken_apart(timed.column, {name: groups.above(node) for name, node in bounds.items()})
+    return groups
+
+
+def _by_bounds(
+    context: Context, child: Plan, keys: list[Node], nodes: Sequence[Node], timed: TimeWindow
+) -> tuple[Plan, list[Node], dict[str, Node]]:
+    """The rows and keys of a window that is grouped by, and what its start and its end are made of."""
+    if timed.session:
+        check_sessions(nodes, timed.column)
+        others = [k for k in keys if k != timed.column]
+        cut = sessions(context.named, child, others, timed.column)
+        end = AggregateCall("max", (cut.end,), cut.end.dtype)
+        return cut.plan, [*others, cut.start], {"start": cut.start, "end": end}
+    child, fields = with_fields(context.named, child, timed.column)
+    spread = [p for k in keys for p in (fields.values() if k == timed.column else (k,))]
+    return child, spread, dict(fields)
 
 
 def _groupable(dtype: pa.DataType) -> None:

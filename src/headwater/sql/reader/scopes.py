@@ -24,11 +24,15 @@ __all__ = ["Entry", "RowScope", "field_of"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A column that can be named; a hidden one (the other side of USING) only with its qualifier, and not by ``*``."""
+    """A column that can be named; a hidden one (the other side of USING) only with its qualifier, and not by ``*``.
+
+    One that is not ``starred`` can be named, and ``*`` leaves it out.
+    """
 
     qualifier: tuple[str, ...]
     attribute: Attribute
     hidden: bool = False
+    starred: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class RowScope:
 
     def visible(self) -> list[Attribute]:
         """The columns of ``*``."""
-        return [e.attribute for e in self.entries if not e.hidden]
+        return [e.attribute for e in self.entries if e.starred and not e.hidden]
 
     def known(self) -> list[str]:
         """All names that could have been meant, for hints."""

@@ -36,6 +36,7 @@ from headwater.sql.reader.generators import generated, is_generator
 from headwater.sql.reader.grouping import Groups, read_groups
 from headwater.sql.reader.relations import Source, read_from
 from headwater.sql.reader.scopes import Entry, RowScope
+from headwater.sql.reader.time_windows import read_time_window
 from headwater.sql.rewriting.negation import is_membership
 from headwater.sql.types import is_key, name_of
 
@@ -67,6 +68,9 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     if where is not None:
         condition = QueryReader(context, scope, place="WHERE").condition(where.this, "a WHERE")
         plan = Filter(plan, condition)
+    timed = read_time_window(context, select, plan, scope)
+    if timed is not None:
+        plan, scope = timed.plan, replace(scope, entries=(*scope.entries, timed.entry))
     windows = {w.this.name.lower(): w for w in select.args.get("windows") or ()}
     items = _items(context, select, scope, windows)
     aliases = _aliases(items)
@@ -83,7 +87,7 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     nodes = [i.node for i in items] + [o.node for o in order] + [n for n in (having, qualify) if n is not None]
     group = select.args.get("group")
     if group is not None or any(isinstance(n, AggregateCall) for node in nodes for n in walk(node)):
-        groups = read_groups(context, group, plan, scope, items_of(items), nodes, windows)
+        groups = read_groups(context, group, plan, scope, items_of(items), nodes, windows, timed)
         plan = groups.plan
         items, order, having, qualify = _grouped(groups, items, order, having, qualify)
         if having is not None:
