@@ -35,7 +35,28 @@ Bound = tuple[int, int]
 
 NO_RUNS = np.zeros((0, LINE), dtype=np.int64)
 _MOST_ROWS = (1 << 31) - 2
+_MOST_PARTS = 4
 NO_HEAP = np.zeros(1, dtype=np.uint8)
+
+
+class Origin:
+    """Where the rows of a run are kept: in a file, or, while it has none, in those of the runs that it is the sum of.
+
+    So a sum of runs that are kept need not be written at once: a checkpoint may name what it was made of.
+    """
+
+    __slots__ = ("file", "parts")
+
+    def __init__(self, file: RunFile | None) -> None:
+        self.file = file
+        self.parts: tuple[Origin, ...] = ()
+
+    def files(self) -> tuple[RunFile, ...]:
+        """Files whose sum the run is; none if rows of it are in no file."""
+        if self.file is not None:
+            return (self.file,)
+        found = [part.files() for part in self.parts]
+        return tuple(file for some in found for file in some) if all(found) else ()
 
 
 class Run:
@@ -44,7 +65,7 @@ class Run:
     ``line`` is what kernels read it by; who does not have it yet leaves it out.
     """
 
-    __slots__ = ("bits", "directory", "file", "hashes", "heap", "layout", "line", "mapped", "most", "rows")
+    __slots__ = ("bits", "directory", "hashes", "heap", "layout", "line", "mapped", "most", "origin", "rows")
 
     def __init__(
         self,
@@ -67,7 +88,7 @@ class Run:
         self.heap = heap
         self.directory = directory
         self.bits = bits
-        self.file = file
+        self.origin = Origin(file)
         self.mapped = mapped
         if line is None:
             places = [_address(hashes), _address(rows), _address(heap), _address(directory)]
@@ -120,6 +141,22 @@ class Run:
         index_run(hashes, rows, heap, bits, directory, line)
         return cls(layout, hashes, rows, heap, directory, bits, line=line)
 
+    @property
+    def file(self) -> RunFile | None:
+        """The file that it is kept in."""
+        return self.origin.file
+
+    @file.setter
+    def file(self, file: RunFile | None) -> None:
+        self.origin.file = file
+        self.origin.parts = ()
+
+    @property
+    def files(self) -> tuple[RunFile, ...]:
+        """The few files that come to what it is: its own, or those of the runs that it is the sum of; none if it has to be written."""
+        found = self.origin.files()
+        return found if len(found) <= _MOST_PARTS else ()
+
     def __len__(self) -> int:
         return len(self.hashes)
 
@@ -163,6 +200,12 @@ def directory_bits(rows: int) -> int:
 
 def merged(runs: Sequence[Run], bound: Bound | None = None) -> Run:
     """The sum of some runs, at most `MOST_AT_ONCE` of them, without rows below the bound."""
+    found = _merged(runs, bound)
+    found.origin.parts = tuple(run.origin for run in runs)
+    return found
+
+
+def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
     layout = runs[0].layout
     size = sum(len(run.hashes) for run in runs)
     hashes = np.empty(size, dtype=np.uint64)

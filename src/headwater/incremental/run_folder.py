@@ -81,18 +81,19 @@ class RunFolder:
         return file
 
     def keep(self, runs: Sequence[Run]) -> None:
-        """See to it that runs have files here, which are flushed."""
+        """See to it that runs have files here, their own or those of their parts, which are flushed."""
         new: list[tuple[Run, RunFile]] = []
         late: list[RunFile] = []
         try:
             for run in runs:
-                if run.file is None:
+                files = run.files
+                if not files:
                     new.append((run, self._staged(_writer(run))))
-                    continue
-                if run.file.folder != self.folder:
-                    self._adopt(run.file)
-                if not run.file.synced:
-                    late.append(run.file)
+                for file in files:
+                    if file.folder != self.folder:
+                        self._adopt(file)
+                    if not file.synced:
+                        late.append(file)
             _flush_all([file for _, file in new] + late)
             for run, file in new:
                 self._publish(file)

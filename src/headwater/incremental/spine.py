@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Spine"]
 
 _MOST_RUNS = 12
+_TOO_MANY = 24
 
 
 def _class(run: Run) -> int:
@@ -49,7 +50,7 @@ class Spine:
         self.collect()
         self._bound = bound
         self._begin()
-        while len(self.runs) > _MOST_RUNS and self._merging is not None:
+        while len(self.runs) > _TOO_MANY and self._merging is not None:
             wait([self._merging[1]])
             self.collect()
         spill.relieve(self)

@@ -139,7 +139,7 @@ class Store:
         entries = {}
         for name, trace in traces.items():
             trace.spine.store = self
-            entries[name] = TraceEntry(trace.layout.fingerprint, trace.bound, tuple(map(_entry, runs[name])))
+            entries[name] = TraceEntry(trace.layout.fingerprint, trace.bound, _entries(runs[name]))
         manifest = Manifest("", epoch, entries, extra).encode()
         with translated(self.folder, _MANIFESTS):
             faults.point("state.checkpoint.before_manifest", str(epoch))
@@ -329,9 +329,10 @@ class Store:
         return f"Store({self.folder!r})"
 
 
-def _entry(run: Run) -> RunEntry:
-    assert run.file is not None, "it was written just now"
-    return RunEntry(run.file.name, len(run), run.file.header.length)
+def _entries(runs: Iterable[Run]) -> tuple[RunEntry, ...]:
+    files = [file for run in runs for file in run.files]
+    assert len(files) >= len(list(runs)), "they were written just now"
+    return tuple(RunEntry(file.name, file.header.rows, file.header.length) for file in files)
 
 
 def _is_manifest(path: str) -> bool:

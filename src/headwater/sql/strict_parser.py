@@ -324,7 +324,8 @@ def _plain_windows(tokens: list[Any]) -> list[Any]:
     out = []
     for at, token in enumerate(tokens):
         found = token
-        if token.token_type == TokenType.WINDOW and [t.token_type for t in tokens[at + 2 : at + 3]] != [TokenType.ALIAS]:
+        named = [t.token_type for t in tokens[at + 2 : at + 3]] == [TokenType.ALIAS]
+        if token.token_type == TokenType.WINDOW and not named:
             place = (token.line, token.col, token.start, token.end)
             found = type(token)(TokenType.VAR, token.text, *place, token.comments)
         out.append(found)

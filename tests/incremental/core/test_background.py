@@ -52,7 +52,7 @@ def test_reading_and_staging_while_runs_are_merged(monkeypatch: pytest.MonkeyPat
         total.update(_totals(delta))
         assert _is(trace, total, delta, staged=True)
         trace.commit()
-        assert len(trace.spine.runs) <= 12
+        assert len(trace.spine.runs) <= 24
         if i % 25 == 0:
             kept.append((trace.snapshot(), Counter(total)))
     trace.spine.settle()

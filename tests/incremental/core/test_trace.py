@@ -98,7 +98,7 @@ def test_a_trace_is_the_sum_of_what_was_added(history: tuple[Layout, list[ZSet]]
     trace.spine.settle()
     assert counted(trace.zset()) == total
     assert len(trace.zset()) == len(total) <= len(trace)
-    assert len(trace.spine.runs) <= 12
+    assert len(trace.spine.runs) <= 24
 
 
 @given(histories())

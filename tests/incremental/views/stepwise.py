@@ -101,14 +101,15 @@ def spark_answer(session: SparkSession, sql: str, values: Any = comparable) -> A
 
 
 def _rows(table: pa.Table, values: Any) -> list[Row]:
-    columns = []
-    for column in table.columns:
-        if pa.types.is_date(column.type):
-            column = column.cast(pa.int32())  # a count of days has no bounds, Python's date has
-        elif pa.types.is_timestamp(column.type):
-            column = column.cast(pa.int64())
-        columns.append([values(v) for v in column.to_pylist()])
+    columns = [[values(v) for v in _plain(c).to_pylist()] for c in table.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Counts of days and microseconds, which have no bounds; Python's dates have."""
+    if pa.types.is_date(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def by_bits(value: object) -> object:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from tests.sql.oracle import in_any_order, run_spark
+from tests.sql.oracle import plan_of as read_plan
 
 from headwater.base.errors import UnsupportedError
 from headwater.spark.analyzer import analyzed
@@ -38,6 +39,9 @@ select window.start, count(*) from t group by window(ts, '10 minutes')
 select window.end, s, sum(a) from t group by window(ts, '10 minutes', '5 minutes'), s having count(*) > 1
 select window.start, window.end, max(a) m from t group by window(ts, '7 minutes', '7 minutes', '2 minutes') order by m
 select session_window.start, session_window.end, s, count(*), max(a) from t group by session_window(ts, '10 minutes'), s
+select window(ts, '12 minutes', '5 minutes', '2 minutes').end, a from t
+select *, window(ts, '10 minutes') from t
+select window_time(window), n from (select window, count(*) n from t group by window(ts, '10 minutes'))
 select session_window.end, count(*) c from t group by session_window(ts, '1 minute') having c > 1
 with recursive r(n) as (values (1) union all select n + 1 from r where n < 5) select * from r
 with recursive r(n, p) as (select a, s from t where a < 3 union all select n + 1, p from r where n < 5) select n, count(*) from r group by n
@@ -85,6 +89,14 @@ def test_the_rows_are_sparks(text: str, spark: SparkSession, session: SparkSessi
             plan_of(json_text)
         return
     plan = plan_of(json_text)
+    names, _, rows = run_spark(session, text)
+    assert plan.schema.names == names
+    assert rows_of(plan, TABLES) == in_any_order(rows)
+
+
+@pytest.mark.parametrize("text", [line for line in _LINES if "window(ts" in line])
+def test_our_reader_has_the_same_windows_of_time(text: str, session: SparkSession) -> None:
+    plan = read_plan(text, TABLES)
     names, _, rows = run_spark(session, text)
     assert plan.schema.names == names
     assert rows_of(plan, TABLES) == in_any_order(rows)

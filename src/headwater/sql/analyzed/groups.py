@@ -109,13 +109,14 @@ def _sessions(
     reading: Reading, reader: Expressions, tree: Tree, below: Plan, others: Sequence[Node], session: Column
 ) -> Rows:
     """session_window(): each row brings a window of its own, and those that overlap or touch are one."""
-    check_sessions([reader.named(t)[1].node for t in tree.trees("aggregateExpressions")], session)
     cut = sessions(reading.named, below, others, session)
     keys = _keys(reading, [*others, cut.start])
     groups = _Groups(reading, {n.node: n.attribute for n in keys})
     end = groups.above(AggregateCall("max", (cut.end,), cut.end.dtype))
     groups.parts |= taken_apart(session, {"start": groups.keys[cut.start].column, "end": end})
-    return _selected(reading, reader, tree, cut.plan, keys, groups, None)
+    rows = _selected(reading, reader, tree, cut.plan, keys, groups, None)
+    check_sessions(groups.aggregates, session)
+    return rows
 
 
 def _keys(reading: Reading, nodes: Sequence[Node]) -> list[Named]:

@@ -34,6 +34,8 @@ __all__ = ["UserFailed", "UserFunction", "apply_user", "duckdb_name", "functions
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MARK = "user "
+# Functions that change the rows of a query, and so are in no catalogue.
+_CLAUSES = {"window", "session_window", "window_time"}
 _SHOWN = 60
 _known: dict[str, UserFunction] = {}
 
@@ -76,7 +78,7 @@ class UserFunction:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise InputError.bad_argument("name", self.name, "a name of letters, digits and _")
-        if self.name.lower() in FUNCTIONS or self.name.lower() in AGGREGATES:
+        if self.name.lower() in FUNCTIONS or self.name.lower() in AGGREGATES or self.name.lower() in _CLAUSES:
             raise InputError.bad_argument("name", self.name, "a name that no function of Spark's has")
         if not callable(self.function):
             raise InputError.bad_argument("function", self.function, "a function")

@@ -152,7 +152,7 @@ class QueryReader(Reader):
         column = self.rows.qualified((node.meta.get("time_window", ""),))
         if not column:
             place = f"in {self.place}" if self.place else "here"
-            raise Refused(f"{name}() {place}", "write it in a select list or in GROUP BY, and name its column elsewhere")
+            raise Refused(f"{name}() {place}", "write it in a select list or in GROUP BY")
         return column[0].column
 
     @contextlib.contextmanager

@@ -125,7 +125,9 @@ def _lengths(given: list[Node]) -> tuple[int, int, int]:
     if size <= 0 or slide <= 0:
         raise Wrong("a window has a length and a slide of more than nothing", "write window(ts, '10 minutes')")
     if slide > size:
-        raise Wrong("the windows slide by more than they are long", "use a shorter slide: window(ts, '10 minutes', '5 minutes')")
+        raise Wrong(
+            "the windows slide by more than they are long", "use a shorter slide: window(ts, '10 minutes', '5 minutes')"
+        )
     if abs(start) >= slide:
         raise Wrong("the start of the windows is not within the slide", "start by less than one slide")
     if -(-size // slide) > _MOST:
@@ -154,9 +156,7 @@ def _made(context: Context, plan: Plan, meant: _Meant) -> tuple[Plan, Column]:
     if len(windows) == 1:
         return _beside(context, there, meant.name, windows[0])
     attribute = context.attribute(meant.name, windows[0].dtype)
-    made: Plan = Generate(
-        there, call("array", tuple(windows), array_of(attribute.dtype)), False, None, (attribute,)
-    )
+    made: Plan = Generate(there, call("array", tuple(windows), array_of(attribute.dtype)), False, None, (attribute,))
     column = attribute.column
     if meant.size % meant.slide:
         inside = [compare(">=", moment, field_of(column, "start")), compare("<", moment, field_of(column, "end"))]
