@@ -7,9 +7,12 @@ engine.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
+from headwater.base.errors import InputError
 from headwater.base.storage import LocalStorage, open_storage
 from headwater.lake.catalog import Catalog
 from headwater.lake.table import Table
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from headwater.incremental.views import View
     from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
+    from headwater.sql.functions.user import UserFunction
 
 __all__ = ["Lake", "connect"]
 
@@ -57,6 +61,8 @@ class Lake:
     def __init__(self, catalog: Catalog, spark: SparkSession | None = None) -> None:
         self.catalog = catalog
         self._spark = spark
+        self.user_functions: dict[str, UserFunction] = {}
+        """The functions that `function` has registered, by their names in small letters."""
 
     @property
     def location(self) -> str:
@@ -142,6 +148,57 @@ class Lake:
         table.write(data, mode=mode, partition_by=partition_by, **options)
         return table
 
+    # ------------------------------------------------------------------ functions
+
+    def function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        arguments: Sequence[pa.DataType | str],
+        returns: pa.DataType | str,
+        vectorised: bool = False,
+        deterministic: bool = True,
+        version: str = "",
+    ) -> UserFunction:
+        """Register a Python function, so that `sql` on DuckDB and `view` can call it by its name.
+
+        Parameters
+        ----------
+        name
+            What it is called in SQL, in any case; not the name of a function of Spark's. One that is registered already is replaced.
+        function
+            Takes one argument for each of ``arguments``: Python values of a row (None for null), or Arrow arrays if ``vectorised``.
+        arguments, returns
+            Types: Arrow's, or Spark's as text (``"bigint"``, ``"array<string>"``).
+        deterministic
+            Does it give the same for the same arguments? Views that follow changes take no other ones.
+        version
+            To be changed when the function means something else though its text is the same: what it reads besides its arguments is not seen.
+
+        A view keeps the name and the fingerprint of each function that it calls. It is refreshed only where that very function is registered.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.function("initial", lambda s: s and s[0], arguments=["string"], returns="string")
+        >>> lake.sql("SELECT initial('ann') AS a, initial(NULL) AS b").to_pylist()
+        [{'a': 'a', 'b': None}]
+        """
+        from headwater.sql.functions.user import UserFunction, register
+        from headwater.sql.statements.types import arrow_type_of
+
+        if isinstance(arguments, str):
+            raise InputError.bad_argument("arguments", arguments, "a list of types")
+        given = [arrow_type_of(t) if isinstance(t, str) else t for t in (*arguments, returns)]
+        for one in given:
+            if not isinstance(one, pa.DataType):
+                raise InputError.bad_argument("arguments", one, "types: Arrow's, or Spark's as text")
+        *types, result = given
+        made = UserFunction(name, function, tuple(types), result, vectorised, deterministic, version)
+        register(made)
+        self.user_functions[made.name.lower()] = made
+        return made
+
     # ------------------------------------------------------------------ views
 
     def view(
@@ -186,6 +243,12 @@ class Lake:
 
         return [name for name in self.tables() if is_view(self.table(name).snapshot)]
 
+    def drop_view(self, name: str) -> None:
+        """Delete a materialized view, with its table and its state; its functions need not be registered."""
+        from headwater.incremental.views.view import found_view
+
+        found_view(name, self._surroundings()).drop()
+
     def _surroundings(self) -> Surroundings:
         from headwater.incremental.views.surroundings import Surroundings
         from headwater.query.pinned import named_table
@@ -199,6 +262,7 @@ class Lake:
             drop=self.catalog.drop,
             views=self.views,
             analyze=None if self._spark is None else self._analyzed,
+            functions=self.user_functions,
         )
 
     def _analyzed(self, sql: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.keys import row_keys
 from headwater.incremental.zset import ZSet
-from headwater.lakehouse import Lake
+from headwater.lakehouse import Lake, connect
 
 Attempt = Callable[[], Any]
 ROWS = [{"id": 1, "amount": 10, "name": "a"}, {"id": 2, "amount": 0, "name": "b"}]
@@ -97,6 +97,32 @@ def case_view_whose_source_has_lost_a_column(lake: Lake) -> Attempt:
 def case_view_whose_state_does_not_know_a_row(lake: Lake) -> Attempt:
     keys = row_keys(ZSet.from_arrow(pa.table({"id": [1]})))
     return lambda: Addresses().leaving(keys, np.array([1]), f"{lake.location}/spend")
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+def shouting(lake: Lake, mark: str) -> None:
+    lake.function("shout", shout, arguments=["string"], returns="string", version=mark)
+
+
+def case_view_whose_function_is_not_registered(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    shouting(lake, "1")
+    lake.view("loud", "SELECT shout(name) AS name FROM orders").refresh()
+    other = connect(lake.location)
+    return lambda: other.view("loud")
+
+
+def case_view_whose_function_is_another_one(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    shouting(lake, "1")
+    view = lake.view("loud", "SELECT shout(name) AS name FROM orders")
+    view.refresh()
+    shouting(lake, "2")
+    refresh: Attempt = view.refresh
+    return refresh
 
 
 CASES = [value for name, value in sorted(globals().items()) if name.startswith("case_")]

@@ -10,6 +10,7 @@ the constructor.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,13 @@ from headwater.base.errors import ConstraintError
 from headwater.incremental.zset import Hashes, ZSet
 from headwater.kernels.consolidate import LINE, OVERFLOW, weight_bound
 from headwater.kernels.merge import NO_BOUND, index_run, long_bytes, merge, own_strings
-from headwater.kernels.merge_many import MOST_AT_ONCE, merge_many
 
 if TYPE_CHECKING:
     from headwater.incremental.layout import Layout
     from headwater.incremental.packing import Rows
     from headwater.incremental.run_file import RunFile
 
-__all__ = ["MOST_AT_ONCE", "NO_HEAP", "NO_RUNS", "Bound", "Run", "addresses", "directory_bits", "merge_into", "merged"]
+__all__ = ["NO_HEAP", "NO_RUNS", "Bound", "Run", "addresses", "directory_bits", "merge_into", "merged"]
 
 Bytes = npt.NDArray[np.uint8]
 Bound = tuple[int, int]
@@ -199,28 +199,32 @@ def directory_bits(rows: int) -> int:
 
 
 def merged(runs: Sequence[Run], bound: Bound | None = None) -> Run:
-    """The sum of some runs, at most `MOST_AT_ONCE` of them, without rows below the bound."""
+    """The sum of some runs, without rows below the bound."""
     found = _merged(runs, bound)
     found.origin.parts = tuple(run.origin for run in runs)
     return found
 
 
 def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
-    layout = runs[0].layout
-    size = sum(len(run.hashes) for run in runs)
+    if len(runs) > 2:
+        if bound is None and not len(runs[0].layout.slots):
+            return _sorted_together(runs)
+        return functools.reduce(lambda left, right: _merged([left, right], bound), runs)
+    left, right = runs
+    layout = left.layout
+    size = len(left.hashes) + len(right.hashes)
     hashes = np.empty(size, dtype=np.uint64)
     rows = np.empty((size, layout.width), dtype=np.int64)
-    plain = all(run.heap is NO_HEAP for run in runs)
-    heap = NO_HEAP if plain else np.empty(sum(run.heap.size for run in runs), dtype=np.uint8)
+    plain = left.heap is NO_HEAP and right.heap is NO_HEAP
+    heap = NO_HEAP if plain else np.empty(left.heap.size + right.heap.size, dtype=np.uint8)
     bits = directory_bits(size)
     directory = np.empty((1 << bits) + 1, dtype=np.int32)
     line = np.empty(LINE, dtype=np.int64)
-    count, used = merge_into(runs, bound, bits, hashes, rows, heap, directory, line)
-    most = sum(run.most for run in runs)
-    if count == size and used + len(runs) >= heap.size:
-        return Run(layout, hashes, rows, heap, directory, bits, line=line, most=most)
+    count, used = merge_into(left, right, bound, bits, hashes, rows, heap, directory, line)
+    if count == size and used + 1 >= heap.size:
+        return Run(layout, hashes, rows, heap, directory, bits, line=line, most=left.most + right.most)
     if count >= size * 3 // 4 and used >= heap.size * 3 // 4:
-        return Run(layout, hashes[:count], rows[:count], heap, directory, bits, line=line, most=most)
+        return Run(layout, hashes[:count], rows[:count], heap, directory, bits, line=line, most=left.most + right.most)
     # What cancelled out is given back, where it is worth the copy.
     hashes, rows, heap = hashes[:count].copy(), rows[:count].copy(), heap[:used].copy() if used else NO_HEAP
     bits = directory_bits(count)
@@ -229,8 +233,15 @@ def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
     return Run(layout, hashes, rows, heap, directory, bits, line=line)
 
 
+def _sorted_together(runs: Sequence[Run]) -> Run:
+    """The sum of several small runs, by sorting all their rows anew: quicker than merging them one after the other."""
+    hashes = np.concatenate([run.hashes for run in runs])
+    return Run.of(ZSet(runs[0].layout, np.concatenate([run.rows for run in runs]), hashes=hashes))
+
+
 def merge_into(
-    runs: Sequence[Run],
+    left: Run,
+    right: Run,
     bound: Bound | None,
     bits: int,
     hashes: Hashes,
@@ -239,20 +250,28 @@ def merge_into(
     directory: npt.NDArray[np.int32],
     line: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Merge into arrays that have room for all, wherever they are; give how many rows and bytes of heap were filled."""
-    for run in runs:
+    """Merge into arrays that have room for both, wherever they are; give how many rows and bytes of heap were filled."""
+    for run in (left, right):
         if run.mapped and run.file is not None:
             run.file.verify()
-    layout = runs[0].layout
-    how = (layout.width, layout.payload, layout.sort_parts, layout.slots, *(bound or (NO_BOUND, 0)), bits)
-    if len(runs) == 2:
-        count, used = merge(runs[0].line, runs[1].line, *how, hashes, rows, heap, directory, line)
-    else:
-        assert 2 < len(runs) <= MOST_AT_ONCE, "a merge takes a few runs"
-        lines = np.zeros((MOST_AT_ONCE, LINE), dtype=np.int64)
-        for i, run in enumerate(runs):
-            lines[i] = run.line
-        count, used = merge_many(lines, *how, hashes, rows, heap, directory, line)
+    layout = left.layout
+    word, least = bound or (NO_BOUND, 0)
+    count, used = merge(
+        left.line,
+        right.line,
+        layout.width,
+        layout.payload,
+        layout.sort_parts,
+        layout.slots,
+        word,
+        least,
+        bits,
+        hashes,
+        rows,
+        heap,
+        directory,
+        line,
+    )
     if count == OVERFLOW:
         raise ConstraintError.weight_overflow()
     return count, used

@@ -1,4 +1,4 @@
-"""Merging runs into a file, without holding the result in memory.
+"""Merging two runs into a file, without holding the result in memory.
 
 The file is made as large as the result can become, mapped, and the kernel merges into it: what it writes are pages of the file, which the
 system can put away at any time. Where rows cancelled out, the sections behind them move down, and the file is cut. The rows come
@@ -13,7 +13,6 @@ from __future__ import annotations
 import mmap
 import os
 import zlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,15 +33,15 @@ __all__ = ["merge_to_file"]
 _WORD = 8
 
 
-def merge_to_file(runs: Sequence[Run], bound: Bound | None, fd: int) -> Header:
-    """Write the sum of some runs to a file that is open and empty, without flushing it."""
-    layout = runs[0].layout
-    most = sum(len(run) for run in runs)
-    heap = sum(run.heap.size for run in runs if run.heap is not NO_HEAP)
+def merge_to_file(left: Run, right: Run, bound: Bound | None, fd: int) -> Header:
+    """Write the sum of two runs to a file that is open and empty, without flushing it."""
+    layout = left.layout
+    most = len(left) + len(right)
+    heap = sum(run.heap.size for run in (left, right) if run.heap is not NO_HEAP)
     room = _Room(layout, most, heap, directory_bits(most))
     _reserve(fd, room.end)
     memory = mmap.mmap(fd, room.end)
-    count, used = _merged(memory, room, runs, bound)
+    count, used = _merged(memory, room, left, right, bound)
     faults.point("state.merge.merged")
     bits = directory_bits(most) if count >= most * 3 // 4 else directory_bits(count)
     final = _Room(layout, count, used, bits)
@@ -83,14 +82,14 @@ def _reserve(fd: int, size: int) -> None:
         os.ftruncate(fd, size)
 
 
-def _merged(memory: mmap.mmap, room: _Room, runs: Sequence[Run], bound: Bound | None) -> tuple[int, int]:
-    layout = runs[0].layout
+def _merged(memory: mmap.mmap, room: _Room, left: Run, right: Run, bound: Bound | None) -> tuple[int, int]:
+    layout = left.layout
     rows = room.array(memory, 0, np.int64).reshape(room.rows, layout.width)
     heap = room.array(memory, 2, np.uint8) if room.lengths[2] else np.empty(1, dtype=np.uint8)
     directory = room.array(memory, 3, np.int32)
-    line: npt.NDArray[np.int64] = np.empty_like(runs[0].line)
+    line: npt.NDArray[np.int64] = np.empty_like(left.line)
     hashes = room.array(memory, 1, np.uint64)
-    return merge_into(runs, bound, room.bits, hashes, rows, heap, directory, line)
+    return merge_into(left, right, bound, room.bits, hashes, rows, heap, directory, line)
 
 
 def _finished(memory: mmap.mmap, layout: Layout, room: _Room, final: _Room, *, rebuild: bool) -> Header:

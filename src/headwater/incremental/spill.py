@@ -3,7 +3,7 @@
 All runs in memory of the process share one budget, the setting ``state_memory_bytes``. Whoever adds a run looks at it: when it is
 exceeded, the largest runs are written to files by the thread that merges, and mapped; and a merge whose result would
 exceed it goes straight into a file. Mapped pages belong to the system, which reads them when they are asked for, and drops them
-when memory is short. The small runs of the memtable are not counted: they are at most 130,000 rows a trace.
+when memory is short. The small runs of the memtable are not counted: they are at most some 33,000 rows a trace.
 
 Files go to the store that a trace belongs to, so that the next checkpoint finds them there. A trace without a store has files that
 have no name: they are unlinked as soon as they are mapped, so they go with the process, however that ends.
@@ -31,7 +31,7 @@ from headwater.incremental.run_merge import merge_to_file
 from headwater.spark.machine import memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from headwater.incremental.layout import Layout
     from headwater.incremental.spine import Spine
@@ -132,14 +132,14 @@ def spilled(run: Run, store: Store | None, folder: str) -> Run:
     return _nameless(run.layout, lambda fd: write_run(run, fd), folder)
 
 
-def merged_somewhere(runs: Sequence[Run], bound: Bound | None, store: Store | None, folder: str | None) -> Run:
-    """The sum of some runs: in memory, or in a file if a folder is given."""
+def merged_somewhere(left: Run, right: Run, bound: Bound | None, store: Store | None, folder: str | None) -> Run:
+    """The sum of two runs: in memory, or in a file if a folder is given."""
     faults.point("state.merge.begin")
     if folder is None:
-        return merged(runs, bound)
+        return merged([left, right], bound)
     if store is not None:
-        return store.merge(runs, bound)
-    return _nameless(runs[0].layout, lambda fd: merge_to_file(runs, bound, fd), folder)
+        return store.merge(left, right, bound)
+    return _nameless(left.layout, lambda fd: merge_to_file(left, right, bound, fd), folder)
 
 
 def _nameless(layout: Layout, write: Callable[[int], Header], folder: str) -> Run:

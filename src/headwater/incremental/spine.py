@@ -98,7 +98,7 @@ class Spine:
                 if self._spilling and (self.is_busy(small) or self.is_busy(large)):
                     continue
                 folder = None if spill.has_room(small.nbytes + large.nbytes) else spill.spill_folder()
-                job = ([large, small], self._bound, self.store, folder)
+                job = (large, small, self._bound, self.store, folder)
                 self._merging = ([large, small], spill.background().submit(spill.merged_somewhere, *job))
                 return
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -103,10 +103,10 @@ class Store:
         self._check_writes()
         return self._runs.write(lambda fd: write_run(run, fd), sync=sync).open(run.layout)
 
-    def merge(self, runs: Sequence[Run], bound: Bound | None = None, *, sync: bool = False) -> Run:
-        """The sum of some runs, written straight to a file."""
+    def merge(self, left: Run, right: Run, bound: Bound | None = None, *, sync: bool = False) -> Run:
+        """The sum of two runs, written straight to a file."""
         self._check_writes()
-        return self._runs.write(lambda fd: merge_to_file(runs, bound, fd), sync=sync).open(runs[0].layout)
+        return self._runs.write(lambda fd: merge_to_file(left, right, bound, fd), sync=sync).open(left.layout)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 

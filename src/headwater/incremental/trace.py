@@ -1,10 +1,9 @@
 """Traces: the sum of all changes so far, ready to be asked by key.
 
 A trace is some small runs that are merged as changes come in (the memtable), and a **spine** of large ones that a thread in
-the background merges. Small levels have runs of at most 512, 2,048, 8,192 and 32,768 rows: a change goes into the level of its size, and
-four runs of a level become one of the next. What outgrows the last joins the spine, where four runs of similar size are merged, so that
-there are logarithmically many, and a row is copied logarithmically often. Adding 100 rows costs the same at a thousand
-rows of state and at ten million.
+the background merges. Small levels have runs of at most 512 and 4,096 rows: a change goes into the level of its size, and eight runs of a
+level become one. What outgrows the last joins the spine, where runs of similar size are merged, so that there are logarithmically
+many, and a row is copied logarithmically often. Adding 100 rows costs the same at a thousand rows of state and at ten million.
 
 A step first *stages* what it wants to add, so that a step that fails changes nothing: readers may see the state with or without
 what is staged. `commit` makes it part of the trace, and cannot fail for reasons of data.
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.incremental.run import MOST_AT_ONCE, Bound, Run, addresses, merged
+from headwater.incremental.run import Bound, Run, addresses, merged
 from headwater.incremental.spine import Spine
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels import probe as kernels
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Matches", "Trace"]
 
 _REACH = 1 << 62
-_LEVELS = (512, 2_048, 8_192, 32_768)
+_LEVELS = (512, 4_096)
+_RUNS_A_LEVEL = 8
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class Trace:
             if len(run.hashes) > most:
                 continue
             level.append(run)
-            if len(level) < MOST_AT_ONCE:
+            if len(level) < _RUNS_A_LEVEL:
                 break
             run = merged(level, self.bound)
             level.clear()

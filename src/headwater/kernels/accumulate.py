@@ -16,11 +16,22 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernels.compiled import kernel
+from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.floats import SPECIAL, add_double, add_product, bucket_of
 from headwater.kernels.words import equal_parts
 
-__all__ = ["BITS", "COUNT", "FLOAT", "OVERFLOW", "PRODUCT", "SUM_PAIR", "SUM_WORD", "accumulate", "new_table"]
+__all__ = [
+    "BITS",
+    "COUNT",
+    "FLOAT",
+    "OVERFLOW",
+    "PRODUCT",
+    "SUM_PAIR",
+    "SUM_WORD",
+    "accumulate",
+    "accumulate_words",
+    "new_table",
+]
 
 COUNT, SUM_WORD, SUM_PAIR, BITS, FLOAT, PRODUCT = 0, 1, 2, 3, 4, 5
 OVERFLOW = -1
@@ -36,8 +47,123 @@ def new_table(rows: int) -> npt.NDArray[np.int32]:
     return np.full(max(16, 1 << (2 * rows - 1).bit_length()), -1, dtype=np.int32)
 
 
+@inlined
+def _most(specs: Rows) -> int:
+    """How large weights may be, added up, so that nothing that is made of them can overflow."""
+    most = np.int64(1 << 62)
+    for s in range(specs.shape[0]):
+        if specs[s, 0] != COUNT:
+            most = np.int64(1 << 31)
+    return most
+
+
+@inlined
+def _group(
+    hashes: npt.NDArray[np.uint64],
+    rows: Rows,
+    i: int,
+    parts: Rows,
+    key_from: int,
+    key_to: int,
+    key_words: int,
+    key_mask: int,
+    out_key_parts: Rows,
+    table: npt.NDArray[np.int32],
+    m: int,
+    out_hashes: npt.NDArray[np.uint64],
+    out: Rows,
+) -> int:
+    """The line of a row's key in ``out``; ``m`` if it is a new one, which is then there."""
+    mask = np.int64(table.size - 1)
+    at = np.int64(hashes[i]) & mask
+    while True:
+        g = np.int64(table[at])
+        if g < 0:
+            table[at] = m
+            out_hashes[m] = hashes[i]
+            out[m, 0] = rows[i, 0] & key_mask
+            for c in range(key_words):
+                out[m, key_to + c] = rows[i, key_from + c]
+            return m
+        if out_hashes[g] == hashes[i] and equal_parts(out, g, 0, out_key_parts, rows, i, 0, parts):
+            return g
+        at = (at + 1) & mask
+
+
+@inlined
+def _look_at_gates(rows: Rows, i: int, conditions: Rows, passed: npt.NDArray[np.bool_]) -> None:
+    for k in range(passed.size):
+        passed[k] = True
+    for k in range(conditions.shape[0]):
+        if rows[i, conditions[k, 1]] & conditions[k, 2] != conditions[k, 3]:
+            passed[conditions[k, 0]] = False
+
+
+@inlined
+def _add_words(rows: Rows, i: int, w: int, specs: Rows, s: int, payload: int, out: Rows, g: int) -> None:
+    """Add what a row comes to for an accumulator that is words."""
+    what = specs[s, 0]
+    to = payload + specs[s, 3]
+    x = rows[i, specs[s, 1]]
+    if what == COUNT:
+        out[g, to] += w
+    elif what == BITS:
+        for k in range(specs[s, 6]):
+            out[g, to + k] += w * ((x >> k) & 1)
+    else:
+        out[g, to] += w * (x >> 32)
+        out[g, to + 1] += w * (x & _LIMB)
+        if what == SUM_PAIR:
+            x = rows[i, specs[s, 1] + 1] ^ _SIGN
+            out[g, to + 2] += w * ((x >> 32) & _LIMB)
+            out[g, to + 3] += w * (x & _LIMB)
+
+
 @kernel
-def accumulate(  # noqa: C901
+def accumulate_words(
+    hashes: npt.NDArray[np.uint64],
+    rows: Rows,
+    parts: Rows,
+    key_from: int,
+    key_to: int,
+    key_words: int,
+    key_mask: int,
+    out_key_parts: Rows,
+    conditions: Rows,
+    gates: int,
+    specs: Rows,
+    payload: int,
+    table: npt.NDArray[np.int32],
+    known: int,
+    out_hashes: npt.NDArray[np.uint64],
+    out: Rows,
+) -> int:
+    """Add rows to ``out`` as `accumulate` does, where all accumulators are words: counts and sums of whole numbers."""
+    weight = rows.shape[1] - 1
+    passed = np.empty(gates, np.bool_)
+    total = np.int64(0)
+    most = _most(specs)
+    m = np.int64(known)
+    for i in range(rows.shape[0]):
+        g = _group(
+            hashes, rows, i, parts, key_from, key_to, key_words, key_mask, out_key_parts, table, m, out_hashes, out
+        )
+        m += g == m
+        w = rows[i, weight]
+        if not -most < w < most:
+            return OVERFLOW
+        total += abs(w)
+        if total >= most:
+            return OVERFLOW
+        _look_at_gates(rows, i, conditions, passed)
+        for s in range(specs.shape[0]):
+            if passed[specs[s, 2]]:
+                _add_words(rows, i, w, specs, s, payload, out, g)
+    return m
+
+
+@kernel
+def accumulate(
     hashes: npt.NDArray[np.uint64],
     rows: Rows,
     parts: Rows,
@@ -70,66 +196,31 @@ def accumulate(  # noqa: C901
     Several calls may add to the same ``table`` and ``out``. The first of the pair is OVERFLOW where weights are too large to be sure of.
     """
     weight = rows.shape[1] - 1
-    mask = np.int64(table.size - 1)
     passed = np.empty(gates, np.bool_)
     limbs = np.zeros(20, np.uint64)
     spare = np.zeros(24, np.uint64)
     total = np.int64(0)
-    most = np.int64(1 << 62)
-    for s in range(specs.shape[0]):
-        if specs[s, 0] != COUNT:
-            most = np.int64(1 << 31)
+    most = _most(specs)
     m = np.int64(known)
     p = np.int64(part_count)
     for i in range(rows.shape[0]):
-        at = np.int64(hashes[i]) & mask
-        while True:
-            g = np.int64(table[at])
-            if g < 0:
-                g = m
-                table[at] = g
-                out_hashes[g] = hashes[i]
-                out[g, 0] = rows[i, 0] & key_mask
-                for c in range(key_words):
-                    out[g, key_to + c] = rows[i, key_from + c]
-                m += 1
-                break
-            if out_hashes[g] == hashes[i] and equal_parts(out, g, 0, out_key_parts, rows, i, 0, parts):
-                break
-            at = (at + 1) & mask
+        g = _group(
+            hashes, rows, i, parts, key_from, key_to, key_words, key_mask, out_key_parts, table, m, out_hashes, out
+        )
+        m += g == m
         w = rows[i, weight]
         if not -most < w < most:
             return OVERFLOW, p
         total += abs(w)
         if total >= most:
             return OVERFLOW, p
-        for k in range(gates):
-            passed[k] = True
-        for k in range(conditions.shape[0]):
-            if rows[i, conditions[k, 1]] & conditions[k, 2] != conditions[k, 3]:
-                passed[conditions[k, 0]] = False
+        _look_at_gates(rows, i, conditions, passed)
         for s in range(specs.shape[0]):
             if not passed[specs[s, 2]]:
                 continue
             what = specs[s, 0]
-            to = payload + specs[s, 3]
-            if what == COUNT:
-                out[g, to] += w
-            elif what == SUM_WORD:
-                x = rows[i, specs[s, 1]]
-                out[g, to] += w * (x >> 32)
-                out[g, to + 1] += w * (x & _LIMB)
-            elif what == SUM_PAIR:
-                x = rows[i, specs[s, 1]]
-                out[g, to] += w * (x >> 32)
-                out[g, to + 1] += w * (x & _LIMB)
-                x = rows[i, specs[s, 1] + 1] ^ _SIGN
-                out[g, to + 2] += w * ((x >> 32) & _LIMB)
-                out[g, to + 3] += w * (x & _LIMB)
-            elif what == BITS:
-                x = rows[i, specs[s, 1]]
-                for k in range(specs[s, 6]):
-                    out[g, to + k] += w * ((x >> k) & 1)
+            if what != FLOAT and what != PRODUCT:  # noqa: PLR1714
+                _add_words(rows, i, w, specs, s, payload, out, g)
             else:
                 index = specs[s, 3]
                 exponent = np.int64(0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernels.accumulate import OVERFLOW, accumulate
+from headwater.kernels.accumulate import OVERFLOW, accumulate_words
 from headwater.kernels.arrange import rearrange
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.consolidate import consolidate
@@ -36,7 +36,6 @@ MATRICES = (
     "sums_sort_parts",
     "conditions",
     "specs",
-    "factors",
     "recipes",
     "value_moves",
     "value_bits",
@@ -70,9 +69,9 @@ NUMBERS = (
 )
 """The numbers of a plan, behind the matrices."""
 
-_MOVES, _BITS, _MAKINGS, _KEY, _SUMS_KEY, _SUMS_SORT, _CONDITIONS, _SPECS, _FACTORS, _RECIPES = range(10)
-_V_MOVES, _V_BITS, _V_MAKINGS, _V_KEY, _V_SORT, _V_START, _V_KEY_MOVES, _ENDS, _TARGETS = range(10, 19)
-_FIRST = 3 * 19
+_MOVES, _BITS, _MAKINGS, _KEY, _SUMS_KEY, _SUMS_SORT, _CONDITIONS, _SPECS, _RECIPES = range(9)
+_V_MOVES, _V_BITS, _V_MAKINGS, _V_KEY, _V_SORT, _V_START, _V_KEY_MOVES, _ENDS, _TARGETS = range(9, 18)
+_FIRST = 3 * 18
 
 Rows = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -122,9 +121,8 @@ def aggregate_step(
     table = np.full(size, -1, np.int32)
     room_hashes = np.empty(n, np.uint64)
     room = np.zeros((n, sums_rows.shape[1]), np.int64)
-    nothing = np.empty(0, np.int32)
     payload = load(plan, at + 7)
-    keys, _ = accumulate(
+    keys = accumulate_words(
         hashes,
         arranged,
         key_parts,
@@ -136,18 +134,11 @@ def aggregate_step(
         _matrix(plan, _CONDITIONS),
         load(plan, at + 6),
         _matrix(plan, _SPECS),
-        _matrix(plan, _FACTORS),
         payload,
-        0,
         table,
         0,
         room_hashes,
         room,
-        np.empty((0, 0), np.int32),
-        nothing,
-        nothing,
-        0,
-        np.empty((0, 0), np.int64),
     )
     if keys == OVERFLOW:
         return FULL_WEIGHT, 0, 0, 0, 0

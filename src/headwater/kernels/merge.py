@@ -25,12 +25,10 @@ from headwater.kernels.words import INLINE, compare_at
 
 __all__ = [
     "NO_BOUND",
-    "close_directory",
     "fill_directory",
     "index_run",
     "long_bytes",
     "merge",
-    "own_row",
     "own_strings",
 ]
 
@@ -45,7 +43,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @shared
-def own_row(row: int, base: int, slots: npt.NDArray[np.int64], heap: Bytes, used: int) -> int:
+def _own(row: int, base: int, slots: npt.NDArray[np.int64], heap: Bytes, used: int) -> int:
     """Copy the long strings of a row into ``heap``, let the row refer to them there, and give the bytes used now."""
     for s in range(slots.size):
         at = slots[s]
@@ -76,12 +74,12 @@ def own_strings(rows: Rows, slots: npt.NDArray[np.int64], heap: Bytes) -> int:
     """Copy the long strings of rows that flow into a heap, and let the rows refer to them by their distance."""
     used = np.int64(0)
     for i in range(rows.shape[0]):
-        used = own_row(address_of(rows) + 8 * rows.shape[1] * i, 0, slots, heap, used)
+        used = _own(address_of(rows) + 8 * rows.shape[1] * i, 0, slots, heap, used)
     return used
 
 
 @inlined
-def close_directory(directory: npt.NDArray[np.int32]) -> None:
+def _close(directory: npt.NDArray[np.int32]) -> None:
     """Let entries without rows take over from the entry before."""
     last = np.int32(0)
     for b in range(directory.size):
@@ -96,7 +94,7 @@ def _fill(hashes: Hashes, count: int, bits: int, directory: npt.NDArray[np.int32
         directory[b] = 0
     for i in range(count):
         directory[np.int64(hashes[i] >> shift) + 1] = i + 1
-    close_directory(directory)
+    _close(directory)
 
 
 @shared
@@ -234,7 +232,7 @@ def merge(  # noqa: C901
                 if not plain:
                     if bound_word >= 0 and load(to, bound_word) < bound:
                         continue
-                    used = own_row(to, base1, slots, heap, used)
+                    used = _own(to, base1, slots, heap, used)
                 out_hashes[m] = x
                 m += 1
                 directory[np.int64(x >> shift) + 1] = m
@@ -250,7 +248,7 @@ def merge(  # noqa: C901
         if not plain:
             if bound_word >= 0 and load(to, bound_word) < bound:
                 continue
-            used = own_row(to, base2 + ((base1 - base2) & one), slots, heap, used)
+            used = _own(to, base2 + ((base1 - base2) & one), slots, heap, used)
         out_hashes[m] = h
         m += 1
         directory[np.int64(h >> shift) + 1] = m
@@ -265,12 +263,12 @@ def merge(  # noqa: C901
         if not plain:
             if bound_word >= 0 and load(to, bound_word) < bound:
                 continue
-            used = own_row(to, base1, slots, heap, used)
+            used = _own(to, base1, slots, heap, used)
         out_hashes[m] = h
         m += 1
         directory[np.int64(h >> shift) + 1] = m
         to += step
-    close_directory(directory)
+    _close(directory)
     write_line(out_hashes, out, address_of(heap), address_of(directory), bits, m, line)
     return m, used
 

@@ -72,7 +72,7 @@ def _load_kernels() -> None:
         runs.append(Run.of(ZSet.packed(LAYOUTS["orders"], rows[:500], weights[:500])))
     left, right = runs
     merged([left, right]).zset()
-    spill.merged_somewhere([left, right], None, None, tempfile.gettempdir())
+    spill.merged_somewhere(left, right, None, None, tempfile.gettempdir())
     spill.spilled(runs[0], None, tempfile.gettempdir())
     traces = new_traces()
     for step in (1, 2):

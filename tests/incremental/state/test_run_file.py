@@ -83,7 +83,7 @@ def test_a_merge_into_a_file_is_the_merge_in_memory(bound: int | None, tmp_path:
     left, right = some_run(), some_run(step=1)
     assert len(left) > len(right) > 0
     limit = None if bound is None else (ORDERS.column("amount").word, bound)
-    file = write_by(lambda fd: merge_to_file([left, right], limit, fd), tmp_path / "a.run")
+    file = write_by(lambda fd: merge_to_file(left, right, limit, fd), tmp_path / "a.run")
     assert facts(file.open(ORDERS)) == facts(merged([left, right], limit))
     file.verify()
 
@@ -91,11 +91,11 @@ def test_a_merge_into_a_file_is_the_merge_in_memory(bound: int | None, tmp_path:
 def test_what_cancels_out_takes_no_room(tmp_path: Path) -> None:
     left = some_run()
     right = Run.of(-left.zset())
-    file = write_by(lambda fd: merge_to_file([left, right], None, fd), tmp_path / "a.run")
+    file = write_by(lambda fd: merge_to_file(left, right, None, fd), tmp_path / "a.run")
     assert len(file.open(ORDERS)) == 0
     assert (tmp_path / "a.run").stat().st_size < 1024
     most = Run.of(-left.zset().filtered(np.arange(len(left) - 100)))
-    file = write_by(lambda fd: merge_to_file([left, most], None, fd), tmp_path / "b.run")
+    file = write_by(lambda fd: merge_to_file(left, most, None, fd), tmp_path / "b.run")
     assert facts(file.open(ORDERS)) == facts(merged([left, most]))
     file.verify()
     assert (tmp_path / "b.run").stat().st_size < 32 * 1024

@@ -81,6 +81,6 @@ def _without_alias(line: str, start: int, tokens: Sequence[Token]) -> str:
     end = last.end
     if len(tokens) > 2 and tokens[-2].word == "AS":
         end = tokens[-3].end
-    elif len(tokens) > 1 and last.kind in ("word", "name") and tokens[-2].text == ")" and last.word != "NULLS":
+    elif len(tokens) > 1 and last.kind in ("word", "name") and (tokens[-2].text == ")" or len(tokens) == 2):
         end = tokens[-2].end
     return line[start:end].strip()

@@ -26,7 +26,7 @@ from headwater.sql.query import parse_query
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Answer", "History", "by_bits", "circuit_of", "in_order", "play", "spark_answer"]
+__all__ = ["Answer", "History", "by_bits", "circuit_of", "in_order", "play", "small", "spark_answer"]
 
 Row = tuple[Any, ...]
 
@@ -91,6 +91,12 @@ def play(circuit: Circuit, histories: Mapping[str, History], values: Any = compa
     assert all(w > 0 for w in left.values()), f"rows that are not there: {[r for r, w in left.items() if w < 0]}"
     types = ["void" if pa.types.is_null(f.type) else spark_type(f.type).replace("`", "") for f in schema]
     return Answer(schema.names, types, in_order([r for r, w in left.items() for _ in range(w)]))
+
+
+def small(session: SparkSession) -> None:
+    """Settings for queries of a few rows: no plans that change while they run."""
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
 
 
 def spark_answer(session: SparkSession, sql: str, values: Any = comparable) -> Answer:

@@ -233,7 +233,7 @@ def test_where_our_reader_refuses_sparks_plan_is_kept(tmp_path: Path, monkeypatc
     plan = f'{{"format": 1, "plan": [{project}, {{"class": "OneRowRelation", "num-children": 0}}]}}'
     world = World(tmp_path)
 
-    def refuse(text: str, *_: object) -> None:
+    def refuse(text: str, *_: object, **__: object) -> None:
         raise ExpressionError.refused(text, "such a query", "ask somebody else", 0)
 
     monkeypatch.setattr(definition, "parse_query", refuse)

@@ -37,7 +37,7 @@ from headwater.sql.functions.math import INEXACT
 from headwater.sql.vectorised import compile_expression
 
 from .selections import merged, select
-from .stepwise import Answer, History, by_bits, circuit_of, play, spark_answer
+from .stepwise import Answer, History, by_bits, circuit_of, play, small, spark_answer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,13 +50,25 @@ _MATCHED = pa.table({"s": pa.array([*texts._MATCHED, *catalogue._ODD])})
 _PATTERNS = pa.table({"s": pa.array([*catalogue._PATTERN_TEXTS, None])})
 # Spark collects in the order in which it meets the rows, a view by value.
 _UNORDERED = re.compile(r"(collect_list|collect_set|array_agg)\(((?!\bover\b).)*$", re.IGNORECASE)
+# What may be one of several values in Spark: without an order, or among rows that tie in it.
+_OPEN = (
+    "first(k) over (order by p range between 1.25 preceding and 0.25 preceding)",
+    "first_value(s, true)",
+    "last_value(s, true)",
+)
+# A decimal that comes back as 0: see test_traps.
+_TWO_TO_THE_63 = "9223372036854775808"
+# Those that no view has, whatever they are called with.
+_NOT_KEPT = {"approx_count_distinct"}
+_EVERYTHING = "HEADWATER_TEST_SEEDS" in os.environ
 _FAMILIES = ("extremes", "numbers", "strings", "regexps", "datetime", "patterns", "nested")
 
 
 def _family(name: str, everything: pa.Table) -> tuple[pa.Table, list[str]]:
     """A table, and expressions over it."""
     if name == "extremes":
-        return everything, [*fixture_lines("agrees.sql"), *fixture_lines("functions.sql")]
+        lines = [*fixture_lines("agrees.sql"), *fixture_lines("functions.sql")]
+        return everything, [line for line in lines if line != _TWO_TO_THE_63]
     if name == "numbers":
         return numbers._table(1), [*fixture_lines("numbers.sql"), *numbers._MATH, *numbers._EXACT]
     tables = {"strings": texts._table(1), "regexps": _MATCHED, "datetime": moments._table(1), "patterns": _PATTERNS}
@@ -175,7 +187,7 @@ def _asked(name: str) -> tuple[list[tuple[list[str], str]], dict[str, str]]:
     for (_, rest), items in found.items():
         without = _refused([], items, rest, schemas)
         refused.update({item + rest: why for item, why in without.items()})
-        if kept := [i for i in items if i not in without]:
+        if kept := [i for i in items if i not in without and i not in _OPEN]:
             asked.append((kept, rest))
     for query in alone:
         try:
@@ -192,8 +204,11 @@ def test_functions(name: str, interpreted: SparkSession) -> None:
     histories = _histories(name)
     for table, history in histories.items():
         interpreted.createDataFrame(history.final).coalesce(1).createOrReplaceTempView(table)
-    interpreted.conf.set("spark.sql.shuffle.partitions", "1")
-    found = [one for items, rest in _asked(name)[0] for one in _compared(items, rest, histories, interpreted)]
+    small(interpreted)
+    asked = _asked(name)[0]
+    # A query that stands alone is a job of Spark's, and most of those of nested values are forms of explode.
+    several = asked if _EVERYTHING else [(items, rest) for i, (items, rest) in enumerate(asked) if items or i % 4 == 0]
+    found = [one for items, rest in several for one in _compared(items, rest, histories, interpreted)]
     assert not found, "\n".join(found)
 
 
@@ -226,11 +241,11 @@ def test_every_function_is_asked(extremes: pa.Table) -> None:
     lines = [line for name in _FAMILIES for line in _family(name, extremes)[1]]
     lines += [part for name in _QUERIES for items, rest in _asked(name)[0] for part in (*items, rest)]
     words = {word for line in lines for word in re.findall(r"\w+", line.lower())}
-    assert {name for name in (*FUNCTIONS, *AGGREGATES) if re.fullmatch(r"\w+", name)} - words == set()
+    assert {name for name in (*FUNCTIONS, *AGGREGATES) if re.fullmatch(r"\w+", name)} - words == _NOT_KEPT
 
 
 def test_what_no_view_can_keep_is_refused_by_name() -> None:
     schemas = {"t": pa.schema([("a", pa.int32())])}
-    for name in sorted(UNSTABLE):
+    for name in sorted(UNSTABLE - {"current_timezone"}):  # which is UTC
         with pytest.raises((UnsupportedError, ExpressionError), match=name):
             circuit_of(f"SELECT {name}() AS c FROM t", schemas)

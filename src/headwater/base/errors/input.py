@@ -161,6 +161,15 @@ class InputError(HeadwaterError, ValueError):
         )._about(name)
 
     @classmethod
+    def other_function(cls, name: str, view: str, wanted: str, found: str) -> Self:
+        return cls(
+            "E1607",
+            f"the materialized view `{view}` was defined with another function {name}() than the one that is registered",
+            hint=f"register the one with the fingerprint {wanted} (this one has {found}), or define the view anew: "
+            "lake.view(name, sql) computes it by the function that is registered",
+        )._about(name)
+
+    @classmethod
     def failing_function(cls, name: str, error: BaseException) -> Self:
         what = f"{type(error).__name__}: {error}".rstrip(": ")
         return cls("E1504", f"the function {name} raised {what}", hint="nothing was changed; mend it, and step again")

@@ -25,6 +25,15 @@ class NotFoundError(InputError, LookupError):
         return cls("E1601", f"no materialized view `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
+    def function(cls, name: str, view: str, fingerprint: str, known: Sequence[str]) -> Self:
+        given = f"registered: {list_some(known)}" if known else "none is registered"
+        return cls(
+            "E1606",
+            f"the materialized view `{view}` calls {name}(), and no function of that name is registered here",
+            hint=f"register it with lake.function({name!r}, …), as it was then (fingerprint {fingerprint}); {given}",
+        )._about(name)
+
+    @classmethod
     def attached(cls, name: str, known: Sequence[str], where: str) -> Self:
         return cls(
             "E1109",

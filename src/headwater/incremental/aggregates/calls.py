@@ -49,7 +49,11 @@ def arguments_of(call: AggregateCall) -> list[Node]:
 
 
 def aggregation_of(
-    call: AggregateCall, name: str, column: Callable[[Node], str], schema: Callable[[], pa.Schema]
+    call: AggregateCall,
+    name: str,
+    column: Callable[[Node], str],
+    schema: Callable[[], pa.Schema],
+    by: Sequence[Order] = (),
 ) -> Aggregation:
     """The aggregate of a call, under a name.
 
@@ -59,16 +63,21 @@ def aggregation_of(
         gives the name of the column that holds an expression
     schema
         of the rows, once all columns are asked for
+    by
+        the order in which a list is collected
     """
     where = None if call.where is None else column(call.where)
     op, ignore_nulls = call.op.removesuffix(" ignore nulls"), call.op.endswith(" ignore nulls")
+    if op == "approx_count_distinct":
+        why = "Spark estimates it, and an exact number would be another one"
+        raise UnsupportedError.operation(f"{op}()", why, "write count(DISTINCT …), which is exact").about(op)
     options = [a.value for a in call.args[1:] if isinstance(a, Literal)] if op in _WITH_OPTIONS else []
     args = arguments_of(call)
     if op in {"min", "max"} and pa.types.is_struct(call.dtype):
         return _extreme_struct(call, name, column, where)
     columns = [column(a) for a in args]
     share: float | list[float] | None = None
-    separator, order = "", []
+    separator, order = "", list(by)
     if "percentile" in op:
         share = _share(call, options, columns)
         flags = [o for o in options if isinstance(o, bool)]
@@ -97,6 +106,8 @@ def _share(call: AggregateCall, options: Sequence[object], columns: Sequence[str
     if not numbers or len(columns) != 1:
         why = "its share has to be one number"
         raise UnsupportedError.operation(f"{call.op}()", why, "write one percentile for each share").about(call.op)
+    if pa.types.is_list(call.dtype):
+        return [float(n) for n in (numbers[:-1] if call.op == "approx_percentile" else numbers)]
     return float(numbers[0])
 
 

@@ -247,8 +247,8 @@ def _moment(call: _Call, _: AggregateCall) -> Aggregation:
 def _ordered(call: _Call, *columns: str) -> None:
     for c, dtype in zip(call.columns, call.dtypes, strict=True):
         if c in columns and pa.types.is_nested(dtype):
-            hint = "order by one of its fields"
-            raise UnsupportedError.column_type(c, str(dtype), hint)
+            what, why = f"{call.function}() of {name_of(dtype)}", "such values have no order in a circuit"
+            raise UnsupportedError.operation(what, why, "compare one of its parts").about(call.function)
 
 
 def _extreme(call: _Call, typed: AggregateCall) -> Aggregation:

@@ -24,7 +24,7 @@ from headwater.incremental.layout import Layout
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 from headwater.kernels import floats, probe
-from headwater.kernels.accumulate import COUNT, FLOAT, OVERFLOW, PRODUCT, accumulate, new_table
+from headwater.kernels.accumulate import COUNT, FLOAT, OVERFLOW, PRODUCT, accumulate, accumulate_words, new_table
 
 __all__ = ["ROWS", "Request", "Sums", "gated"]
 
@@ -145,7 +145,6 @@ class Sums:
             "sums_sort_parts": layout.sort_parts,
             "conditions": feed.conditions,
             "specs": feed.specs,
-            "factors": feed.factors,
         }
         numbers = {
             "key_from": feed.layout.columns[0].word,
@@ -178,7 +177,7 @@ class Sums:
         for feed, delta in zip(self._feeds, deltas, strict=True):
             if not len(feed.specs):
                 continue
-            known, parts = accumulate(
+            what = (
                 delta.hashes,
                 delta.rows,
                 delta.layout.key_parts,
@@ -190,19 +189,25 @@ class Sums:
                 feed.conditions,
                 feed.gates,
                 feed.specs,
-                feed.factors,
-                layout.payload,
-                self._part_word,
-                table,
-                known,
-                hashes,
-                out,
-                heads,
-                links,
-                groups,
-                parts,
-                part_rows,
             )
+            if not self._products:
+                known = accumulate_words(*what, layout.payload, table, known, hashes, out)
+            else:
+                known, parts = accumulate(
+                    *what,
+                    feed.factors,
+                    layout.payload,
+                    self._part_word,
+                    table,
+                    known,
+                    hashes,
+                    out,
+                    heads,
+                    links,
+                    groups,
+                    parts,
+                    part_rows,
+                )
             if known == OVERFLOW:
                 raise ConstraintError.weight_overflow()
         if not parts:

@@ -10,18 +10,21 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 
+import pyarrow as pa
+
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.aggregates.calls import aggregation_of, arguments_of
 from headwater.incremental.circuit.aggregating import kept as kept_by
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.circuit.vertex import Vertex
+from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.joins import inner_join
 from headwater.incremental.planning.arguments import Arguments
 from headwater.incremental.planning.order import order_columns
 from headwater.incremental.planning.rows import Scope
 from headwater.sql.nodes import AggregateCall, Literal, Node, Offset, Ordering, WindowCall, call
-from headwater.sql.types import BOOLEAN
+from headwater.sql.types import BOOLEAN, name_of
 
 __all__ = ["framed", "is_whole", "joined_back"]
 
@@ -29,6 +32,7 @@ _PLACES = {"first": "first_value", "last": "last_value", "nth_value": "nth_value
 _AGGREGATES = {"count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop"}
 _MADE_OF = {"bool_and": "min", "bool_or": "max", "count_if": "count", "mean": "avg", "try_avg": "avg"}
 _UNITS = {"day": timedelta(days=1), "microsecond": timedelta(microseconds=1)}
+_NESTED = "compare one of its parts"
 _HINT = "use count, sum, avg, min, max, stddev, variance, first_value, last_value or nth_value, or a frame of the whole partition"
 
 
@@ -103,6 +107,9 @@ def _function(name: str, one: WindowCall, arguments: Arguments) -> FrameFunction
         return FrameFunction(name, _PLACES[op], column, nth=nth, ignore_nulls=ignores)  # type: ignore[arg-type]
     args = arguments_of(AggregateCall(op, one.args, one.dtype))
     what = _MADE_OF.get(op, op)
+    if op in {"min", "max"} and pa.types.is_nested(args[0].dtype):
+        why = "such values have no order in a frame"
+        raise UnsupportedError.operation(f"{op}() of {name_of(args[0].dtype)}", why, _NESTED).about(op)
     if op == "count_if":
         value: Node | None = _only(one.args[0], Literal(True, BOOLEAN))
     elif op == "count":
@@ -137,7 +144,10 @@ def joined_back(scope: Scope, partition: Sequence[Node], calls: Mapping[str, Win
     chosen = []
     for name, one in calls.items():
         plain = AggregateCall(one.op, one.args, one.dtype, one.distinct, one.where)
-        chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema))
+        # Of all aggregates only a list shows in which order its rows came.
+        by = one.order if one.op == "collect_list" else ()
+        order = [Order(arguments.column(o.node), descending=o.descending, nulls_first=o.nulls_first) for o in by]
+        chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema, order))
     kept = [(c, c) for c in scope.stream.columns]
     source = arguments.added_to(scope.stream)
     keys = list(dict.fromkeys(keys))

@@ -1,10 +1,11 @@
 """Definitions: what a view is a view of, as its table's log keeps it.
 
-The definition is the value of the domain ``headwater.view``; version 1::
+The definition is the value of the domain ``headwater.view``; version 1, or 2 where there are functions::
 
     {"version": 1, "sql": "<query>", "policy": "auto", "shards": 1,
      "tables": {"<as the query names it>": {"table": "<name>", "schema": "<Delta schema as JSON>"}, …},
-     "analyzed": "<Spark's analyzed plan: JSON, zlib, base64>" or null}
+     "analyzed": "<Spark's analyzed plan: JSON, zlib, base64>" or null,
+     "functions": {"<name>": "<fingerprint>", …}}   the user's own, in version 2; a view without them is of version 1
 
 The schemas are those of the day on which the view was defined. The query is always read against them, so ``SELECT *`` means
 the columns of that day, and the circuit, and with it the names of its state, stay what they were. Where our own reader refuses a
@@ -17,7 +18,7 @@ import base64
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
@@ -26,10 +27,12 @@ import pyarrow as pa
 
 from headwater.base.errors import CorruptionError, InputError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
+from headwater.incremental.views.functions import functions_of
 from headwater.lake.actions import Action
 from headwater.lake.published import DEFINITION, domain
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.demands import demands
+from headwater.sql.functions.user import UserFunction, registered
 from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
 
@@ -38,7 +41,7 @@ __all__ = ["Definition", "Input", "Policy"]
 Policy = Literal["auto", "strict", "full"]
 """How a view may be refreshed: as is best; only from changes; only anew."""
 
-_VERSION = 1
+_VERSIONS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Definition:
     shards: int = 1
     tables: Mapping[str, tuple[str, str]] = None  # type: ignore[assignment]  # always given; it has no sensible default
     analyzed: str | None = None
+    functions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -74,6 +78,7 @@ class Definition:
         shards: int,
         schema_of: Callable[[str], tuple[str, Schema]],
         analyze: Callable[[str], str] | None = None,
+        functions: Mapping[str, UserFunction] | None = None,
     ) -> Definition:
         """The definition of a new view; ``schema_of`` gives a table's name in the lake and its columns."""
         if policy not in get_args(Policy):
@@ -94,8 +99,10 @@ class Definition:
             return schema.arrow
 
         analyzed = None
+        called: dict[str, str] = {}
         try:
-            parse_query(sql, look_up)
+            plan = parse_query(sql, look_up, user_functions=(functions or {}).values())
+            called = functions_of(plan)
         except NotFoundError:
             raise
         except InputError as refusal:
@@ -106,7 +113,7 @@ class Definition:
             for node in _plan_of(_unpacked(analyzed)).walk():
                 if isinstance(node, Scan):
                     look_up(node.name, node.version, node.timestamp)
-        return cls(sql, policy, shards, tables, analyzed)  # type: ignore[arg-type]
+        return cls(sql, policy, shards, tables, analyzed, called)  # type: ignore[arg-type]
 
     # -- in the log ------------------------------------------------------------------------------------------------
 
@@ -124,13 +131,15 @@ class Definition:
     def action(self) -> Action:
         """The action that puts it into a commit."""
         value: dict[str, Any] = {
-            "version": _VERSION,
+            "version": 2 if self.functions else 1,
             "sql": self.sql,
             "policy": self.policy,
             "shards": self.shards,
             "tables": {relation: {"table": table, "schema": text} for relation, (table, text) in self.tables.items()},
             "analyzed": self.analyzed,
         }
+        if self.functions:
+            value["functions"] = dict(self.functions)
         return domain(DEFINITION, value)
 
     # -- what it means ---------------------------------------------------------------------------------------------
@@ -140,7 +149,8 @@ class Definition:
         """The query, read against the schemas of the day of its definition."""
         if self.analyzed is not None:
             return _plan_of(_unpacked(self.analyzed))
-        return parse_query(self.sql, self._schema)
+        known = [registered(name, fingerprint) for name, fingerprint in self.functions.items()]
+        return parse_query(self.sql, self._schema, user_functions=known)
 
     @cached_property
     def answer(self) -> Plan:
@@ -181,17 +191,18 @@ class Definition:
 
     def same_query(self, other: Definition) -> bool:
         """Whether the same rows are meant, and kept in the same state; Spark numbers a plan anew each time it makes it."""
-        mine, theirs = ((d.sql, d.tables, d.analyzed is None) for d in (self, other))
+        mine, theirs = ((d.sql, d.tables, d.analyzed is None, d.functions) for d in (self, other))
         return mine == theirs
 
 
 @lru_cache(maxsize=256)  # reading a query takes longer than a small refresh may
 def _parsed(text: str) -> Definition:
     found = json.loads(text)
-    if found["version"] != _VERSION:
-        raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
+    if found["version"] not in _VERSIONS:
+        raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSIONS[-1]}")
     tables = {relation: (t["table"], t["schema"]) for relation, t in found["tables"].items()}
-    return Definition(found["sql"], found["policy"], int(found["shards"]), tables, found["analyzed"])
+    functions = found["functions"] if found["version"] > 1 else {}
+    return Definition(found["sql"], found["policy"], int(found["shards"]), tables, found["analyzed"], functions)
 
 
 def _narrowest(scan: Scan) -> str:

@@ -40,6 +40,7 @@ from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.deciding import decide, foreign
 from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.functions import check_functions
 from headwater.incremental.views.live import OUTPUT, UNSWEPT, Live, built, live
 from headwater.incremental.views.publishing import Changed, publish
 from headwater.incremental.views.reconciling import reconcile, replace_all
@@ -142,6 +143,7 @@ class Attempt:
 
     def refresh(self, until: Frontier | None, *, full: bool) -> None:
         """Do it, and leave the report in ``done``."""
+        check_functions(self.view, self.definition.functions, self.around.functions)
         with self.timed("pin"):
             sources = Sources.pin(self.view, self.definition, self.record, until, self.around)
         changed = None if full else foreign(self.base, self.definition, self.record)

@@ -6,7 +6,7 @@ Queries are computed by the room next door, and Spark's analyzer lives in anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from headwater.base.storage import Storage
 from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
+from headwater.sql.functions.user import UserFunction
 from headwater.sql.plan import Plan
 
 __all__ = ["Surroundings"]
@@ -39,6 +40,8 @@ class Surroundings:
         the names of the lake's views
     analyze : callable, optional
         Spark's analyzed plan of a text, as JSON
+    functions : mapping
+        the user's functions that are registered, by their names in small letters
     """
 
     root: Storage
@@ -48,3 +51,4 @@ class Surroundings:
     drop: Callable[[str], None]
     views: Callable[[], list[str]]
     analyze: Callable[[str], str] | None = None
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)

@@ -34,6 +34,7 @@ from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.deciding import decide
 from headwater.incremental.views.definition import Definition, Policy
+from headwater.incremental.views.functions import check_functions, same_functions
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import Attempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
@@ -43,14 +44,21 @@ from headwater.lake.table import Table
 if TYPE_CHECKING:
     from headwater.observe.graph import Graph
 
-__all__ = ["View", "define", "open_view"]
+__all__ = ["View", "define", "found_view", "open_view"]
 
 Mode = Literal["open", "replace", "error", "ignore"]
 _ANEW = "it was defined anew"
 
 
 def open_view(name: str, around: Surroundings) -> View:
-    """The view of that name."""
+    """The view of that name; its functions have to be at hand."""
+    view = found_view(name, around)
+    check_functions(view.name, view._stored.functions, around.functions)
+    return view
+
+
+def found_view(name: str, around: Surroundings) -> View:
+    """The view of that name, to be defined anew or dropped."""
     table = around.table(name)
     if not table.exists():
         raise NotFoundError.view(name, around.views(), around.root.url)
@@ -77,7 +85,7 @@ def define(
     """
     table = around.table(name)
     if table.exists():
-        view = open_view(name, around)
+        view = found_view(name, around)
         if mode == "error":
             raise InputError.view_exists(name, table.location)
         if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards)):
@@ -99,7 +107,7 @@ def _read(name: str, sql: str, policy: Policy, shards: int, around: Surroundings
             raise InputError.bad_argument("sql", sql, f"a query that does not read the view `{name}` itself")
         return found.name, schema
 
-    meant = Definition.read(sql, policy, shards, schema_of, around.analyze)
+    meant = Definition.read(sql, policy, shards, schema_of, around.analyze, around.functions)
     if policy != "full":
         from headwater.incremental import planning
 
@@ -127,6 +135,13 @@ class View(Derived):
 
     @property
     def _meant(self) -> Definition:
+        """The definition, if what it needs is at hand."""
+        found = self._stored
+        check_functions(self.name, found.functions, self._around.functions)
+        return found
+
+    @property
+    def _stored(self) -> Definition:
         found = Definition.of(self.table.snapshot)
         if found is None:
             raise InputError.not_a_view(self.name, self.table.location)
@@ -135,12 +150,12 @@ class View(Derived):
     @property
     def definition(self) -> str:
         """The query, in Spark SQL."""
-        return self._meant.sql
+        return self._stored.sql
 
     @property
     def policy(self) -> Policy:
         """How it may be refreshed: "auto", "strict" or "full"."""
-        return self._meant.policy
+        return self._stored.policy
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -215,10 +230,13 @@ class View(Derived):
     # -- changing it -----------------------------------------------------------------------------------------------
 
     def has(self, sql: str, *, policy: Policy = "auto", shards: int = 1) -> bool:
-        """Whether this is its definition, and its sources still have the columns that it reads."""
-        meant = self._meant
+        """Whether this is its definition, by the functions that are registered now, and its sources still have the columns that it reads."""
+        meant = self._stored
         if (meant.sql, meant.policy, meant.shards) != (sql, policy, shards):
             return False
+        if not same_functions(meant.functions, self._around.functions):
+            return False
+        check_functions(self.name, meant.functions, self._around.functions)
         try:
             for one in meant.inputs.values():
                 check_columns(self.name, one, self._around.table(one.table).snapshot)
@@ -273,6 +291,7 @@ class View(Derived):
 
     def optimize(self) -> None:
         """Put small files together and fold deletion vectors away; the rows stay the same."""
+        check_functions(self.name, self._stored.functions, self._around.functions)
         for attempt in attempts(self.name, self.table, self._around):
             with attempt:
                 attempt.pack(packing_up.everything(attempt.base))

@@ -49,6 +49,7 @@ class PlannedEngine(ABC):
                 pinned.schema,
                 fragment.parameters,
                 lambda name, arguments: pinned.function(name, arguments).schema,
+                lake.user_functions.values(),
             )
         return plan, pinned.sources(plan)
 

@@ -133,6 +133,7 @@ class _Query:
         self.views: list[str] = []
         self.columns: list[str] = []
         self.shifts: list[tuple[int, int]] = [(0, 0)]
+        _check_functions(lake, fragment)
         _check_session(self.session, fragment.text)
         try:
             with fragment.placed():
@@ -278,6 +279,18 @@ def _sentence(message: str) -> str:
     first = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", first)
     first = re.sub(r"\s*SQLSTATE: \w+.*$", "", first)
     return re.sub(r"`headwater_\d+`", "the table", first).rstrip(". ")
+
+
+def _check_functions(lake: Lake, fragment: Fragment) -> None:
+    """Refuse a function in Python, which is this process's and not Spark's; one that Spark has too is meant to be Spark's."""
+    tokens = list(tokenize(fragment.text)) if lake.user_functions else []
+    for token, behind in itertools.pairwise(tokens):
+        if token.kind in ("word", "name") and behind.text == "(":
+            name = str(token.value or token.text)
+            if name.lower() in lake.user_functions and not lake.spark.catalog.functionExists(name):
+                what = f"{name}() is a function in Python that is registered with the lake, and Spark does not have it"
+                hint = 'use engine="duckdb", or register it with Spark too: spark.udf.register()'
+                raise ExpressionError.wrong(fragment.text, what, hint, token.start)
 
 
 def _check_session(session: SparkSession, text: str) -> None:

@@ -104,12 +104,10 @@ def refresh(statement: RefreshView, session: Session) -> Result:
 @placing
 def drop(statement: DropView, session: Session) -> Result:
     try:
-        view = session.lake.view(statement.table)
+        session.lake.drop_view(statement.table)
     except NotFoundError:
-        if statement.if_exists:
-            return nothing(statement.verb)
-        raise
-    view.drop()
+        if not statement.if_exists:
+            raise
     return nothing(statement.verb)
 
 

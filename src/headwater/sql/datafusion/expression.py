@@ -20,6 +20,7 @@ from headwater.sql.datafusion import (
 )
 from headwater.sql.datafusion.spelling import literal, opaque, refusal, type_name, zero_free
 from headwater.sql.functions.function import Form
+from headwater.sql.functions.user import is_user, user_function
 from headwater.sql.nodes import (
     AggregateCall,
     Call,
@@ -77,6 +78,10 @@ class Expressions:
         if isinstance(node, SubqueryCall):
             return self._subquery(node)
         form = FORMS.get(node.op)
+        if form is None and is_user(node.op):
+            raise Refused(
+                f"{user_function(node.op).name}(), a function in Python, on DataFusion", 'use engine="duckdb"'
+            )
         if form is None:
             raise refusal(f"`{node.op}`")
         args = [self.render(a) for a in node.args]

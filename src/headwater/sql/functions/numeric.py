@@ -19,7 +19,7 @@ from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
 from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, digits_of, family, name_of
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "half_up"]
 
 _WIDE = Context(prec=400)
 _DOUBLE_DIGITS = pa.decimal128(30, 15)
@@ -105,6 +105,9 @@ def _rounder(mode: str) -> Callable[[float, int], float]:
         return float(_rounded(Decimal(text), places, mode)) + 0.0
 
     return call_
+
+
+half_up = _rounder(ROUND_HALF_UP)
 
 
 def _whole_rounder(mode: str, bits: int) -> Callable[[int, int], int]:

@@ -5,18 +5,19 @@ arrays and gives one of the same length; each of its values may depend on the va
 of a query in any portions and any order, and for a row more than once.
 
 In the typed tree a call is the operator ``user name@fingerprint``. The fingerprint is of the function's source text (its code, where there is no
-text), its types and its declared ``version``: a view that was computed by another function is another view. What a
+text; of a lambda what is behind its colon), its types and its declared ``version``: a view that was computed by another function is another view. What a
 function reads besides its arguments is not part of it; say a new ``version`` when that changes.
 """
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import inspect
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,13 +31,25 @@ from headwater.sql.functions.udfs import UDFS, Failed, Udf
 from headwater.sql.nodes import Call, Node, Wrong, call
 from headwater.sql.types import name_of, wider
 
-__all__ = ["UserFailed", "UserFunction", "apply_user", "duckdb_name", "functions_by_name", "is_user", "user_function"]
+__all__ = [
+    "UserFailed",
+    "UserFunction",
+    "apply_user",
+    "duckdb_name",
+    "functions_by_name",
+    "is_user",
+    "register",
+    "registered",
+    "user_function",
+    "user_operators",
+]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MARK = "user "
 # Functions that change the rows of a query, and so are in no catalogue.
 _CLAUSES = {"window", "session_window", "window_time"}
 _SHOWN = 60
+_PREPARING = {"COPY_FREE_VARS", "MAKE_CELL", "RESUME", "RETURN_VALUE"}
 _known: dict[str, UserFunction] = {}
 
 
@@ -181,10 +194,26 @@ def _check_type(dtype: pa.DataType) -> None:
 
 def _source(function: Callable[..., Any]) -> str:
     try:
+        if getattr(function, "__name__", "") == "<lambda>":
+            return _lambda(function.__code__, inspect.findsource(function)[0])
         return textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
         code = getattr(function, "__code__", None)
         return _code(code) if code is not None else f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+
+
+def _lambda(code: types.CodeType, lines: Sequence[str]) -> str:
+    """A lambda alone: the text that Python gives for one is its line, on which there may be another."""
+    # Instructions that only begin and end the call lie where no text is.
+    ops = [dis.opname[op] for op in code.co_code[::2]]
+    places = [p for op, p in zip(ops, code.co_positions(), strict=True) if op not in _PREPARING and None not in p]
+    if not places:
+        return _code(code)
+    first, last = min((p[0], p[2]) for p in places), max((p[1], p[3]) for p in places)
+    text = [line.encode() for line in lines[first[0] - 1 : last[0]]]  # type: ignore[operator]
+    text[-1] = text[-1][: last[1]]
+    text[0] = text[0][first[1] :]
+    return f"lambda {', '.join(code.co_varnames)}: {b''.join(text).decode()}"
 
 
 def _code(code: types.CodeType) -> str:
@@ -216,9 +245,27 @@ def apply_user(function: UserFunction, args: Sequence[Node]) -> Call:
         ):
             raise Wrong(f"{function.name}() cannot take {name_of(arg.dtype)} for {name_of(dtype)}", "cast it")
         given.append(cast(arg, dtype))
+    register(function)
+    return call(function.op, tuple(given), function.returns, fallible=True)
+
+
+def register(function: UserFunction) -> None:
+    """Let this process know the function by its fingerprint, so that what was planned with it can be computed."""
     _known[function.op] = function
     UDFS.setdefault(duckdb_name(function.op), _udf(function))
-    return call(function.op, tuple(given), function.returns, fallible=True)
+
+
+def user_operators(nodes: Iterable[Node]) -> Iterator[tuple[str, str]]:
+    """Name and fingerprint of each function of the user's that is called in these nodes."""
+    for node in nodes:
+        if isinstance(node, Call) and is_user(node.op):
+            name, _, fingerprint = node.op.removeprefix(_MARK).partition("@")
+            yield name, fingerprint
+
+
+def registered(name: str, fingerprint: str) -> UserFunction:
+    """The function of that fingerprint, as it was last registered in this process."""
+    return user_function(f"{_MARK}{name}@{fingerprint}")
 
 
 def is_user(op: str) -> bool:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from headwater.base.schema import TYPES, DeltaType, Field
+import pyarrow as pa
+
+from headwater.base.schema import TYPES, DeltaType, Field, arrow_type
 from headwater.sql.statements.cursor import Cursor
 
-__all__ = ["column_definition", "data_type", "plain_text"]
+__all__ = ["arrow_type_of", "column_definition", "data_type", "plain_text"]
 
 _NAMES = {t.spark: t.delta for t in TYPES} | {t.delta: t.delta for t in TYPES}
 _NAMES |= {"real": "float", "timestamp_ltz": "timestamp"}
@@ -61,6 +63,20 @@ def data_type(cursor: Cursor) -> DeltaType:
         known = ", ".join(t.spark.upper() for t in TYPES)
         cursor.fail(f"there is no type `{name}`", f"types: {known}, DECIMAL, ARRAY, MAP, STRUCT", at=start)
     return _NAMES[name]
+
+
+def arrow_type_of(text: str) -> pa.DataType:
+    """The type that a text of Spark's names.
+
+    >>> arrow_type_of("array<decimal(10, 2)>")
+    ListType(list<element: decimal128(10, 2)>)
+    """
+    cursor = Cursor(text)
+    cursor.form = "BIGINT, DECIMAL(10, 2), ARRAY<STRING>"
+    found = data_type(cursor)
+    if not cursor.done:
+        cursor.fail("a type ends before this")
+    return arrow_type(found)
 
 
 def _struct_field(cursor: Cursor) -> Field:

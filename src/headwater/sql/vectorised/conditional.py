@@ -66,7 +66,9 @@ def _laid(over: Operand, hit: Mask, under: Operand, rows: int) -> Operand:
         left = hit if over.valid is None else hit & over.valid
         right = ~hit if under.valid is None else under.valid & ~hit
         valid = left | right
-    return Vector(dtype, np.where(hit, over.values, under.values), valid)
+    # A constant that no int64 holds would be wrapped around.
+    given = [x.values if isinstance(x, Vector) else dense(x, rows).values for x in (over, under)]
+    return Vector(dtype, np.where(hit, *given), valid)
 
 
 def _hits(condition: Operand, rows: int) -> Mask:

@@ -152,8 +152,9 @@ def _remainder(node: Call) -> Kernel:
         if count_true(zero):
             frame.check(np.broadcast_to(zero, frame.rows), valid, "remainder by zero")
             y = np.where(zero, 1, y)
-        if _is_object(x) or _is_object(y):
-            x, y = _as_objects(x), np.abs(_as_objects(y))
+        # The least int64 has no absolute value, which numpy's fmod takes.
+        if _is_object(x) or _is_object(y) or count_true(y == _LEAST):
+            x, y = _as_objects(x), abs(_as_objects(y))
             return Vector(dtype, np.where(x < 0, -(-x % y), x % y), valid)
         return Vector(dtype, np.fmod(x, y), valid)
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.sql.functions.udfs import UDFS, Failed
+from headwater.sql.functions.numeric import half_up
+from headwater.sql.functions.udfs import Failed
 from headwater.sql.nodes import Call, Literal
 from headwater.sql.types import DOUBLE, LONG, family
 from headwater.sql.vectorised.frame import Frame, Kernel, RowFailed, count_true
@@ -81,14 +82,13 @@ def _round(node: Call) -> Kernel | None:
 
 
 def _asked(found: Any, x: Any, near: Any, places: int) -> Any:
-    ask = UDFS["hw_round_double"].call
     for row in np.flatnonzero(near).tolist():
         value = float(x[row])
         if value != value or abs(value) >= _WHOLE:
             found[row] = value
             continue
         try:
-            found[row] = ask(value, places)
+            found[row] = half_up(value, places)
         except Failed as failed:
             raise RowFailed(row, str(failed).removeprefix(_MARK)) from None
     return found

@@ -1,0 +1,33 @@
+"""The benchmark of views runs at a size of seconds, and verifies the views it measured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "benchmarks" / "views.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_all_shapes_run_small(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    done = run("--scale", "0.0005", "--rounds", "1", "--shares", "0.01,0.1", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    curve = json.loads(out.read_text())["sections"]["curve"]
+    shapes = ["filter", "group", "join and group", "distinct", "first three", "exists"]
+    assert [name for name in shapes if set(curve[name]) == {"0.01", "0.1"}] == shapes
+    assert curve["group"]["0.1"]["rows"] == 500
+    assert curve["group"]["0.1"]["refresh"]["cpu_s"] > 0
+    assert "target" not in done.stdout  # of ratios at full size only
+
+
+def test_unknown_shapes_are_refused() -> None:
+    done = run("--shapes", "spoon")
+    assert done.returncode == 2
+    assert "there is no `spoon`; there are: filter," in done.stderr
