@@ -312,7 +312,7 @@ def _unpack_words(code: int, row: int, step: int, n: int, to: int) -> None:
         elif code == _PAIR:
             low = load(row, 1)
             store(to, 2 * i + 1, x)
-            store(to, 2 * i, low ^ _FLIP if (low | x) != 0 else 0)
+            store(to, 2 * i, low ^ _FLIP)
         elif code in (_I16, _U16):
             i16[i] = x
         else:

@@ -71,6 +71,8 @@ def _parts(line: str) -> tuple[list[str], str] | None:
         chosen.append(token)
     else:
         items.append(_without_alias(line, start, chosen))
+    if any("(select " in i.lower() for i in items):
+        return None
     if _ORDERED.search(rest.lower()) or any("*" in i and i.strip().endswith("*") for i in items):
         return None
     return items, rest
@@ -81,6 +83,8 @@ def _without_alias(line: str, start: int, tokens: Sequence[Token]) -> str:
     end = last.end
     if len(tokens) > 2 and tokens[-2].word == "AS":
         end = tokens[-3].end
-    elif len(tokens) > 1 and last.kind in ("word", "name") and (tokens[-2].text == ")" or len(tokens) == 2):
-        end = tokens[-2].end
+    elif len(tokens) > 1 and last.kind in ("word", "name"):
+        before = tokens[-2]
+        plain = len(tokens) == 2 and before.kind in ("word", "name") and before.word != "NOT"
+        end = before.end if plain or before.text == ")" else end
     return line[start:end].strip()
