@@ -313,7 +313,7 @@ class _Story:
                 "rows of the view": len(spend.read()),
                 "how it was refreshed": report.mode,
                 "rows read": report.rows_in,
-                "rows of the view that changed": report.rows_out,
+                "its rows that changed": report.rows_out,
                 "ms": round(report.seconds * 1000, 1),
                 "verified": str(verified),
             },
