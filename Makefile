@@ -73,7 +73,7 @@ format: $(STAMP) ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 
 .PHONY: demo
-demo: $(STAMP) ## tell the story on a small lake, in under a minute
+demo: $(STAMP) ## tell the story on a small lake, offline
 	@$(BIN)/headwater demo $(ARGS)
 
 .PHONY: bench

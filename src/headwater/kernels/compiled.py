@@ -53,7 +53,7 @@ def _keep_in(folder: Path) -> None:
     numba.config.CACHE_DIR = str(folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         events.notice(
-            "kernels are compiled at their first use, once for this installation: it takes about half a minute"
+            "kernels are compiled at their first use, once for this installation: it takes a minute or two"
         )
 
 
