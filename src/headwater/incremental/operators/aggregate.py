@@ -194,7 +194,7 @@ class Aggregate(Node):
         return self._given
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        if self._fused is not None:
+        if self._fused is not None and self._fused.is_due():
             if not len(deltas[0].rows):
                 return self.empty
             found = self._fused.step(deltas[0])

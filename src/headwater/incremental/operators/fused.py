@@ -7,6 +7,8 @@ traces as the operator does piece by piece; which of the two did a step cannot b
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Fused"]
 
+_WORTH_COMPILING = 100
+
 
 class Fused:
     """A plan, and the two traces that a step reads and stages.
@@ -42,7 +46,7 @@ class Fused:
         the traces; without extremes there are no values
     """
 
-    __slots__ = ("_arrays", "_output", "_plan", "_plan_at", "_sums", "_values")
+    __slots__ = ("_arrays", "_output", "_plan", "_plan_at", "_steps", "_sums", "_values")
 
     def __init__(
         self,
@@ -62,6 +66,12 @@ class Fused:
         self._output = output
         self._sums = sums
         self._values = values
+        self._steps = 0
+
+    def is_due(self) -> bool:
+        """Is it worth using? Its kernel takes long to compile, so where it is not compiled yet only many steps are."""
+        self._steps += 1
+        return self._steps > _WORTH_COMPILING or _is_compiled()
 
     def step(self, delta: ZSet) -> ZSet | None:
         """The change of the output, with the traces staged; None where a sum does not fit, which the operator then explains."""
@@ -101,6 +111,12 @@ class Fused:
             assert values is not None
             values.stage_run(other.run(kept_values, most_values))
         return ZSet(self._output, out[:found], delta.owners, net=True)
+
+
+@cache
+def _is_compiled() -> bool:
+    """Was the kernel compiled before this process came to it?"""
+    return any(Path(aggregate_step.stats.cache_path).glob("aggregate.aggregate_step-*.nbi"))  # type: ignore[attr-defined]
 
 
 class _Room:
