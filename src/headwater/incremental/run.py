@@ -205,6 +205,13 @@ def merged(runs: Sequence[Run], bound: Bound | None = None) -> Run:
     return found
 
 
+def _verify(runs: Sequence[Run]) -> None:
+    """What is merged loses its checksums, so they are looked at before."""
+    for run in runs:
+        if run.mapped and run.file is not None:
+            run.file.verify()
+
+
 def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
     if len(runs) > 2:
         if bound is None and not len(runs[0].layout.slots):
@@ -235,6 +242,7 @@ def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
 
 def _sorted_together(runs: Sequence[Run]) -> Run:
     """The sum of several small runs, by sorting all their rows anew: quicker than merging them one after the other."""
+    _verify(runs)
     hashes = np.concatenate([run.hashes for run in runs])
     return Run.of(ZSet(runs[0].layout, np.concatenate([run.rows for run in runs]), hashes=hashes))
 
@@ -251,9 +259,7 @@ def merge_into(
     line: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
     """Merge into arrays that have room for both, wherever they are; give how many rows and bytes of heap were filled."""
-    for run in (left, right):
-        if run.mapped and run.file is not None:
-            run.file.verify()
+    _verify([left, right])
     layout = left.layout
     word, least = bound or (NO_BOUND, 0)
     count, used = merge(

@@ -330,9 +330,11 @@ class Store:
 
 
 def _entries(runs: Iterable[Run]) -> tuple[RunEntry, ...]:
-    files = [file for run in runs for file in run.files]
-    assert len(files) >= len(list(runs)), "they were written just now"
-    return tuple(RunEntry(file.name, file.header.rows, file.header.length) for file in files)
+    found = []
+    for run in runs:
+        assert run.files, "it was written just now"
+        found += [RunEntry(file.name, file.header.rows, file.header.length) for file in run.files]
+    return tuple(found)
 
 
 def _is_manifest(path: str) -> bool:

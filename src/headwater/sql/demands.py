@@ -9,7 +9,10 @@ Invariant: a row of the scan that breaks one of the conjuncts does not change th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from headwater.sql.conjuncts import Conjunct, conjuncts_of
 from headwater.sql.nodes import Column, walk
@@ -29,7 +32,7 @@ from headwater.sql.plan import (
     With,
 )
 
-__all__ = ["Demand", "demands", "keys_read"]
+__all__ = ["Demand", "demands", "keys_read", "narrowest"]
 
 _HANDED_ON = {
     "inner": ("left", "right"),
@@ -49,6 +52,16 @@ class Demand:
     scan: Scan
     columns: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...]
+
+
+def narrowest(dtypes: Sequence[pa.DataType]) -> int:
+    """The place of the column that costs least to carry, for whoever only has to count rows.
+
+    >>> narrowest([pa.string(), pa.int64(), pa.list_(pa.int64())])
+    1
+    """
+    cost = [0 if pa.types.is_primitive(t) else 2 if pa.types.is_nested(t) else 1 for t in dtypes]
+    return cost.index(min(cost))
 
 
 def keys_read(plan: Plan) -> set[str]:

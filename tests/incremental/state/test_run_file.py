@@ -228,6 +228,22 @@ def test_a_damaged_run_is_found_when_it_is_merged(tmp_path: Path) -> None:
         merged([back, some_run(100)])
 
 
+def test_a_damaged_run_is_found_when_several_are_merged(tmp_path: Path) -> None:
+    layout = Layout(pa.schema([("k", pa.int64()), ("v", pa.int64())]), keys=1)
+    table = pa.table(
+        {"k": list(range(9_000)), "v": [7] * 9_000}, schema=layout.schema
+    )  # too many to be checked at once
+    run = Run.of(ZSet.packed(layout, table))
+    path = tmp_path / "a.run"
+    header = write(run, path).header
+    with open(path, "r+b") as f:
+        f.seek(header.sections[0].offset + 80)
+        f.write(b"\xaa\x55")
+    back = RunFile.read(str(path)).open(layout)
+    with pytest.raises(CorruptionError, match="checksum of its rows"):
+        merged([run, run, back])
+
+
 @given(st.lists(st.tuples(st.integers(-5, 5), st.none() | st.text(max_size=20), st.integers(-2, 2)), max_size=60))
 def test_any_rows_come_back(tmp_path: Path, rows: list[tuple[int, str | None, int]]) -> None:
     schema = pa.schema([("k", pa.int64()), ("s", pa.string())])

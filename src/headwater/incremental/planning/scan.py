@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from headwater.base.errors import NotFoundError, SchemaError
 from headwater.base.schema import normalize_type
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.rows import Rows
 from headwater.incremental.planning.shape import Shape
+from headwater.sql.demands import narrowest
 from headwater.sql.plan import Scan
 
 __all__ = ["FORM"]
@@ -26,7 +25,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
         raise NotFoundError.port("input", plan.relation, sorted(builder.inputs))
     known = {name.lower(): name for name in stream.columns}
     columns: list[str | None] = []
-    places = sorted(shape.needed) or [_narrowest([a.dtype for a in plan.columns])]
+    places = sorted(shape.needed) or [narrowest([a.dtype for a in plan.columns])]
     for i, a in enumerate(plan.columns):
         if i not in places:
             columns.append(None)
@@ -42,12 +41,6 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     if len(kept) < len(stream.columns):
         stream = stream.projected([(c, c) for c in kept], label="columns", detail=f"{plan.name}: {', '.join(kept)}")
     return Rows(stream, tuple(columns))
-
-
-def _narrowest(dtypes: list[pa.DataType]) -> int:
-    """The place of the column that costs least to carry."""
-    cost = [0 if pa.types.is_primitive(t) else 2 if pa.types.is_nested(t) else 1 for t in dtypes]
-    return cost.index(min(cost))
 
 
 FORM = Form(_needs, _rows)

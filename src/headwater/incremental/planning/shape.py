@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from headwater.base.errors import UnsupportedError
 from headwater.sql.nodes import Column, Literal, Node, SubqueryCall, walk
-from headwater.sql.plan import Attribute, Plan, Reference, Scan, With
+from headwater.sql.plan import Attribute, Plan, Recursion, Reference, Scan, With
 
 __all__ = ["Shape", "Shapes", "keys_of"]
 
@@ -100,8 +100,8 @@ class Shapes:
         shape = self._known.get(key)
         if shape is None:
             variables = frozenset(v for c in children for v in c.variables)
-            if getattr(plan, "step", None) is not None:
-                variables -= {plan.name}  # type: ignore[attr-defined]
+            if isinstance(plan, Recursion):
+                variables -= {plan.name}
             shape = Shape(len(self.all), plan, children, variables)
             self.all.append(shape)
             self._known[key] = shape

@@ -76,9 +76,8 @@ def _frame(one: WindowCall) -> Frame:
     given = one.frame
     if given is None:
         return Frame("range", None, 0) if one.order else Frame("rows", None, None)
-    unit = "rows" if given.unit == "rows" else "range"
     begin, end = (_distance(b) for b in (given.start, given.end))
-    return Frame(unit, begin, end)  # type: ignore[arg-type]
+    return Frame("rows" if given.unit == "rows" else "range", begin, end)
 
 
 def _distance(bound: int | Offset | None) -> int | Decimal | timedelta | None:

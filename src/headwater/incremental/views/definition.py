@@ -31,7 +31,7 @@ from headwater.incremental.views.functions import functions_of
 from headwater.lake.actions import Action
 from headwater.lake.published import DEFINITION, domain
 from headwater.lake.snapshot import Snapshot
-from headwater.sql.demands import demands
+from headwater.sql.demands import demands, narrowest
 from headwater.sql.functions.user import UserFunction, registered
 from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
@@ -64,9 +64,9 @@ class Definition:
     """A query with the schemas of its tables, and how the view is to be refreshed."""
 
     sql: str
-    policy: Policy = "auto"
-    shards: int = 1
-    tables: Mapping[str, tuple[str, str]] = None  # type: ignore[assignment]  # always given; it has no sensible default
+    policy: Policy
+    shards: int
+    tables: Mapping[str, tuple[str, str]]
     analyzed: str | None = None
     functions: Mapping[str, str] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class Definition:
     def read(
         cls,
         sql: str,
-        policy: str,
+        policy: Policy,
         shards: int,
         schema_of: Callable[[str], tuple[str, Schema]],
         analyze: Callable[[str], str] | None = None,
@@ -113,7 +113,7 @@ class Definition:
             for node in _plan_of(_unpacked(analyzed)).walk():
                 if isinstance(node, Scan):
                     look_up(node.name, node.version, node.timestamp)
-        return cls(sql, policy, shards, tables, analyzed, called)  # type: ignore[arg-type]
+        return cls(sql, policy, shards, tables, analyzed, called)
 
     # -- in the log ------------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Definition:
             scan = demand.scan
             if scan.relation not in self.tables:
                 continue
-            columns = demand.columns or (_narrowest(scan),)
+            columns = demand.columns or (scan.columns[narrowest([a.dtype for a in scan.columns])].name,)
             wanted.setdefault(scan.relation, set()).update(columns)
         found = {}
         for relation, names in wanted.items():
@@ -205,19 +205,12 @@ def _parsed(text: str) -> Definition:
     return Definition(found["sql"], found["policy"], int(found["shards"]), tables, found["analyzed"], functions)
 
 
-def _narrowest(scan: Scan) -> str:
-    """The column that costs least to carry, of a scan that only has to count rows."""
-    types = [a.dtype for a in scan.columns]
-    cost = [0 if pa.types.is_primitive(t) else 2 if pa.types.is_nested(t) else 1 for t in types]
-    return scan.columns[cost.index(min(cost))].name
-
-
 def _from_spark(sql: str, analyze: Callable[[str], str], refusal: InputError) -> str:
     try:
         text = analyze(sql)
         _plan_of(text)
-    except Exception:  # noqa: BLE001 (whatever Spark says of it, our own reader has said what is wrong and where)
-        raise refusal from None
+    except Exception as theirs:
+        raise refusal from theirs
     return base64.b64encode(zlib.compress(json.dumps(json.loads(text), separators=(",", ":")).encode())).decode()
 
 
