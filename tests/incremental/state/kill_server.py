@@ -1,4 +1,4 @@
-"""A process that has the kernels loaded and forks a child for each life of a store that is to be killed.
+"""The lives of a store that are killed (`tests.incremental.killing`).
 
 It starts no thread itself. Commands come as JSON lines on stdin: ``{"folder": …, "acks": …, "seed": n, "until": n}`` with ``"after_ms"``, the
 moment of the kill, or ``"point"`` and ``"nth"``. The child goes on from the newest checkpoint to step ``until``, and writes a line
@@ -7,21 +7,17 @@ to ``acks`` after each checkpoint. The answer is the child's wait status.
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import sys
 import tempfile
-import time
 from typing import Any
 
+from tests.incremental.killing import serve
 from tests.incremental.state.history import LAYOUTS, apply, new_traces, orders_change
 
 from headwater.incremental import spill
 from headwater.incremental.run import Run, merged
 from headwater.incremental.store import Store
 from headwater.incremental.zset import ZSet
-from headwater.testing.faults import FaultPlan
 
 CHECKPOINT = 2
 SWEEP = 5
@@ -46,25 +42,6 @@ def live(command: dict[str, Any]) -> None:
                 store.sweep()
 
 
-def _run(command: dict[str, Any]) -> int:
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            plan = FaultPlan()
-            if "point" in command:
-                plan.kill_at(command["point"], nth=command["nth"])
-            with plan:
-                live(command)
-            status = 0
-        finally:
-            os._exit(status)
-    if "after_ms" in command:
-        time.sleep(command["after_ms"] / 1000)
-        os.kill(child, signal.SIGKILL)
-    return os.waitpid(child, 0)[1]
-
-
 def _load_kernels() -> None:
     runs = []
     for step in (0, 1):
@@ -79,12 +56,5 @@ def _load_kernels() -> None:
         apply(traces, 0, step)
 
 
-def main() -> None:
-    _load_kernels()
-    print("ready", flush=True)
-    for line in sys.stdin:
-        print(json.dumps(_run(json.loads(line))), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(live, _load_kernels)

@@ -6,23 +6,20 @@ with a recomputation of the same history. ``--slow`` kills a thousand times (HEA
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
+from tests.incremental.killing import Server
 from tests.incremental.state.history import LAYOUTS, contents, expected
 from tests.incremental.state.kill_server import CHECKPOINT
 
 from headwater.incremental.store import Store
 
-ROOT = Path(__file__).parents[3]
 UNTIL = 13
 
 POINTS = [
@@ -41,43 +38,9 @@ POINTS = [
 ]
 
 
-class Server:
-    """The process that forks the lives."""
-
-    def __init__(self) -> None:
-        environ = {**os.environ, "HEADWATER_FSYNC": "false", "HEADWATER_STATE_MEMORY_BYTES": "2MiB"}
-        environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *sys.path])
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.incremental.state.kill_server"],
-            cwd=ROOT,
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._out.readline() == "ready\n"
-
-    @property
-    def _out(self) -> IO[str]:
-        assert self.process.stdout is not None
-        return self.process.stdout
-
-    def live(self, **command: Any) -> int:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        return int(json.loads(self._out.readline()))
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(30)
-        self._out.close()
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    made = Server()
+    made = Server("tests.incremental.state.kill_server", HEADWATER_STATE_MEMORY_BYTES="2MiB")
     yield made
     made.close()
 

@@ -1,4 +1,4 @@
-"""A process that has the kernels loaded and forks a child for each refresh that is to be killed.
+"""The lives of views that are killed (`tests.incremental.killing`).
 
 Commands come as JSON lines on stdin: ``{"folder": …, "views": […]}`` with ``"after_ms"``, the moment of the kill, or ``"point"`` and
 ``"nth"``. The child opens the lake and refreshes the views, one after the other. The answer is the child's wait status.
@@ -6,16 +6,12 @@ Commands come as JSON lines on stdin: ``{"folder": …, "views": […]}`` with `
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
 import tempfile
-import time
 from typing import Any
 
+from tests.incremental.killing import serve
+
 import headwater as hw
-from headwater.testing.faults import FaultPlan
 
 
 def live(command: dict[str, Any]) -> None:
@@ -23,25 +19,6 @@ def live(command: dict[str, Any]) -> None:
     lake = hw.connect(command["folder"])
     for name in command["views"]:
         lake.view(name).refresh(full=command.get("full", False))
-
-
-def _run(command: dict[str, Any]) -> int:
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            plan = FaultPlan()
-            if "point" in command:
-                plan.kill_at(command["point"], nth=command["nth"])
-            with plan:
-                live(command)
-            status = 0
-        finally:
-            os._exit(status)
-    if "after_ms" in command:
-        time.sleep(command["after_ms"] / 1000)
-        os.kill(child, signal.SIGKILL)
-    return os.waitpid(child, 0)[1]
 
 
 def _load_kernels() -> None:
@@ -59,12 +36,5 @@ def _load_kernels() -> None:
             view.optimize()
 
 
-def main() -> None:
-    _load_kernels()
-    print("ready", flush=True)
-    for line in sys.stdin:
-        print(json.dumps(_run(json.loads(line))), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(live, _load_kernels)

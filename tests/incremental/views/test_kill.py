@@ -7,17 +7,15 @@ nothing else. ``--slow`` kills a thousand times (HEADWATER_TEST_KILLS).
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
+from tests.incremental.killing import Server
 from tests.incremental.views.world import World
 
 from headwater.incremental.store import Store
@@ -26,7 +24,6 @@ from headwater.incremental.views.record import Record
 from headwater.lake import log
 from headwater.lake.partitions import decode_path
 
-ROOT = Path(__file__).parents[3]
 VIEWS = {
     "groups": "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY name",
     "cities": "SELECT city, id, amount FROM orders JOIN shops ON orders.shop = shops.shop",
@@ -56,43 +53,9 @@ POINTS = [
 ]
 
 
-class Server:
-    """The process that forks the lives."""
-
-    def __init__(self) -> None:
-        environ = {**os.environ, "HEADWATER_FSYNC": "false", "HEADWATER_PROGRESS": "off"}
-        environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *sys.path])
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.incremental.views.kill_server"],
-            cwd=ROOT,
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._out.readline() == "ready\n"
-
-    @property
-    def _out(self) -> IO[str]:
-        assert self.process.stdout is not None
-        return self.process.stdout
-
-    def live(self, **command: Any) -> int:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        return int(json.loads(self._out.readline()))
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(30)
-        self._out.close()
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    made = Server()
+    made = Server("tests.incremental.views.kill_server", HEADWATER_PROGRESS="off")
     yield made
     made.close()
 
