@@ -52,7 +52,9 @@ def _keep_in(folder: Path) -> None:
     """Use the folder, and say so if it is the first time: compiling is long work."""
     numba.config.CACHE_DIR = str(folder)
     if not folder.is_dir() or not any(folder.iterdir()):
-        events.notice("kernels are compiled at their first use, once for this installation: it takes a minute or two")
+        events.notice(
+            "kernels are compiled at their first use, once for this installation: it takes half a minute or more"
+        )
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):

@@ -20,47 +20,11 @@ __all__ = ["sort_bucket"]
 
 _FEW = 16
 _WORTH_DIGITS = 64
+_TOP = np.uint64(1 << 63)
 
 Hashes = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int32]
 Words = npt.NDArray[np.int64]
-
-
-@shared
-def _merge_marked(keys: Hashes, perm: Positions, marks: Words, runs: int) -> None:
-    """Merge sorted stretches, given by where they begin, pair by pair until one is left."""
-    a = marks[0]
-    spare_keys = np.empty(marks[runs] - a, np.uint64)
-    spare = np.empty(marks[runs] - a, np.int32)
-    b = marks[runs]
-    while runs > 1:
-        made = 0
-        for r in range(0, runs, 2):
-            start = marks[r]
-            if r + 1 < runs:
-                middle = marks[r + 1]
-                end = marks[r + 2]
-                size = middle - start
-                for k in range(size):
-                    spare_keys[k] = keys[start + k]
-                    spare[k] = perm[start + k]
-                i = np.int64(0)
-                j = middle
-                to = start
-                while i < size:
-                    if j < end and keys[j] < spare_keys[i]:
-                        keys[to] = keys[j]
-                        perm[to] = perm[j]
-                        j += 1
-                    else:
-                        keys[to] = spare_keys[i]
-                        perm[to] = spare[i]
-                        i += 1
-                    to += 1
-            marks[made] = start
-            made += 1
-        marks[made] = b
-        runs = made
 
 
 @inlined
@@ -75,21 +39,6 @@ def _insert_hashes(keys: Hashes, perm: Positions, a: int, b: int) -> None:
             at -= 1
         keys[at] = x
         perm[at] = i
-
-
-@shared
-def _sort_hashes(keys: Hashes, perm: Positions, a: int, b: int) -> None:
-    """Sort a long stretch by hash: natural runs, merged pair by pair."""
-    marks = np.empty(b - a + 1, np.int64)
-    runs = 1
-    marks[0] = a
-    for k in range(a + 1, b):
-        if keys[k] < keys[k - 1]:
-            marks[runs] = k
-            runs += 1
-    marks[runs] = b
-    if runs > 1:
-        _merge_marked(keys, perm, marks, runs)
 
 
 @shared
@@ -230,6 +179,16 @@ def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
 
 
 @shared
+def _sort_hashes(keys: Hashes, words: Words, perm: Positions, a: int, b: int) -> None:
+    """Sort a long stretch by hash, as signed words."""
+    for k in range(a, b):
+        words[k] = np.int64(keys[k] ^ _TOP)
+    _sort_words(words, perm, a, b)
+    for k in range(a, b):
+        keys[k] = np.uint64(words[k]) ^ _TOP
+
+
+@shared
 def _sort_alike(rows: int, step: int, parts: int, count: int, words: Words, perm: Positions, a: int, b: int) -> None:
     """Sort the positions of rows that have one hash; ``words`` is room for ``words[a:b]``."""
     part = np.int64(0)
@@ -281,7 +240,7 @@ def sort_bucket(
     if b - a <= _FEW:
         _insert_hashes(keys, perm, a, b)
     else:
-        _sort_hashes(keys, perm, a, b)
+        _sort_hashes(keys, words, perm, a, b)
     k = a
     while k < b:
         end = k + 1

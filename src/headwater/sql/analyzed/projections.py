@@ -56,6 +56,6 @@ def _distinct(reading: Reading, tree: Tree, around: Scope | None) -> Rows:
     return Rows(Distinct(below.plan), below.ids)
 
 
-@plan("SubqueryAlias", "ResolvedHint", "View")
+@plan("SubqueryAlias", "ResolvedHint", "View", "PipeOperator")
 def _same(reading: Reading, tree: Tree, around: Scope | None) -> Rows:
     return reading.rows(tree.children[0], around)
