@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
     from headwater.sql.functions.user import UserFunction
+    from headwater.timeseries.stream import Stream
 
 __all__ = ["Lake", "connect"]
 
@@ -147,6 +148,49 @@ class Lake:
         table = self.table(name)
         table.write(data, mode=mode, partition_by=partition_by, **options)
         return table
+
+    def stream(
+        self,
+        source: Any,
+        *,
+        time: str | None = None,
+        by: str | Sequence[str] = (),
+        tiebreak: str | Sequence[str] = (),
+        format: Literal["parquet", "csv", "json"] | None = None,  # noqa: A002  (Spark's word for it)
+        schema: pa.Schema | None = None,
+        version: int | None = None,
+        **options: Any,
+    ) -> Stream:
+        """Rows with a time, for work on Spark: joins in time, windows, features.
+
+        Parameters
+        ----------
+        source
+            The name of a table; a folder, file or pattern of Parquet, CSV or JSON files; an Arrow, pandas or polars table; a DataFrame of
+            Spark's; a pyiceberg table.
+        time
+            The column that rows are ordered by: a timestamp, a date or a whole number.
+        by
+            The columns that tell one series from another.
+        tiebreak
+            What decides between rows of one series and time. Without it such rows are refused where their order matters.
+        format, schema, options
+            For files: what they are (by their ending, if it is not given), their columns (of the first file), ``delimiter`` and ``header`` of CSV.
+        version
+            Of a table; the newest by default. It is pinned now: what is committed later is not read.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("trades", [{"symbol": "a", "ts": 1, "price": 10.0}])
+        >>> lake.stream("trades", time="ts", by="symbol").shift("price").columns
+        ['symbol', 'ts', 'price', 'price_shifted']
+        """
+        from headwater.timeseries.sources.opening import source_of
+        from headwater.timeseries.stream import Stream
+
+        plan = source_of(self, source, format=format, schema=schema, version=version, **options)
+        stream = Stream(plan, lake=self)
+        return stream if time is None else stream.ordered(time, by=by, tiebreak=tiebreak)
 
     # ------------------------------------------------------------------ functions
 

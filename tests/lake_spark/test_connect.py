@@ -42,6 +42,18 @@ query = (
 )
 query.awaitTermination(100)
 print(lake.table("copy").count())
+
+from headwater.timeseries.running import stages
+from headwater.timeseries.running.here import run_here
+stages._GIVEN_BYTES = 0
+rows = lake.stream(table, time="ts", by="k", tiebreak="id")
+known = rows.filter("id % 5 = 0").select("k", "ts", "id", known="id")
+joined = rows.join_asof(known.ordered("ts", by="k", tiebreak="id")).shift("known").filter("known >= 0")
+found = joined.collect()
+assert "exchange by k" in joined.explain()
+assert sorted(found.to_pylist(), key=str) == sorted(run_here(joined.plan).to_pylist(), key=str)
+joined.write("joined")
+print(found.num_rows, joined.count(), lake.table("joined").count())
 """
 
 
@@ -56,6 +68,7 @@ def test_connect(run_python: RunPython, tmp_path: Path) -> None:
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
@@ -83,4 +96,4 @@ def test_connect(run_python: RunPython, tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
-    assert out == ["857 285", "E2002 3 row(s) break the constraint `small`: id < 5000", "857"]
+    assert out == ["857 285", "E2002 3 row(s) break the constraint `small`: id < 5000", "857", "853 853 853"]

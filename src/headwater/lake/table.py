@@ -165,7 +165,7 @@ class Table(ReadableTable):
             from headwater.lake.spark.write import create
 
             return create(self, data, partition_by=partition_by, properties=properties, txn=txn)
-        rows = as_rows(data)
+        rows = data if isinstance(data, write.Source) else as_rows(data)
         metadata = define(rows.schema, partition_by=partition_by, table_properties=properties, name=self.name)
         return write.create(self._free_storage(), metadata, rows, txn=txn)
 

@@ -29,7 +29,7 @@ from headwater.lake.transaction import Committed
 from headwater.sql import expressions
 from headwater.sql.fragment import Fragment, spelled
 
-__all__ = ["SchemaMode", "Source", "append", "check_definition", "create", "evolve", "overwrite", "prepared"]
+__all__ = ["SchemaMode", "Source", "append", "check_definition", "create", "evolve", "fitted", "overwrite", "prepared"]
 
 SchemaMode = Literal["strict", "merge", "replace"]
 
@@ -56,8 +56,8 @@ def create(
     if isinstance(rows, Source):
         adds = rows.write(storage, metadata, checks)
     elif rows is not None:
-        fitted = _fit(rows, metadata.schema, checks, storage.url)
-        adds = data_files.write_rows(storage, layout, fitted.batches)
+        fit = fitted(rows, metadata.schema, checks, storage.url)
+        adds = data_files.write_rows(storage, layout, fit.batches)
     return transaction.create(
         storage,
         Proposal(
@@ -83,14 +83,15 @@ def check_definition(metadata: Metadata) -> dict[str, str]:
     return checks
 
 
-def _fit(rows: Rows, schema: Schema, checks: dict[str, str], where: str) -> Rows:
+def fitted(rows: Rows, schema: Schema, checks: dict[str, str], where: str) -> Rows:
+    """``rows`` with exactly these columns, of which each is checked as it passes."""
     generated = [f.name for f in schema.fields if f.generation]
     return enforce(conform(rows, schema, where=where, optional=generated), schema, checks, where)
 
 
 def prepared(rows: Rows, base: Snapshot) -> Rows:
     """``rows`` that fit the table and meet its constraints."""
-    return _fit(rows, base.schema, base.constraints, base.where)
+    return fitted(rows, base.schema, base.constraints, base.where)
 
 
 def _written(adds: Sequence[AddFile]) -> dict[str, int | float]:

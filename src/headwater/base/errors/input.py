@@ -76,6 +76,24 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def unreadable_file(cls, where: str, why: str) -> Self:
+        return cls(
+            "E1022",
+            f"a file cannot be read: {why}",
+            where=where,
+            hint="check format=, and schema= if the types of its columns are not those of the first file",
+        )
+
+    @classmethod
+    def ambiguous_order(cls, series: str, time: str, column: str) -> Self:
+        return cls(
+            "E1021",
+            f"two rows at {time} differ in `{column}`, so the result would depend on which of them comes first",
+            where=series,
+            hint="name the columns that decide between equal times: tiebreak=[...]; or make the times unique first",
+        )
+
+    @classmethod
     def append_only(cls, where: str) -> Self:
         return cls(
             "E1012",

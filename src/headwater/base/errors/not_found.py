@@ -81,6 +81,15 @@ class NotFoundError(InputError, LookupError):
         )
 
     @classmethod
+    def files(cls, location: str) -> Self:
+        return cls(
+            "E1113",
+            "there are no files to read",
+            where=location,
+            hint="files whose names begin with `_` or `.` do not count; check the folder, the pattern and format=",
+        )
+
+    @classmethod
     def data_file(cls, path: str, where: str, version: int) -> Self:
         return cls(
             "E1105",

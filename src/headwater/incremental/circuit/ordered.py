@@ -23,7 +23,7 @@ from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.topk import TopK
-from headwater.incremental.spans import distance
+from headwater.base.spans import distance
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.node import Node

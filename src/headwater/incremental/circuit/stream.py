@@ -350,7 +350,7 @@ class Stream:
         behind the watermark is let go.
         """
         from headwater.incremental.operators.watermark import Clock, Mark, Watermark
-        from headwater.incremental.spans import span
+        from headwater.base.spans import span
 
         self._known(column)
         clock = Clock(span(lateness, self.schema.field(column)))

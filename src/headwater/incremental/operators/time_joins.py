@@ -12,7 +12,7 @@ from headwater.incremental.operators.asof import AsOf, Direction
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
 from headwater.incremental.operators.joins import named_sides
 from headwater.incremental.operators.range_join import RangeJoin
-from headwater.incremental.spans import distance
+from headwater.base.spans import distance
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 

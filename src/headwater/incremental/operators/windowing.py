@@ -10,7 +10,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.operators.watermark import Mark
 from headwater.incremental.operators.windows import Windows
-from headwater.incremental.spans import distance, span
+from headwater.base.spans import distance, span
 
 __all__ = ["sessions", "windowed"]
 

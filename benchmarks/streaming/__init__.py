@@ -1,0 +1,1 @@
+"""streaming: sections of the benchmark of time series on Spark."""

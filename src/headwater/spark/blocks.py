@@ -1,0 +1,315 @@
+"""Blocks on Spark: tasks that hand each other Arrow tables through Spark's own shuffle.
+
+The problem: most of what Spark spends on moving rows between tasks and Python is spent on single rows. The idea: what it moves is
+blocks of many rows (`block_format`), as values of a column. A row of Spark's is
+
+    bucket int     where the rows have to go; the number of a partition after an exchange
+    side   int     which input of the next operator they are
+    origin long    the task that made the block and its number there; so the order of blocks does not depend on who is first
+    block  binary
+
+Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its scheduler, its shuffle with spilling and checksums, its retries
+and its lineage do the rest. A task that is run again makes the same blocks with the same origins.
+
+A stage is what one task does: a `Source` of tables (what it reads, or the blocks that came to it), and a sink, which makes
+blocks for an exchange, rows for Spark or blocks for the driver. Tasks keep to one thread; the package must be importable where they run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.spark.block_format import decode, encode
+from headwater.spark.buckets import bucket_of
+from headwater.spark.failures import carried, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = [
+    "Arrived",
+    "ByKeys",
+    "Placement",
+    "Sink",
+    "Source",
+    "blocks_of",
+    "collected",
+    "exchanged",
+    "results_of",
+    "rows_of",
+    "split",
+    "streamed",
+    "task_number",
+    "tasks_of",
+]
+
+BLOCK_COLUMNS = "bucket int, side int, origin long, block binary"
+_SCHEMA = pa.schema([("bucket", pa.int32()), ("side", pa.int32()), ("origin", pa.int64()), ("block", pa.binary())])
+_GATHER_BYTES = 64 << 20
+_HELD_BYTES = 256 << 20
+_ROW_BYTES = 4 << 20
+
+Tables = Iterator[pa.Table]
+Source = Callable[[Iterator[pa.RecordBatch]], Tables]
+"""How a task gets its tables from what Spark gives it."""
+Sink = Callable[[Tables], Iterator[pa.RecordBatch]]
+
+
+class Placement(Protocol):
+    """Says where the rows of a table have to go."""
+
+    @property
+    def buckets(self) -> int:
+        """How many places there are."""
+
+    def __call__(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of each place; a row may go to several."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByKeys:
+    """Rows that agree in the keys go to one place; without keys, all go to one."""
+
+    keys: tuple[str, ...]
+    buckets: int
+
+    def __call__(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        if self.buckets == 1 or not self.keys:
+            yield 0, table
+            return
+        yield from split(table, bucket_of(table, self.keys, self.buckets), self.buckets)
+
+
+def split(table: pa.Table, places: Any, count: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each place, in the order they have."""
+    places = places.astype(np.uint16 if count <= 1 << 16 else np.int32)
+    order = np.argsort(places, kind="stable")
+    moved = table.combine_chunks().take(pa.array(order))
+    ends = np.cumsum(np.bincount(places, minlength=count))
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        if end > start:
+            yield place, moved.slice(start, end - start)
+        start = end
+
+
+# ---------------------------------------------------------------------- what a task does
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """A task: its source, and what becomes of the tables."""
+
+    source: Source
+    sink: Sink
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Spark runs as many tasks at once as there are cores.
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        pa.set_cpu_count(1)
+        pa.set_io_thread_count(2)
+        with carried():
+            yield from self.sink(self.source(batches))
+
+
+@dataclass(frozen=True, slots=True)
+class _ToBlocks:
+    """Blocks for an exchange: gathered until they are large, then one for each place."""
+
+    placement: Placement
+    side: int
+    compress: bool
+
+    def __call__(self, tables: Tables) -> Iterator[pa.RecordBatch]:
+        number = itertools.count(task_number() << 32)
+        for table in _gathered(tables, _GATHER_BYTES):
+            for bucket, rows in self.placement(table):
+                yield _block(bucket, self.side, next(number), rows, self.compress)
+
+
+def _block(bucket: int, side: int, origin: int, rows: pa.Table, compress: bool) -> pa.RecordBatch:
+    block = encode(rows, compress=compress)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([bucket], pa.int32()),
+            pa.array([side], pa.int32()),
+            pa.array([origin], pa.int64()),
+            pa.array([block], pa.binary()),
+        ],
+        schema=_SCHEMA,
+    )
+
+
+def _gathered(tables: Tables, size: int) -> Tables:
+    held: list[pa.Table] = []
+    held_bytes = 0
+    for table in tables:
+        if not table.num_rows:
+            continue
+        held.append(table)
+        held_bytes += table.nbytes
+        if held_bytes >= size:
+            yield pa.concat_tables(held)
+            held, held_bytes = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def task_number() -> int:
+    """The number of this task in its stage."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+@dataclass(frozen=True, slots=True)
+class _ToRows:
+    """Rows for Spark, with exactly the types that its schema has."""
+
+    schema: pa.Schema
+
+    def __call__(self, tables: Tables) -> Iterator[pa.RecordBatch]:
+        for table in tables:
+            if table.num_rows:
+                yield from table.cast(self.schema).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a task reads: the work of its number."""
+
+    work: Callable[[int], Tables]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Tables:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self.work(number)
+
+
+class Arrived:
+    """The blocks that came to a task after an exchange, by side, in the order of their origins.
+
+    They are kept as they came up to a limit; beyond it they go to a file, which is mapped, so a task holds about what it decodes.
+    """
+
+    def __init__(
+        self, batches: Iterator[pa.RecordBatch], schemas: Sequence[pa.Schema], held_bytes: int = _HELD_BYTES
+    ) -> None:
+        self._schemas = list(schemas)
+        self._found: list[list[tuple[int, pa.Buffer]]] = [[] for _ in schemas]
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        held = 0
+        waiting: list[tuple[int, int, pa.Buffer]] = []
+        for batch in batches:
+            sides, origins = batch.column("side").to_pylist(), batch.column("origin").to_pylist()
+            for side, origin, block in zip(sides, origins, batch.column("block"), strict=True):
+                waiting.append((side, origin, block.as_buffer()))
+                held += len(waiting[-1][2])
+            if held > held_bytes:
+                self._write(waiting)
+                waiting, held = [], 0
+        for side, origin, buffer in waiting:
+            self._found[side].append((origin, buffer))
+        for blocks in self._found:
+            blocks.sort(key=lambda block: block[0])
+
+    def _write(self, blocks: list[tuple[int, int, pa.Buffer]]) -> None:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="headwater-blocks-", ignore_cleanup_errors=True)
+        path = os.path.join(self._folder.name, f"{len(os.listdir(self._folder.name))}.blocks")
+        with pa.OSFile(path, "wb") as sink:
+            for _, _, buffer in blocks:
+                sink.write(buffer)
+        mapped = pa.memory_map(path).read_buffer()
+        at = 0
+        for side, origin, buffer in blocks:
+            self._found[side].append((origin, mapped.slice(at, buffer.size)))
+            at += buffer.size
+
+    def tables(self, side: int) -> Tables:
+        """The rows of one side, block by block; a block is let go when the next is asked for."""
+        blocks, self._found[side] = self._found[side], []
+        blocks.reverse()
+        while blocks:
+            yield decode(blocks.pop()[1], self._schemas[side])
+
+    def bytes(self, side: int) -> int:
+        """How large the blocks of a side are."""
+        return sum(buffer.size for _, buffer in self._found[side])
+
+
+# ---------------------------------------------------------------------- what the driver does
+
+
+def tasks_of(session: SparkSession, count: int, work: Callable[[int], Tables]) -> tuple[DataFrame, Source]:
+    """``count`` tasks that begin by themselves: the n-th does ``work(n)``."""
+    return session.range(0, max(count, 1), 1, max(count, 1)), _Read(work if count else _nothing)
+
+
+def _nothing(_: int) -> Tables:
+    return iter(())
+
+
+def blocks_of(frame: DataFrame, source: Source, placement: Placement, *, side: int = 0) -> DataFrame:
+    """The tables of each task, as blocks that know where to go."""
+    compress = frame.sparkSession.conf.get("spark.shuffle.compress", "true") == "false"
+    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress)), BLOCK_COLUMNS)
+
+
+def exchanged(sides: Sequence[DataFrame], buckets: int) -> DataFrame:
+    """Blocks of several sides, each in the partition that its bucket says."""
+    from pyspark.sql import functions as sf
+
+    whole = sides[0]
+    for side in sides[1:]:
+        whole = whole.unionAll(side)
+    return whole.repartitionById(buckets, sf.col("bucket"))
+
+
+def results_of(frame: DataFrame, source: Source, sink: Sink, columns: str) -> DataFrame:
+    """What a sink of one's own makes of the tables of each task."""
+    return frame.mapInArrow(_Stage(source, sink), columns)
+
+
+def rows_of(frame: DataFrame, source: Source, schema: pa.Schema, struct: StructType) -> DataFrame:
+    """The tables of each task as rows of Spark's: ``struct`` in its words, ``schema`` in Arrow's."""
+    return frame.mapInArrow(_Stage(source, _ToRows(schema)), struct)
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Everything to one place, in pieces of a size that the driver takes well."""
+
+    buckets: int = 1
+
+    def __call__(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        rows = max(1, table.num_rows * _ROW_BYTES // max(1, table.nbytes))
+        for start in range(0, table.num_rows, rows):
+            yield 0, table.slice(start, rows)
+
+
+def collected(frame: DataFrame, source: Source, schema: pa.Schema) -> pa.Table:
+    """The tables of all tasks, here: in the order of the tasks."""
+    with told():
+        found = blocks_of(frame, source, _Here()).select("origin", "block").toArrow()
+    blocks = sorted(
+        ((origin.as_py(), block.as_buffer()) for origin, block in zip(found["origin"], found["block"], strict=True)),
+        key=lambda block: block[0],
+    )
+    return pa.concat_tables([schema.empty_table(), *(decode(block, schema) for _, block in blocks)])
+
+
+def streamed(frame: DataFrame, source: Source, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The tables of all tasks, here, one after the other: a task is asked for when the one before was taken."""
+    for row in blocks_of(frame, source, _Here()).select("block").toLocalIterator(prefetchPartitions=True):
+        yield decode(bytes(row["block"]), schema)

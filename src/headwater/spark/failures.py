@@ -1,0 +1,74 @@
+"""Errors of tasks, as the errors that they are.
+
+A task that finds something wrong raises a typed error, as everything does. Spark hands it to the driver as text, inside a stack trace. So
+the error travels in that text, between two marks, and the driver takes it out again: the caller sees the same error as if
+the work had been done in this process.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headwater.base import errors
+from headwater.base.errors import HeadwaterError
+
+__all__ = ["TaskError", "carried", "told"]
+
+_MARK = re.compile(r"headwater\[([A-Za-z0-9+/=]+)\]")
+
+
+class TaskError(RuntimeError):
+    """A typed error on its way from a task; its text ends with the error itself."""
+
+
+@contextmanager
+def carried() -> Iterator[None]:
+    """In a task: typed errors leave it in a form that `told` can read."""
+    try:
+        yield
+    except HeadwaterError as error:
+        facts = {"kind": type(error).__name__, **error.as_dict()}
+        packed = base64.b64encode(json.dumps(facts).encode()).decode()
+        raise TaskError(f"{error}\nheadwater[{packed}]") from None
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """On the driver: an error that a task raised is raised here.
+
+    >>> from headwater.base.errors import InputError
+    >>> try:
+    ...     with told(), carried():
+    ...         raise InputError.bad_argument("k", 0, "at least 1")
+    ... except InputError as error:
+    ...     print(error.code)
+    E1001
+    """
+    try:
+        yield
+    except HeadwaterError:
+        raise
+    except Exception as error:
+        inner = _within(str(error))
+        if inner is None:
+            raise
+        raise inner from None
+
+
+def _within(text: str) -> HeadwaterError | None:
+    """The error in a text. It is made from its facts: a text may hold anything, since rows may be quoted in it."""
+    found = _MARK.search(text)
+    if found is None:
+        return None
+    try:
+        facts = json.loads(base64.b64decode(found[1]))
+        kind = getattr(errors, str(facts.pop("kind")), None)
+        if isinstance(kind, type) and issubclass(kind, HeadwaterError):
+            return kind(facts["code"], facts["message"], where=facts["where"], hint=facts["hint"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return None

@@ -1,0 +1,68 @@
+"""What all methods of a stream stand on: the plan so far, and what makes its rows a series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError, NotFoundError
+from headwater.timeseries.node import Node, Ordering
+
+if TYPE_CHECKING:
+    from headwater.lakehouse import Lake
+
+__all__ = ["Methods", "names_of"]
+
+
+class Methods:
+    """A plan and its ordering; every method gives a new stream."""
+
+    def __init__(self, plan: Node, ordering: Ordering | None = None, *, lake: Lake | None = None) -> None:
+        self.plan = plan
+        self.ordering = ordering
+        self.lake = lake
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the rows."""
+        return self.plan.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.plan.schema.names)
+
+    def _with(self, plan: Node, ordering: Ordering | None = None) -> Self:
+        """The stream of another plan. An ordering whose columns are not all there is not one any more."""
+        found = ordering if ordering is not None else self.ordering
+        if found is not None and not set(found.columns) <= set(plan.schema.names):
+            found = None
+        return type(self)(plan, found, lake=self.lake)
+
+    def _ordered(self, what: str) -> Ordering:
+        """The ordering, which ``what`` needs."""
+        if self.ordering is None:
+            expected = f"the column that {what} goes by: lake.stream(..., time=, by=[...]) or .ordered(time, by=[...])"
+            raise InputError.bad_argument("time", None, expected)
+        return self.ordering
+
+    def _column(self, name: str) -> str:
+        """A column by its name, as it is spelled in the schema."""
+        for known in self.plan.schema.names:
+            if known == name:
+                return name
+        for known in self.plan.schema.names:
+            if known.lower() == name.lower():
+                return str(known)
+        raise NotFoundError.column(name, self.columns, "the stream")
+
+
+def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
+    """One name or several.
+
+    >>> names_of("a"), names_of(["a", "b"])
+    (('a',), ('a', 'b'))
+    """
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,156 @@
+"""What a stream's plan is made of: nodes, which say what they need and bring the kernel that does it.
+
+The problem: an operator has to run in tasks on a cluster, in one process in a test, and where Spark already has a good form of it, in
+Spark's own engine; and stages should hold as many operators as possible between two exchanges. The idea: a node is plain data; what
+it needs of its input decides its kind, and the kernel it gives is a small picklable function on Arrow tables that knows
+nothing of Spark.
+
+- `RowWise` needs nothing: a table in, a table out, whatever rows it holds. Neighbours run in one task without an exchange.
+- `Keyed` needs all rows that agree in its keys in one place. It gets them as `Rows`, which can give them sorted, in chunks, in
+  bounded memory. It may have two inputs.
+- `Gathered` needs everything in one place, but little of it: `partial` makes it little where the rows are.
+- `Stacked` is the rows of several inputs: each table by itself, with a kernel for each input.
+
+Invariants: kernels are deterministic functions of their input's rows, never of how those are cut into tables or of what arrives
+first; a kernel holds no node (a node holds its inputs, down to the data of the sources).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Gathered", "Keyed", "KeyedKernel", "Node", "Ordering", "RowKernel", "RowWise", "Stacked", "StreamKernel"]
+
+RowKernel = Callable[[pa.Table], pa.Table]
+StreamKernel = Callable[[Iterator[pa.Table]], Iterator[pa.Table]]
+KeyedKernel = Callable[..., Iterator[pa.Table]]
+"""Takes one `headwater.timeseries.rows.Rows` for each input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """What makes rows a series: their time, the columns that tell one series from another, and what decides between equal times."""
+
+    time: str
+    by: tuple[str, ...] = ()
+    tiebreak: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The order of rows: one series after the other, each by time.
+
+        >>> Ordering("ts", ("symbol",), ("seq",)).columns
+        ('symbol', 'ts', 'seq')
+        """
+        return (*self.by, self.time, *self.tiebreak)
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """How several tasks may share a side's rows of one key: by time, if a slice is given what it needs of others."""
+
+    time: str
+    before: bool = False
+    after: bool = False
+    tiebreak: tuple[str, ...] = ()
+    reach: tuple[int, int] | None = None
+    """How long before and after a slice rows are still given to it."""
+
+
+class Node(ABC):
+    """A step of a plan. Subclasses are frozen dataclasses."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[Node, ...]:
+        """Where its rows come from."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Names and types of its rows."""
+
+    @abstractmethod
+    def line(self) -> str:
+        """What it does, in a few words, for `explain`."""
+
+    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
+        """For each input the columns it needs, if these columns of its own are asked for; None stands for all of them."""
+        return (None,) * len(self.inputs)
+
+    def frame(self, *frames: DataFrame) -> DataFrame | None:
+        """Spark's own form of it over its inputs' frames; None if Spark has none that means the same."""
+        return None
+
+    @property
+    def frame_first(self) -> bool:
+        """Whether Spark's own form is the cheaper one where both could run."""
+        return False
+
+
+class RowWise(Node):
+    """Each table by itself."""
+
+    @abstractmethod
+    def kernel(self) -> RowKernel: ...
+
+    def kept(self, name: str) -> str | None:
+        """What an input's column is called in the output, if it is there unchanged."""
+        return name if name in self.schema.names else None
+
+
+class Keyed(Node):
+    """All rows that agree in the keys, in one place."""
+
+    @abstractmethod
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """For each input the columns that have to agree; columns at the same place in two inputs are compared.
+
+        No columns at all means all rows in one place.
+        """
+
+    @abstractmethod
+    def kernel(self) -> KeyedKernel: ...
+
+    @property
+    def takes_whole_second(self) -> bool:
+        """Whether the rows of the first input can stay where they are if each task is given all rows of the second."""
+        return False
+
+    def slicing(self) -> tuple[Slicing, ...] | None:
+        """For each input, how a key with very many rows may be cut by time; None if it may not."""
+        return None
+
+    def output_keys(self) -> tuple[str, ...] | None:
+        """The columns of the output that hold the first input's keys unchanged; None if they are not all there."""
+        first = self.keys()[0]
+        return first if all(k in self.schema.names for k in first) else None
+
+
+class Gathered(Node):
+    """Little of everything, in one place."""
+
+    @abstractmethod
+    def kernels(self) -> tuple[StreamKernel, StreamKernel]:
+        """What makes little of the rows of one task, and what makes the result of all of that."""
+
+    @property
+    @abstractmethod
+    def partial_schema(self) -> pa.Schema:
+        """Names and types of what `kernels`' first one gives."""
+
+
+class Stacked(Node):
+    """The rows of all inputs, each table by itself."""
+
+    @abstractmethod
+    def kernels(self) -> tuple[RowKernel, ...]:
+        """For each input what makes its tables tables of the result."""

@@ -1,0 +1,167 @@
+"""What there is in each column, in one pass: describe.
+
+A row for each column: how many values, nulls and NaN it has, and for numbers the mean, the sample standard deviation, the smallest and
+largest value (exactly) and the quartiles (within the error of `quantiles`). Null and NaN are in none of these. Numbers are given as doubles;
+of other columns there are the counts only. Standard deviations are of values relative to one of the column's own, so that large ones that are
+close together keep their digits; the last ones depend on how rows are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.timeseries.node import Gathered, Node, StreamKernel
+from headwater.timeseries.quantile_sketch import SKETCH_SCHEMA, QuantileSketch
+from headwater.timeseries.quantile_words import from_words, is_number, to_words
+
+__all__ = ["Describe"]
+
+_MOMENTS = -2
+"""The level of the rows that hold count, nulls, NaN, centre, sum and squares, as the bits of doubles."""
+_QUARTILES = (0.25, 0.5, 0.75)
+_SCHEMA = pa.schema(
+    [
+        ("column", pa.string()),
+        ("type", pa.string()),
+        ("count", pa.int64()),
+        ("nulls", pa.int64()),
+        ("nans", pa.int64()),
+        ("mean", pa.float64()),
+        ("stddev", pa.float64()),
+        ("min", pa.float64()),
+        ("p25", pa.float64()),
+        ("p50", pa.float64()),
+        ("p75", pa.float64()),
+        ("max", pa.float64()),
+    ]
+)
+
+Moments = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Describe(Gathered):
+    """A row about each column.
+
+    >>> from headwater.timeseries.operators.values import Values
+    >>> from headwater.timeseries.running.here import run_here
+    >>> found = run_here(Describe(Values(pa.table({"v": [1, 2, 3, None], "s": ["a", "b", None, None]})), ("v", "s"), 0.01))
+    >>> [(r["column"], r["count"], r["nulls"], r["mean"], r["p50"], r["max"]) for r in found.to_pylist()]
+    [('v', 3, 1, 2.0, 2.0, 3.0), ('s', 2, 2, None, None, None)]
+    """
+
+    input: Node
+    columns: tuple[str, ...]
+    error: float
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return _SCHEMA
+
+    @property
+    def partial_schema(self) -> pa.Schema:
+        return SKETCH_SCHEMA
+
+    def line(self) -> str:
+        return f"describe {len(self.columns):,} columns"
+
+    def kernels(self) -> tuple[StreamKernel, StreamKernel]:
+        known = self.input.schema
+        fields = tuple(known.field(name) for name in self.columns)
+        return _Partial(fields, self.error), _Finish(fields, self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    fields: tuple[pa.Field, ...]
+    error: float
+
+    def __call__(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        sketch = QuantileSketch(len(self.fields), self.error)
+        moments = np.zeros((len(self.fields), 6))
+        nothing = np.empty(0, np.int64)
+        for table in tables:
+            words = []
+            for i, field in enumerate(self.fields):
+                column = table.column(field.name)
+                there = is_number(field.type)
+                words.append(to_words(column) if there else nothing)
+                moments[i] = _merged(moments[i], _moments(column, field, words[-1]))
+            sketch.add(words)
+        numbers = pa.array(np.arange(len(self.fields), dtype=np.int32))
+        levels = pa.array(np.full(len(self.fields), _MOMENTS, np.int16))
+        offsets = pa.array(np.arange(len(self.fields) + 1, dtype=np.int64) * 6)
+        lists = pa.LargeListArray.from_arrays(offsets, pa.array(moments.ravel().view(np.int64)))
+        made = pa.Table.from_arrays([numbers, levels, lists], schema=SKETCH_SCHEMA)
+        yield pa.concat_tables([made, sketch.to_arrow()])
+
+
+@dataclass(frozen=True, slots=True)
+class _Finish:
+    fields: tuple[pa.Field, ...]
+    error: float
+
+    def __call__(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        sketch = QuantileSketch(len(self.fields), self.error)
+        moments = np.zeros((len(self.fields), 6))
+        for table in tables:
+            about = pc.equal(table.column("level"), _MOMENTS)
+            mine = table.filter(about)
+            found = np.asarray(pc.list_flatten(mine.column("values"))).view(np.float64).reshape(-1, 6)
+            for column, one in zip(mine.column("column").to_pylist(), found, strict=True):
+                moments[column] = _merged(moments[column], one)
+            sketch.merge(table.filter(pc.invert(about)))
+        quartiles = sketch.quantiles(_QUARTILES)
+        low, high = sketch.extremes()
+        rows = []
+        for i, field in enumerate(self.fields):
+            count, nulls, nans, centre, total, squares = moments[i]
+            row = {"column": field.name, "type": str(field.type), "count": count, "nulls": nulls, "nans": nans}
+            found_here = quartiles[i]
+            if found_here is not None:
+                words = np.array([low[i], *found_here, high[i]])
+                values = [float(v) for v in from_words(words, field.type).to_pylist()]
+                row |= dict(zip(("min", "p25", "p50", "p75", "max"), values, strict=True))
+                row["mean"] = centre + total / count
+                with np.errstate(all="ignore"):
+                    spread = np.maximum(squares - total * total / count, 0.0)
+                    row["stddev"] = np.sqrt(spread / (count - 1)) if count > 1 else None
+            rows.append(row)
+        yield pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _moments(column: pa.ChunkedArray, field: pa.Field, words: npt.NDArray[np.int64]) -> Moments:
+    nulls = column.null_count
+    there = len(column) - nulls
+    if not is_number(field.type):
+        return np.array([there, nulls, 0, 0, 0, 0], np.float64)
+    nans = there - len(words)
+    if not len(words):
+        return np.array([0, nulls, nans, 0, 0, 0], np.float64)
+    values = np.asarray(from_words(words, field.type).cast(pa.float64(), safe=False))
+    finite = values[np.isfinite(values)]
+    centre = float(finite[np.argmin(np.abs(finite - finite.mean()))]) if len(finite) else 0.0
+    with np.errstate(all="ignore"):
+        values = values - centre
+        return np.array([len(words), nulls, nans, centre, values.sum(), values @ values])
+
+
+def _merged(a: Moments, b: Moments) -> Moments:
+    """The moments of both, about the centre of the first that has one."""
+    if not a[0]:
+        return np.array([b[0], a[1] + b[1], a[2] + b[2], *b[3:]])
+    with np.errstate(all="ignore"):
+        by = b[3] - a[3]
+        total = b[4] + by * b[0]
+        squares = b[5] + 2 * by * b[4] + by * by * b[0]
+    return np.array([a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3], a[4] + total, a[5] + squares])

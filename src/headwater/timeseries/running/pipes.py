@@ -1,0 +1,195 @@
+"""Pipes: rows on their way through Spark's tasks, and what is still to be done to them before they move again.
+
+A pipe is a frame of Spark's whose tasks know how to make tables of what they are given (`Source`), and operators are added to that by
+composition, so that as many as possible run in one task. An exchange ends a task: its tables become blocks, and the next task begins with
+those that came to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.spark import blocks
+from headwater.spark.block_format import decode, encode
+from headwater.spark.blocks import Arrived, ByKeys, Placement
+from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
+from headwater.timeseries.rows import Rows
+from headwater.timeseries.sources.source import Size
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Batches", "Pipe", "Sample", "Stage", "meeting", "stacked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one kind of task does, for `explain`: its lines, why it begins, and the stages it gets rows from."""
+
+    lines: tuple[str, ...]
+    begins: str
+    inputs: tuple[Stage, ...] = ()
+
+    def then(self, line: str) -> Stage:
+        return replace(self, lines=(*self.lines, line))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A few rows, and how many rows one of them stands for."""
+
+    table: pa.Table
+    weight: float
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """Rows in tasks."""
+
+    frame: DataFrame
+    source: blocks.Source
+    schema: pa.Schema
+    stage: Stage
+    size: Size
+    keys: tuple[str, ...] | None = None
+    """All rows that agree in these columns are in one task; None if that is not known."""
+    sample: Callable[[], Sample | None] | None = None
+    """Reads a few of its rows, if that can be done without a job."""
+
+    def row_wise(self, kernel: RowKernel, schema: pa.Schema, line: str, keys: tuple[str, ...] | None) -> Pipe:
+        """Each table by itself."""
+        source = _EachTable(self.source, kernel)
+        found = self.sample
+
+        def sample() -> Sample | None:
+            rows = None if found is None else found()
+            return None if rows is None else Sample(kernel(rows.table), rows.weight)
+
+        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=sample)
+
+    def in_place(self, kernel: KeyedKernel, schema: pa.Schema, line: str, keys: tuple[str, ...] | None) -> Pipe:
+        """Rows that agree in keys are together already."""
+        source = _InPlace(self.source, kernel, self.schema)
+        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=None)
+
+    def beside(self, kernel: KeyedKernel, second: pa.Table, schema: pa.Schema, line: str) -> Pipe:
+        """Rows stay where they are, and each task is given all rows of the second input."""
+        source = _Beside(self.source, kernel, self.schema, encode(second), second.schema)
+        keys = self.keys if self.keys is not None and set(self.keys) <= set(schema.names) else None
+        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=None)
+
+    def all_tables(self, kernel: StreamKernel, schema: pa.Schema, line: str) -> Pipe:
+        """All tables of a task, one after the other."""
+        source = _AllTables(self.source, kernel)
+        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=None, sample=None)
+
+    def blocks(self, placement: Placement, side: int = 0) -> DataFrame:
+        """The rows as blocks that know where to go."""
+        return blocks.blocks_of(self.frame, self.source, placement, side=side)
+
+    def collect(self) -> pa.Table:
+        """All rows, here."""
+        return blocks.collected(self.frame, self.source, self.schema)
+
+
+def meeting(
+    pipes: Sequence[Pipe], placements: Sequence[Placement], kernel: KeyedKernel, schema: pa.Schema, stage: Stage
+) -> Pipe:
+    """The rows of several pipes, put together by their placements, and a kernel over them."""
+    buckets = max(p.buckets for p in placements)
+    sides = [pipe.blocks(place, side) for side, (pipe, place) in enumerate(zip(pipes, placements, strict=True))]
+    size = pipes[0].size
+    for pipe in pipes[1:]:
+        size += pipe.size
+    source = _Meeting(kernel, tuple(pipe.schema for pipe in pipes))
+    return Pipe(blocks.exchanged(sides, buckets), source, schema, stage, size)
+
+
+def stacked(pipes: Sequence[Pipe], schema: pa.Schema, stage: Stage) -> Pipe:
+    """The rows of several pipes of one schema, in tasks of their own."""
+    whole = pipes[0].blocks(ByKeys((), 1))
+    for pipe in pipes[1:]:
+        whole = whole.unionAll(pipe.blocks(ByKeys((), 1)))
+    size = pipes[0].size
+    for pipe in pipes[1:]:
+        size += pipe.size
+    return Pipe(whole, _Stacked(schema), schema, stage, size)
+
+
+# ---------------------------------------------------------------------- what tasks do
+
+
+@dataclass(frozen=True, slots=True)
+class _EachTable:
+    before: blocks.Source
+    kernel: RowKernel
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for table in self.before(batches):
+            if table.num_rows:
+                yield self.kernel(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _AllTables:
+    before: blocks.Source
+    kernel: StreamKernel
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        return self.kernel(self.before(batches))
+
+
+@dataclass(frozen=True, slots=True)
+class _InPlace:
+    before: blocks.Source
+    kernel: KeyedKernel
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        yield from self.kernel(Rows(self.before(batches), self.schema))
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    before: blocks.Source
+    kernel: KeyedKernel
+    schema: pa.Schema
+    second: bytes
+    second_schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        second = Rows([decode(self.second, self.second_schema)], self.second_schema)
+        yield from self.kernel(Rows(self.before(batches), self.schema), second)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    kernel: KeyedKernel
+    schemas: tuple[pa.Schema, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        arrived = Arrived(batches, self.schemas)
+        yield from self.kernel(*[Rows(arrived.tables(i), schema) for i, schema in enumerate(self.schemas)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Stacked:
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        return Arrived(batches, (self.schema,)).tables(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Rows that Spark hands over, as tables of these columns."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for batch in batches:
+            yield pa.Table.from_batches([batch]).cast(self.schema)

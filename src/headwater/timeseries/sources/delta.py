@@ -1,0 +1,172 @@
+"""A version of a Delta table, read by tasks from its files.
+
+The log says which files there are and which of them can hold a row that meets a condition; a task opens its share of them, a large file
+being shared by its row groups, and reads what the lake itself would read (`lake.scan`): projection, row groups skipped by their
+statistics, deletion vectors, partition values, columns under the names of today. Storage options travel inside the pickled
+function, never in a plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.lake import find
+from headwater.lake.actions import AddFile
+from headwater.lake.scan import read_file
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.conjuncts import Conjunct
+from headwater.timeseries.sources.source import SHARE_BYTES, Size, Source, Tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.lake.readable import ReadableTable
+
+__all__ = ["DeltaSource"]
+
+_IN_MEMORY = 4
+"""How many times as large rows are in memory as in their files, about."""
+_FEWEST_TASKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class DeltaSource(Source):
+    """The rows of a table at one version."""
+
+    table: ReadableTable
+    names: tuple[str, ...]
+    conditions: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: ReadableTable) -> DeltaSource:
+        """All of a table's columns, at the version that it has now."""
+        pinned = table.at(version=table.snapshot.version)
+        return cls(pinned, tuple(pinned.snapshot.schema.names))
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.table.snapshot
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        fields = [self.snapshot.schema.field(n).arrow for n in self.names]
+        return pa.schema([f.with_nullable(True).remove_metadata() for f in fields])
+
+    @cached_property
+    def _conjuncts(self) -> tuple[Conjunct, ...]:
+        found: list[Conjunct] = []
+        for text in self.conditions:
+            wanted = find.condition(self.snapshot, text)
+            found += wanted.conjuncts() if wanted is not None else []
+        return tuple(found)
+
+    @cached_property
+    def files(self) -> tuple[AddFile, ...]:
+        """The files that may hold rows that are wanted."""
+        return tuple(find.candidate_files(self.snapshot, self._conjuncts))
+
+    @cached_property
+    def size(self) -> Size:
+        counts = [f.num_records for f in self.files]
+        rows = None if None in counts else sum(c for c in counts if c is not None)
+        share = len(self.names) / max(1, len(self.snapshot.schema.names))
+        return Size(rows, int(sum(f.size for f in self.files) * _IN_MEMORY * share))
+
+    def line(self) -> str:
+        parts = [f"{self.table.name or self.snapshot.where}@{self.snapshot.version}: {len(self.files)} files"]
+        skipped = len(self.snapshot.files) - len(self.files)
+        if skipped:
+            parts.append(f"{skipped} skipped")
+        if len(self.names) < len(self.snapshot.schema.names):
+            parts.append(f"{len(self.names)} of {len(self.snapshot.schema.names)} columns")
+        return f"scan {', '.join(parts)}"
+
+    def tasks(self) -> Tasks:
+        shares = _shares(self.files)
+        bare = _without_files(self.snapshot)
+        texts = tuple(json.dumps([[f.to_action()["add"], within] for f, within in share]) for share in shares)
+        return Tasks(len(shares), _Reading(bare, texts, self.names, self._conjuncts, self.schema))
+
+    def spark(self, session: SparkSession) -> DataFrame:
+        from headwater.lake.spark.read import read
+
+        where = " AND ".join(f"({c})" for c in self.conditions) or None
+        return read(self.table, session, columns=list(self.names), where=where)
+
+    def sample(self, rows: int) -> pa.Table | None:
+        files = self.files[:: max(1, len(self.files) // 8)][:8]
+        bare = _without_files(self.snapshot)
+        found = []
+        for f in files:
+            for batch in read_file(bare, f, self.names, conjuncts=self._conjuncts):
+                found.append(_shaped(batch.slice(0, max(1, rows // len(files))), self.schema))
+                break
+        return pa.concat_tables(found) if found else self.schema.empty_table()
+
+    def narrowed(self, names: list[str]) -> DeltaSource:
+        return replace(self, names=tuple(n for n in self.names if n in names))
+
+    def filtered(self, condition: str) -> DeltaSource:
+        return replace(self, conditions=(*self.conditions, condition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    snapshot: Snapshot
+    shares: tuple[str, ...]
+    names: tuple[str, ...]
+    conjuncts: tuple[Conjunct, ...]
+    schema: pa.Schema
+
+    def __call__(self, number: int) -> Iterator[pa.Table]:
+        for action, within in json.loads(self.shares[number]):
+            file, span = AddFile.from_json(action), None if within is None else (within[0], within[1])
+            for batch in read_file(self.snapshot, file, self.names, conjuncts=self.conjuncts, within=span):
+                yield _shaped(batch, self.schema)
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    arrays = []
+    for f in schema:
+        column = batch.column(f.name)
+        arrays.append(column if column.type == f.type else column.cast(f.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _without_files(now: Snapshot) -> Snapshot:
+    from headwater.lake.spark.tasks import without_files
+
+    return without_files(now)
+
+
+Span = tuple[int, int] | None
+
+
+def _shares(files: tuple[AddFile, ...]) -> list[list[tuple[AddFile, Span]]]:
+    """What each task reads: files that are small together, large ones in pieces; about as many bytes each."""
+    total = sum(f.size for f in files)
+    wanted = max(1, min(SHARE_BYTES, total // _FEWEST_TASKS))
+    pieces: list[tuple[int, AddFile, Span]] = []
+    for f in files:
+        count = max(1, f.size // wanted)
+        if count == 1:
+            pieces.append((f.size, f, None))
+            continue
+        edges = [f.size * i // count for i in range(count)] + [f.size + 1]
+        pieces += [(b - a, f, (a, b)) for a, b in pairwise(edges)]
+    shares: list[list[tuple[AddFile, Span]]] = []
+    held = wanted
+    for size, f, span in pieces:
+        if held + size // 2 >= wanted:
+            shares.append([])
+            held = 0
+        shares[-1].append((f, span))
+        held += size
+    return shares

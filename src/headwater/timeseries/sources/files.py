@@ -1,0 +1,284 @@
+"""Files that belong to no table: Parquet, CSV and lines of JSON, in a folder, one by one or by a pattern, on disk or on S3.
+
+Tasks read them with Arrow, Parquet by row groups, the others file by file. All files have the columns of `schema`: it is given, or read
+from the first one, and a column that a file lacks is null there. What is read with Arrow is read the same in tasks and as a frame, so
+a number in a CSV does not depend on who reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.base.errors import InputError, NotFoundError
+from headwater.base.schema import Schema
+from headwater.base.storage import Entry, Storage, open_storage
+from headwater.timeseries.sources.source import SHARE_BYTES, Size, Source, Tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FileFormat", "FilesSource", "files_at"]
+
+FileFormat = Literal["parquet", "csv", "json"]
+_ENDINGS: dict[str, FileFormat] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_PACKED = (".gz", ".bz2", ".zst", ".lz4")
+_IN_MEMORY = {"parquet": 4, "csv": 1, "json": 1}
+_FEWEST_TASKS = 8
+
+Span = tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class FilesSource(Source):
+    """Rows of files with one schema."""
+
+    storage: Storage
+    files: tuple[Entry, ...]
+    format: FileFormat
+    whole: pa.Schema
+    names: tuple[str, ...]
+    delimiter: str = ","
+    header: bool = True
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([self.whole.field(n) for n in self.names])
+
+    @property
+    def size(self) -> Size:
+        share = len(self.names) / max(1, len(self.whole)) if self.format == "parquet" else 1.0
+        return Size(None, int(sum(f.size for f in self.files) * _IN_MEMORY[self.format] * share))
+
+    def line(self) -> str:
+        what = {"parquet": "Parquet", "csv": "CSV", "json": "JSON"}[self.format]
+        less = f", {len(self.names)} of {len(self.whole)} columns" if len(self.names) < len(self.whole) else ""
+        return f"scan {len(self.files)} {what} files of {self.storage.url}{less}"
+
+    def tasks(self) -> Tasks:
+        shares = tuple(tuple(share) for share in self._shares())
+        return Tasks(
+            len(shares),
+            _Reading(self.storage, shares, self.format, self.schema, self.whole, self.delimiter, self.header),
+        )
+
+    def spark(self, session: SparkSession) -> DataFrame:
+        from headwater.lake.spark.types import spark_struct
+        from headwater.spark import blocks
+
+        tasks = self.tasks()
+        frame, source = blocks.tasks_of(session, tasks.count, tasks.work)
+        return blocks.rows_of(frame, source, self.schema, spark_struct(Schema.from_arrow(self.schema)))
+
+    def narrowed(self, names: list[str]) -> FilesSource:
+        return replace(self, names=tuple(n for n in self.names if n in names))
+
+    def sample(self, rows: int) -> pa.Table | None:
+        if self.format != "parquet":
+            return None
+        chosen = self.files[:: max(1, len(self.files) // 8)][:8]
+        read = self.tasks().work
+        assert isinstance(read, _Reading)
+        found = [next(read.file(f.path, None), None) for f in chosen]
+        tables = [t.slice(0, max(1, rows // len(chosen))) for t in found if t is not None]
+        return pa.concat_tables([self.schema.empty_table(), *tables])
+
+    def _shares(self) -> Iterator[list[tuple[str, Span]]]:
+        total = sum(f.size for f in self.files)
+        wanted = max(1, min(SHARE_BYTES, total // _FEWEST_TASKS))
+        share: list[tuple[str, Span]] = []
+        held = 0
+        for f in self.files:
+            count = max(1, f.size // wanted) if self.format == "parquet" else 1
+            edges = [f.size * i // count for i in range(count)] + [f.size + 1]
+            for a, b in pairwise(edges):
+                if share and held + (b - a) // 2 >= wanted:
+                    yield share
+                    share, held = [], 0
+                share.append((f.path, (a, b) if count > 1 else None))
+                held += b - a
+        if share:
+            yield share
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    storage: Storage
+    shares: tuple[tuple[tuple[str, Span], ...], ...]
+    format: FileFormat
+    schema: pa.Schema
+    whole: pa.Schema
+    delimiter: str
+    header: bool
+
+    def __call__(self, number: int) -> Iterator[pa.Table]:
+        for path, within in self.shares[number]:
+            yield from self.file(path, within)
+
+    def file(self, path: str, within: Span) -> Iterator[pa.Table]:
+        try:
+            for batch in _READERS[self.format](self, path, within):
+                yield _shaped(batch, self.schema)
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, NotFoundError):
+                raise
+            said = str(error).split("\n", 1)[0]
+            raise InputError.unreadable_file(self.storage.location(path), said) from error
+
+
+def _parquet(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBatch]:
+    with reading.storage.open_input(path) as handle:
+        file = pq.ParquetFile(handle, coerce_int96_timestamp_unit="us")
+        names = [n for n in reading.schema.names if n in file.schema_arrow.names]
+        for group in range(file.metadata.num_row_groups):
+            column = file.metadata.row_group(group).column(0)
+            first = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+            if within is not None and not within[0] <= first < within[1]:
+                continue
+            if names:
+                yield from file.iter_batches(131_072, row_groups=[group], columns=names)
+            else:
+                rows = file.metadata.row_group(group).num_rows
+                yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
+
+
+def _csv(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv
+
+    assert within is None, "a text is read by one task"
+    names = None if reading.header else reading.whole.names
+    with reading.storage.open_input(path) as handle, _unpacked(handle, path) as text:
+        yield from csv.open_csv(
+            text,
+            read_options=csv.ReadOptions(use_threads=False, column_names=names),
+            parse_options=csv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=reading.whole,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                include_missing_columns=True,
+            ),
+        )
+
+
+def _json(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBatch]:
+    from pyarrow import json
+
+    assert within is None, "a text is read by one task"
+    with reading.storage.open_input(path) as handle, _unpacked(handle, path) as text:
+        options = json.ParseOptions(
+            explicit_schema=reading.whole, newlines_in_values=False, unexpected_field_behavior="ignore"
+        )
+        yield from json.open_json(text, read_options=json.ReadOptions(use_threads=False), parse_options=options)
+
+
+_READERS: dict[str, Callable[[_Reading, str, Span], Iterator[pa.RecordBatch]]] = {
+    "parquet": _parquet,
+    "csv": _csv,
+    "json": _json,
+}
+
+
+def _unpacked(handle: Any, path: str) -> Any:
+    codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path[path.rfind(".") :])
+    return pa.CompressedInputStream(handle, codec) if codec else handle
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    arrays = []
+    for f in schema:
+        at = batch.schema.get_field_index(f.name)
+        column = pa.nulls(batch.num_rows, f.type) if at < 0 else batch.column(at)
+        arrays.append(column if column.type == f.type else column.cast(f.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def files_at(
+    location: str,
+    *,
+    format: FileFormat | None = None,  # noqa: A002  (Spark's word for it)
+    schema: pa.Schema | None = None,
+    options: dict[str, str] | None = None,
+    delimiter: str = ",",
+    header: bool = True,
+) -> FilesSource:
+    """The files of a folder, of a pattern (``*`` and ``?`` in the last part) or one of them."""
+    folder, _, last = location.rstrip("/").rpartition("/")
+    pattern = last if any(c in last for c in "*?[") else None
+    one = None if pattern is not None else _one_file(folder, last, options)
+    storage = open_storage(location.rstrip("/") if pattern is None and one is None else folder or ".", options)
+    found = [one] if one is not None else [e for e in storage.list("") if _is_shown(e.path)]
+    if pattern is not None:
+        found = [e for e in found if fnmatchcase(e.path, pattern)]
+    if not found:
+        raise NotFoundError.files(location)
+    known = {_format_of(e.path) for e in found} - {None}
+    if format is None:
+        if len(known) != 1:
+            raise InputError.bad_argument("format", None, f"parquet, csv or json, for the files of {location}")
+        (format,) = known  # noqa: A001
+    assert format is not None
+    if format not in _READERS:
+        raise InputError.bad_argument("format", format, "parquet, csv or json")
+    if len(known) > 1:
+        found = [e for e in found if _format_of(e.path) == format]
+        if not found:
+            raise NotFoundError.files(location)
+    found.sort(key=lambda e: e.path)
+    whole = schema if schema is not None else _schema_of(storage, found[0].path, format, delimiter, header)
+    canonical = pa.schema([f.with_nullable(True).remove_metadata() for f in Schema.from_arrow(whole).arrow])
+    return FilesSource(storage, tuple(found), format, canonical, tuple(canonical.names), delimiter, header)
+
+
+def _one_file(folder: str, name: str, options: dict[str, str] | None) -> Entry | None:
+    if folder.endswith(":/"):  # a whole bucket
+        return None
+    beside = open_storage(folder or ".", options)
+    local = beside.local_path(name)
+    return None if local is not None and os.path.isdir(local) else beside.head(name)
+
+
+def _is_shown(path: str) -> bool:
+    return not any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
+def _format_of(path: str) -> FileFormat | None:
+    for packed in _PACKED:
+        path = path.removesuffix(packed)
+    return _ENDINGS.get(path[path.rfind(".") :].lower())
+
+
+def _schema_of(storage: Storage, path: str, format: FileFormat, delimiter: str, header: bool) -> pa.Schema:  # noqa: A002
+    with storage.open_input(path) as handle:
+        if format == "parquet":
+            return pq.ParquetFile(handle).schema_arrow
+        with _unpacked(handle, path) as text:
+            if format == "csv":
+                from pyarrow import csv
+
+                read = csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
+                found = csv.open_csv(
+                    text, read_options=read, parse_options=csv.ParseOptions(delimiter=delimiter)
+                ).schema
+            else:
+                from pyarrow import json
+
+                found = json.open_json(text).schema
+    # Times in texts are read to the second by default; a later file may be finer.
+    return pa.schema(
+        [pa.field(f.name, pa.timestamp("us", f.type.tz) if pa.types.is_timestamp(f.type) else f.type) for f in found]
+    )

@@ -1,0 +1,77 @@
+"""What a source is: rows that tasks can read in shares, without a driver that holds them.
+
+`tasks` says how many shares there are and how one is read; `size` is what is known of the whole before anything is read, for deciding how
+many tasks an exchange should feed; `sample` reads a little, for finding keys that have very many rows.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.timeseries.node import Node
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SHARE_BYTES", "Size", "Source", "Tasks"]
+
+SHARE_BYTES = 32 << 20
+"""About how much of its files a task reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is, as far as it is known: rows, and bytes in memory."""
+
+    rows: int | None
+    bytes: int | None
+
+    def __add__(self, other: Size) -> Size:
+        rows = None if self.rows is None or other.rows is None else self.rows + other.rows
+        size = None if self.bytes is None or other.bytes is None else self.bytes + other.bytes
+        return Size(rows, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """Shares of the rows: ``work(n)`` reads the n-th of ``count``."""
+
+    count: int
+    work: Callable[[int], Iterator[pa.Table]]
+
+
+class Source(Node):
+    """The beginning of a plan."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @property
+    @abstractmethod
+    def size(self) -> Size: ...
+
+    def tasks(self) -> Tasks | None:
+        """How tasks read it; None if only Spark can."""
+        return None
+
+    @abstractmethod
+    def spark(self, session: SparkSession) -> DataFrame:
+        """The rows as a frame of Spark's."""
+
+    def sample(self, rows: int) -> pa.Table | None:
+        """About so many rows from all over it; None if that costs as much as reading it."""
+        return None
+
+    def narrowed(self, names: list[str]) -> Source:
+        """The same rows with these columns only, if it can read less for that."""
+        return self
+
+    def filtered(self, condition: str) -> Source:
+        """The same source, free to leave out rows that do not meet the condition; it need not leave out any."""
+        return self

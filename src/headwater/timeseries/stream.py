@@ -1,0 +1,153 @@
+"""`Stream`: rows with a time, on Spark, lazily.
+
+The class is thin: what a stream can do is in `methods/`, by subject, and each method makes one node of a plan. Nothing is read until an
+action asks for rows: `collect`, `batches`, `count`, `write`, or a frame of Spark's that is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError
+from headwater.timeseries.methods.joins import JoinMethods
+from headwater.timeseries.methods.ordered import OrderedMethods
+from headwater.timeseries.methods.relational import RelationalMethods
+from headwater.timeseries.methods.statistics import StatisticsMethods
+from headwater.timeseries.methods.vectors import VectorMethods
+from headwater.timeseries.methods.windows import WindowMethods
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from pyspark.sql import DataFrame
+
+    from headwater.lake.transaction import Committed
+    from headwater.observe.graph import Graph
+    from headwater.timeseries.running.stages import Run
+
+__all__ = ["Stream"]
+
+
+class Stream(JoinMethods, OrderedMethods, WindowMethods, RelationalMethods, StatisticsMethods, VectorMethods):
+    """Rows with a time. Made by `lake.stream`; every method but the actions gives another stream.
+
+    >>> import headwater as hw, pyarrow as pa, tempfile
+    >>> lake = hw.connect(tempfile.mkdtemp())
+    >>> rows = pa.table({"symbol": ["a", "a"], "ts": [1, 2], "price": [10.0, 12.0]})
+    >>> trades = lake.stream(rows, time="ts", by="symbol")
+    >>> trades.shift("price", 1).filter("price > 10").columns
+    ['symbol', 'ts', 'price', 'price_shifted']
+    """
+
+    def __repr__(self) -> str:
+        parts = [", ".join(f"{f.name} {f.type}" for f in self.schema)]
+        if self.ordering is not None:
+            by = f" by {', '.join(self.ordering.by)}" if self.ordering.by else ""
+            parts.append(f"in time of {self.ordering.time}{by}")
+        return f"Stream({'; '.join(parts)})"
+
+    # ------------------------------------------------------------------ actions
+
+    def collect(self) -> pa.Table:
+        """All rows, as an Arrow table."""
+        run = self._run()
+        with self._followed("collect"):
+            return run.collect()
+
+    def batches(self) -> Iterator[pa.Table]:
+        """All rows, table by table as tasks finish, without ever holding all of them; in no particular order."""
+        yield from self._run().batches()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows, for pandas."""
+        return self.collect().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows, for polars."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.collect())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def count(self) -> int:
+        """How many rows there are."""
+        run = self._run()
+        with self._followed("count"):
+            return run.count()
+
+    def spark(self) -> DataFrame:
+        """The rows as a DataFrame of Spark's, lazily: go on with Spark from here."""
+        return self._run().frame()
+
+    def write(
+        self,
+        name: str,
+        *,
+        mode: Literal["append", "overwrite", "error", "ignore"] = "append",
+        partition_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Committed | None:
+        """Write the rows into a table of the lake, in one commit; the table is made if it is not there.
+
+        Parameters
+        ----------
+        name
+            The table's name in the lake.
+        mode, partition_by, options
+            As for `Lake.write`.
+        """
+        assert self.lake is not None, "a stream that runs belongs to a lake"
+        run = self._run()
+        with self._followed(f"write {name}"):
+            return self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
+
+    def write_parquet(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:
+        """Write the rows as Parquet files of a folder, on disk or S3; the names of the files."""
+        return self._write_files(location, "parquet", mode)
+
+    def write_csv(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:
+        """Write the rows as CSV files of a folder, on disk or S3; the names of the files."""
+        return self._write_files(location, "csv", mode)
+
+    # ------------------------------------------------------------------ what would run
+
+    def explain(self) -> str:
+        """What would run on Spark: its stages, what each does, and why it is done there."""
+        from headwater.timeseries.running.explaining import text_of
+
+        return text_of(self._run().stage())
+
+    def graph(self) -> Graph:
+        """The same as a picture: ``graph().svg()``; a notebook shows it by itself."""
+        from headwater.timeseries.running.explaining import graph_of
+
+        return graph_of(self._run().stage(), "stream")
+
+    # ------------------------------------------------------------------ running
+
+    def _run(self) -> Run:
+        from headwater.timeseries.running.stages import Run
+
+        if self.lake is None:
+            raise InputError.bad_argument("stream", "one without a lake", "a stream made by lake.stream(...)")
+        return Run(self.lake.spark, self.plan)
+
+    def _followed(self, what: str) -> Any:
+        from headwater.spark.progress import followed
+
+        assert self.lake is not None
+        return followed(self.lake.spark, what)
+
+    def _write_files(self, location: str, kind: Literal["parquet", "csv"], mode: str) -> list[str]:
+        from headwater.base.storage import open_storage
+        from headwater.timeseries.running.writing import write_files
+
+        assert self.lake is not None, "a stream that runs belongs to a lake"
+        storage = open_storage(location, self.lake.catalog.root.options if "://" in location else None)
+        run = self._run()
+        with self._followed(f"write {location}"):
+            return write_files(run.pipe(), storage, kind, mode)
