@@ -16,6 +16,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start a hundred processes: each of them would compile all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## list the targets
@@ -55,9 +57,12 @@ test-lake-s3: $(STAMP) ## run the tests of the lake and of SQL with the lake on 
 test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m s3 $(ARGS)
 
+# STEPS is the length of a random history and SEEDS how many there are: the defaults are 242,000 steps of random views and more than
+# 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed.
 .PHONY: soak
-soak: $(STAMP) ## run the long tests: EXAMPLES=500
-	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) \
+soak: $(STAMP) ## run the long tests: EXAMPLES=500 STEPS=220 SEEDS=20 KILLS=1000
+	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) HEADWATER_TEST_STEPS=$(or $(STEPS),220) \
+		HEADWATER_TEST_SEEDS=$(or $(SEEDS),20) HEADWATER_TEST_KILLS=$(or $(KILLS),1000) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow $(ARGS)
 
 .PHONY: lint

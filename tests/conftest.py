@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,10 +15,12 @@ from headwater.testing.s3_server import S3Server, serve_s3
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ON_S3 = os.environ.get("HEADWATER_TEST_STORAGE") == "s3"
+
 # The everyday profile finds the same cases on every machine; `make soak` looks for new ones.
 settings.register_profile(
     "default",
-    max_examples=25,
+    max_examples=6 if ON_S3 else 25,  # what is drawn was compared on the disk already
     derandomize=True,
     deadline=None,
     database=None,
@@ -33,12 +35,22 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# For every JVM of the tests, in subprocesses too: the second compiler and the collector's threads cost a short life twice the processor
+# time and give nothing back. With one compiler Java reserves little room for code, and a long session would compile again and again.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if ON_S3:
+        # Only what lies on the server can differ there.
+        elsewhere = [item for item in items if not {"lake", "s3"} & set(getattr(item, "fixturenames", ()))]
+        config.hook.pytest_deselected(items=elsewhere)
+        items[:] = [item for item in items if item not in set(elsewhere)]
     for item in items:
         # The fixtures say what a test uses, so the marks need not be written twice.
         fixtures = getattr(item, "fixturenames", ())
@@ -48,6 +60,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("s3")
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="needs --slow"))
+    if hasattr(config, "workerinput"):
+        from tests.scheduling import sort_files
+
+        sort_files(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.scheduling import BothEnds
+
+    return BothEnds(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -55,8 +80,9 @@ def spark() -> Iterator[SparkSession]:
     """A real local session, as `hw.spark()` makes it, except that it is small: another worker has one too."""
     import headwater as hw
 
-    # The second compiler costs a short session twice the processor time and gives nothing back.
-    config = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    # Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
+    config = {"spark.driver.memory": "2g", "spark.sql.codegen.wholeStage": "false"}
+    config |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     session = hw.spark("local[2]", config=config)
     yield session
     # Where the JVM is gone already, stop() waits for ever; the worker ends right after this anyway.

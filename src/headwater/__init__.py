@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from headwater.lake.table import Table
     from headwater.lakehouse import Lake, connect
     from headwater.spark.session import spark
+    from headwater.timeseries.stream import Stream
+    from headwater.timeseries.windows import Hopping, OnCompletion, OnEvent, Rows, Session, Sliding, Tumbling
 
 __all__ = [
     "CancelledError",
@@ -51,16 +53,24 @@ __all__ = [
     "ExpressionError",
     "Frontier",
     "HeadwaterError",
+    "Hopping",
     "InputError",
     "Insert",
     "Lake",
     "NotFoundError",
+    "OnCompletion",
+    "OnEvent",
     "Order",
     "Patch",
+    "Rows",
     "SchemaError",
+    "Session",
     "SetupError",
+    "Sliding",
     "StorageError",
+    "Stream",
     "Table",
+    "Tumbling",
     "UnsupportedError",
     "Upsert",
     "__version__",
@@ -74,11 +84,19 @@ _HOMES = {
     "Circuit": "headwater.incremental.circuit.circuit",
     "Delete": "headwater.incremental.circuit.feeding",
     "Frontier": "headwater.base.frontier",
+    "Hopping": "headwater.timeseries.windows",
     "Insert": "headwater.incremental.circuit.feeding",
     "Lake": "headwater.lakehouse",
+    "OnCompletion": "headwater.timeseries.windows",
+    "OnEvent": "headwater.timeseries.windows",
     "Order": "headwater.incremental.layout",
     "Patch": "headwater.incremental.circuit.feeding",
+    "Rows": "headwater.timeseries.windows",
+    "Session": "headwater.timeseries.windows",
+    "Sliding": "headwater.timeseries.windows",
+    "Stream": "headwater.timeseries.stream",
     "Table": "headwater.lake.table",
+    "Tumbling": "headwater.timeseries.windows",
     "Upsert": "headwater.incremental.circuit.feeding",
     "connect": "headwater.lakehouse",
     **{name: "headwater.base.errors" for name in __all__ if name.endswith("Error")},

@@ -39,6 +39,9 @@ session = hw.spark("local[2]", config={
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.driver.memory": "1500m",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 })
 assert has_delta(session)
 lake = hw.connect(folder, spark=session)

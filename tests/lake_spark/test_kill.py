@@ -21,7 +21,7 @@ import sys
 import headwater as hw
 from headwater.testing import FaultPlan
 
-session = hw.spark("local[1]", config={"spark.driver.memory": "1g"})
+session = hw.spark("local[1]", config={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"})
 table = hw.connect("lake", spark=session).table("t")
 with FaultPlan().kill_at(sys.argv[1]):
     table.append(session.range(100, 200).selectExpr("id", "CAST(id % 2 AS STRING) AS p"))

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -103,10 +104,27 @@ def query_differences(session: SparkSession, queries: Sequence[str], table: pa.T
     session.createDataFrame(table).coalesce(1).createOrReplaceTempView("n")
     found = []
     for text in queries:
-        here, there = run_here(text, {"n": table}), run_spark(session, text)
+        try:
+            here = run_here(text, {"n": table})
+        except duckdb.Error as error:
+            # Numbers that are drawn may be too large for a sum: then they are so for Spark, too.
+            if table is TABLE or not _spark_fails(session, text):
+                found.append(f"{text}\n  here fails: {error}")
+            continue
+        there = run_spark(session, text)
         if (*here[:2], in_any_order(here[2])) != (*there[:2], in_any_order(there[2])):
             found.append(f"{text}\n  here:  {here}\n  spark: {there}")
     return found
+
+
+def _spark_fails(session: SparkSession, text: str) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        run_spark(session, text)
+    except PySparkException:
+        return True
+    return False
 
 
 def name_differences(session: SparkSession, texts: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from headwater.sql.datafusion import to_datafusion
 from headwater.sql.plan import Limit, Plan, Project, Sort
 
 from .datafusion_here import run_datafusion
-from .oracle import FIXTURES, in_any_order, plan_of, run_spark, sections
+from .oracle import FIXTURES, ask_spark_once, in_any_order, plan_of, run_spark, sections
 from .test_queries import _FAILING, _QUERIES, TABLES
 from .tpch import tables
 
@@ -58,7 +58,7 @@ def _outcome(text: str, session: SparkSession) -> str:
         if error.code == "E1305" or (error.code == "E1311" and _spark_refuses(session, text)):
             return "refused"
         return f"{text}\n  here fails: {error}"
-    expected_names, expected_types, expected = run_spark(session, text.rstrip("; "))
+    expected_names, expected_types, expected = ask_spark_once(session, text.rstrip("; "))
     if not _ordered(plan_of(text, TABLES)):
         rows, expected = in_any_order(rows), in_any_order(expected)
     if (names, types, rows) == (expected_names, expected_types, expected):

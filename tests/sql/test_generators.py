@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 
 from headwater.base.errors import ExpressionError
 from headwater.sql.query import parse_query
@@ -26,9 +26,10 @@ def test_rows(section: str, interpreted: SparkSession) -> None:
 _TOTAL = [t for t in lines_of("generators") + lines_of("rows") if "array_max" not in t and "sequence" not in t]
 
 
-@settings(max_examples=2, phases=[Phase.generate])
+@settings(max_examples=1, phases=[Phase.generate])
 @given(table=tables)
 def test_generated_rows(interpreted: SparkSession, table: pa.Table) -> None:
+    assume(table["xs"].null_count < table.num_rows)  # the first that is drawn has nothing in it
     found = query_differences(interpreted, _TOTAL, table)
     assert not found, "\n".join(found)
 

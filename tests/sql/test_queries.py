@@ -13,7 +13,7 @@ import pytest
 
 from headwater.base.errors import HeadwaterError
 
-from .oracle import FIXTURES, in_any_order, run_here, run_spark
+from .oracle import FIXTURES, ask_spark_once, in_any_order, run_here, run_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,7 +95,7 @@ def _difference(text: str, session: SparkSession) -> str | None:
     except (HeadwaterError, duckdb.Error) as error:
         return f"{text}\n  here fails: {error}"
     try:
-        expected_names, expected_types, expected = run_spark(session, text.rstrip("; "))
+        expected_names, expected_types, expected = ask_spark_once(session, text.rstrip("; "))
     except PySparkException as error:
         return f"{text}\n  spark fails: {str(error).splitlines()[0]}"
     if " order by " not in text or "limit" not in text:

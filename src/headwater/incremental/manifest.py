@@ -97,7 +97,7 @@ class Manifest:
             facts = json.loads(json.dumps(facts, allow_nan=False))
         except (TypeError, ValueError) as e:
             raise InputError.bad_argument("extra", self.extra, f"something that JSON can hold ({e})") from None
-        return (json.dumps({**facts, "checksum": _checksum(facts)}, indent=1) + "\n").encode()
+        return (json.dumps({**facts, "checksum": _checksum(facts)}) + "\n").encode()
 
     @classmethod
     def decode(cls, name: str, data: bytes, where: str) -> Manifest:

@@ -122,4 +122,4 @@ class Catalog:
 
 def is_table(storage: Storage) -> bool:
     """Whether a Delta log lies there."""
-    return next(iter(storage.list(log.LOG)), None) is not None
+    return snapshot.is_held(storage) or next(iter(storage.list(log.LOG)), None) is not None

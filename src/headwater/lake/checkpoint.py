@@ -32,8 +32,8 @@ def due(state: log.LogState) -> bool:
     return state.version > 0 and state.version % every == 0
 
 
-def write(storage: Storage, version: int) -> None:
-    """Write the checkpoint of ``version`` and point readers at it."""
+def write(storage: Storage, version: int) -> log.LogState:
+    """Write the checkpoint of ``version`` and point readers at it; gives the state that it holds."""
     state = log.load(storage, version, tombstones=True)
     table = _rows(state)
     path = f"{log.LOG}/{version:020d}.checkpoint.parquet"
@@ -46,6 +46,7 @@ def write(storage: Storage, version: int) -> None:
     faults.point("lake.checkpoint.before_hint", path)
     if (log.last_checkpoint(storage) or -1) < version:
         storage.put(f"{log.LOG}/_last_checkpoint", json.dumps(hint).encode())
+    return state
 
 
 def _rows(state: log.LogState) -> pa.Table:

@@ -51,6 +51,8 @@ class Proposal:
     keeps: frozenset[str] = frozenset()
     # A put of it may have succeeded, or may yet: its files must stay.
     sent: bool = False
+    # Paths of files that were written without flushing: the commit comes after they are on the disk.
+    unflushed: Sequence[str] = ()
 
     @property
     def is_blind_append(self) -> bool:

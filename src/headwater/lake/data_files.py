@@ -3,6 +3,8 @@
 Rows stream in and files roll over at a target size, so memory is bounded by one row group for each open file.
 Rows of a partitioned table go to a file per partition; only so many stay open at a time. Every file's statistics
 come from the footer that was really written, and each file is whole on storage before its action exists.
+
+Files of the change feed are read once, soon, and as a whole: they have no statistics, and a codec that costs next to nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ __all__ = ["CHANGE_TYPE", "Layout", "change_feed", "file_stats", "write_rows"]
 
 CHANGE_TYPE = "_change_type"
 _MAX_OPEN = 64
+_FEED_COMPRESSION = "snappy"
 
 
 class Layout:
@@ -96,16 +99,22 @@ def _is_whole(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
 
 
+def _codec(*, feed: bool) -> str:
+    return _FEED_COMPRESSION if feed else settings.current().parquet_compression
+
+
 class _OpenFile:
     """One Parquet file being written."""
 
-    def __init__(self, storage: Storage, layout: Layout, path: str, schema: pa.Schema) -> None:
-        self.path, self._schema, self._storage = path, schema, storage
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, *, feed: bool, flush: bool) -> None:
+        self.path, self._schema, self._storage, self._feed = path, schema, storage, feed
+        self._group_rows = settings.current().row_group_rows
         self._stack = ExitStack()
-        self._sink: IO[bytes] = self._stack.enter_context(storage.open_output(path))
-        compression = settings.current().parquet_compression
+        self._sink: IO[bytes] = self._stack.enter_context(storage.open_output(path, flush=flush))
         try:
-            self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, **_encodings(schema))
+            self._writer = pq.ParquetWriter(
+                self._sink, schema, compression=_codec(feed=feed), write_statistics=not feed, **_encodings(schema)
+            )
         except BaseException as e:
             self._stack.__exit__(type(e), e, e.__traceback__)
             raise
@@ -116,15 +125,16 @@ class _OpenFile:
     def write(self, batch: pa.RecordBatch) -> None:
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
-        if self._pending_rows >= settings.current().row_group_rows:
+        if self._pending_rows >= self._group_rows:
             self._flush()
 
     def _flush(self) -> None:
         if self._pending:
             table = pa.Table.from_batches(self._pending, self._schema)
-            clean = stats.nan_free_columns(table)
-            self.nan_free = clean if self.nan_free is None else self.nan_free & clean
-            self._writer.write_table(table, row_group_size=settings.current().row_group_rows)
+            if not self._feed:
+                clean = stats.nan_free_columns(table)
+                self.nan_free = clean if self.nan_free is None else self.nan_free & clean
+            self._writer.write_table(table, row_group_size=self._group_rows)
             self._pending, self._pending_rows = [], 0
 
     @property
@@ -161,9 +171,9 @@ class _Abandon(Exception):
 
 class _Writer:
     def __init__(
-        self, storage: Storage, layout: Layout, folder: str, extra: Sequence[pa.Field], prefix: str = "part"
+        self, storage: Storage, layout: Layout, folder: str, extra: Sequence[pa.Field], prefix: str, *, flush: bool
     ) -> None:
-        self.storage, self.layout, self.folder, self.prefix = storage, layout, folder, prefix
+        self.storage, self.layout, self.folder, self.prefix, self.flush = storage, layout, folder, prefix, flush
         self.schema = layout.file_schema(extra)
         self.extra = list(extra)
         self.open: OrderedDict[tuple[str | None, ...], tuple[_OpenFile, Mapping[str, str | None]]] = OrderedDict()
@@ -187,7 +197,9 @@ class _Writer:
             while len(self.open) >= _MAX_OPEN:
                 self._finish(next(iter(self.open)))
             named = {self.layout.partition_key(c): v for c, v in values.items()}
-            self.open[key] = (_OpenFile(self.storage, self.layout, self._new_path(named), self.schema), named)
+            path = self._new_path(named)
+            opened = _OpenFile(self.storage, path, self.schema, feed=bool(self.extra), flush=self.flush)
+            self.open[key] = (opened, named)
         file, _ = self.open[key]
         self.open.move_to_end(key)
         for batch in part.combine_chunks().to_batches():
@@ -201,7 +213,7 @@ class _Writer:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _new_path(self, values: Mapping[str, str | None]) -> str:
-        suffix = settings.current().parquet_compression
+        suffix = _codec(feed=bool(self.extra))
         name = f"{self.prefix}-{len(self.done) + len(self.open):05d}-{uuid.uuid4()}.c000.{suffix}.parquet"
         directory = partitions.directory(list(values), values)
         return "/".join(p for p in (self.folder, directory, name) if p)
@@ -210,7 +222,8 @@ class _Writer:
         file, values = self.open[key]
         size, footer = file.close()
         del self.open[key]
-        self.done.append((file.path, values, size, file_stats(self.layout, footer, file.nan_free or ())))
+        described = "" if self.extra else file_stats(self.layout, footer, file.nan_free or ())
+        self.done.append((file.path, values, size, described))
 
     def finish(self) -> None:
         while self.open:
@@ -230,9 +243,11 @@ def _write(
     batches: Iterable[pa.RecordBatch],
     folder: str,
     extra: Sequence[pa.Field],
-    prefix: str = "part",
+    prefix: str,
+    *,
+    flush: bool,
 ) -> _Writer:
-    writer = _Writer(storage, layout, folder, extra, prefix)
+    writer = _Writer(storage, layout, folder, extra, prefix, flush=flush)
     try:
         for batch in batches:
             if batch.num_rows:
@@ -251,12 +266,14 @@ def write_rows(
     *,
     data_change: bool = True,
     prefix: str = "part",
+    flush: bool = True,
 ) -> list[AddFile]:
     """Write ``batches`` (with the table's columns) to new files; nothing is left of them if it fails.
 
-    The names of the files begin with ``prefix``, by which a writer finds its own again.
+    The names of the files begin with ``prefix``, by which a writer finds its own again. Without ``flush`` the commit has to see to it that
+    they are on the disk (`Proposal.unflushed`).
     """
-    writer = _write(storage, layout, batches, "", (), prefix)
+    writer = _write(storage, layout, batches, "", (), prefix, flush=flush)
     return [
         AddFile(partitions.encode_path(path), values, size, now_ms(), data_change, text)
         for path, values, size, text in writer.done
@@ -264,9 +281,12 @@ def write_rows(
 
 
 def change_feed(
-    metadata: Metadata, storage: Storage, changes: Mapping[str, pa.Table], *, prefix: str = "part"
+    metadata: Metadata, storage: Storage, changes: Mapping[str, pa.Table], *, prefix: str = "part", flush: bool = True
 ) -> list[Action]:
-    """Write rows by kind of change to the change data feed, and give their ``cdc`` actions; none if it is off."""
+    """Write rows by kind of change to the change data feed, and give their ``cdc`` actions; none if it is off.
+
+    ``prefix`` and ``flush`` are as in `write_rows`.
+    """
     if metadata.configuration.get("delta.enableChangeDataFeed", "false").lower() != "true":
         return []
 
@@ -276,7 +296,7 @@ def change_feed(
             yield from rows.append_column(CHANGE_TYPE, kinds).combine_chunks().to_batches()
 
     extra = [pa.field(CHANGE_TYPE, pa.string(), False)]
-    writer = _write(storage, Layout(metadata), tagged(), "_change_data", extra, prefix)
+    writer = _write(storage, Layout(metadata), tagged(), "_change_data", extra, prefix, flush=flush)
     return [
         {
             "cdc": {

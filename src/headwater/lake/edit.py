@@ -33,12 +33,15 @@ class Edit:
     adds: list[AddFile] = field(default_factory=list)
     removes: list[RemoveFile] = field(default_factory=list)
     metrics: dict[str, int | float] = field(default_factory=dict)
+    written: list[str] = field(default_factory=list)
 
 
-def remove_rows(snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, folder: str = "") -> Edit:
+def remove_rows(
+    snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, folder: str = "", flush: bool = True
+) -> Edit:
     """Actions that delete the rows at these positions of these files; None stands for a whole file.
 
-    Files of vectors are written to ``folder`` below the table's own.
+    Files of vectors are written to ``folder`` below the table's own; those that are not flushed are named in ``written``.
     """
     edit, now = Edit(), now_ms()
     vectors = rewritten = rows = 0
@@ -68,7 +71,8 @@ def remove_rows(snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, 
             rewritten += 1
     if packed.path and packed.to_bytes() and vectors and _is_used(edit, packed):
         faults.point("lake.vector_file.before_publish", packed.path)
-        snapshot.storage.put(packed.path, packed.to_bytes())
+        snapshot.storage.put(packed.path, packed.to_bytes(), flush=flush)
+        edit.written.append(packed.path)
     edit.metrics = {
         "numDeletedRows": rows,
         "numRemovedFiles": len(edit.removes) - vectors - rewritten,

@@ -251,10 +251,13 @@ def _roll(storage: Storage, segment: Segment, draft: _Draft, first: int, last: i
 
 def advance(storage: Storage, state: LogState) -> LogState:
     """The newest state, from an older one and the commits after it."""
+    if _is_newest(storage, state):
+        return state
     segment = list_segment(storage, after=state.version)
     if not all(v in segment.commits for v in range(state.version, segment.newest + 1)):
         return load(storage)  # cleaned up past us, or deleted
-    if state.version not in segment.commits or not _is_origin(segment, state):
+    here = state.version
+    if here not in segment.commits or not _is_origin(state, segment.sizes[here], segment.commits[here]):
         return load(storage)  # another table lies here now
     news = range(state.version + 1, segment.newest + 1)
     if not news:
@@ -262,13 +265,23 @@ def advance(storage: Storage, state: LogState) -> LogState:
     return extend(state, [read_commit(storage, v, segment.commits[v]) for v in news], storage.url)
 
 
-def _is_origin(segment: Segment, state: LogState) -> bool:
+def _is_newest(storage: Storage, state: LogState) -> bool:
+    """Whether nothing follows ``state``, where that is quick to tell: a folder's listing is as long as its log, and two looks are not."""
+    if storage.local_path("") is None:
+        return False
+    there = storage.head(commit_path(state.version))
+    if there is None or not _is_origin(state, there.size, there.modified_ms):
+        return False
+    # Old commits are deleted from the oldest on, so what follows one that is there is there too.
+    return storage.head(commit_path(state.version + 1)) is None
+
+
+def _is_origin(state: LogState, size: int, now_ms: int) -> bool:
     """Whether the newest commit of ``state`` is still the file it was read from."""
-    size, modified_ms = state.origin or (0, 0)
-    now_ms = segment.commits[state.version]
+    was, modified_ms = state.origin or (0, 0)
     # Object stores tell a time in milliseconds when they list, and in seconds when they are asked for one object.
     unit = 1 if modified_ms % 1000 and now_ms % 1000 else 1000
-    return size == segment.sizes[state.version] and modified_ms // unit == now_ms // unit
+    return size == was and modified_ms // unit == now_ms // unit
 
 
 def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:

@@ -67,6 +67,7 @@ def read_file(
     only: Positions | None = None,
     with_deleted: bool = False,
     conjuncts: Sequence[Conjunct] = (),
+    within: tuple[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The live rows of one file.
 
@@ -80,6 +81,8 @@ def read_file(
         Give the rows that the deletion vector marks, too.
     conjuncts
         Row groups that cannot match are skipped; rows are not filtered.
+    within
+        Only the row groups that begin within these bytes of the file, so that several tasks can share it.
     """
     path = partitions.decode_path(add.path)
     vector = None if with_deleted else live_vector(snapshot, add)
@@ -88,7 +91,7 @@ def read_file(
         with snapshot.storage.open_input(path) as source:
             file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=_is_remote(snapshot))
             shape = _Shape(snapshot, add, columns, file)
-            for start, batch in _row_groups(file, shape, only, conjuncts):
+            for start, batch in _row_groups(file, shape, only, conjuncts, within):
                 kept = _select(batch, start, deleted, only)
                 if kept is not None:
                     yield shape.finish(*kept, positions)
@@ -152,7 +155,11 @@ class _Shape:
 
 
 def _row_groups(
-    file: pq.ParquetFile, shape: _Shape, only: Positions | None, conjuncts: Sequence[Conjunct]
+    file: pq.ParquetFile,
+    shape: _Shape,
+    only: Positions | None,
+    conjuncts: Sequence[Conjunct],
+    within: tuple[int, int] | None,
 ) -> Iterator[tuple[int, pa.RecordBatch | int]]:
     """Pairs of a first position and a batch (or just its length, when no column of the file is asked for)."""
     names = list(shape.sources.values())
@@ -161,18 +168,25 @@ def _row_groups(
         meta = file.metadata.row_group(group)
         end = start + meta.num_rows
         here = None if only is None else _within(only, start, end)
-        if (here is None or len(here)) and may_match(meta, conjuncts, shape.sources):
+        theirs = within is None or within[0] <= _first_byte(meta) < within[1]
+        if theirs and (here is None or len(here)) and may_match(meta, conjuncts, shape.sources):
             if not names:
                 yield start, meta.num_rows
             else:
                 at = start
                 last = end if here is None else int(here[-1])
-                for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=names):
+                rows = min(_BATCH_ROWS, last + 1 - start)  # what comes after the last one is not decoded
+                for batch in file.iter_batches(rows, row_groups=[group], columns=names):
                     yield at, batch
                     at += batch.num_rows
                     if at > last:
                         break
         start = end
+
+
+def _first_byte(meta: Any) -> int:
+    column = meta.column(0)
+    return int(column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset)
 
 
 def _select(

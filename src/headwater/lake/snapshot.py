@@ -24,7 +24,7 @@ from headwater.lake.actions import AddFile
 from headwater.lake.physical import physical_field
 from headwater.lake.skipping import FileIndex
 
-__all__ = ["Snapshot", "at_timestamp", "at_version", "forget", "latest", "remember"]
+__all__ = ["Snapshot", "at_timestamp", "at_version", "forget", "is_held", "latest", "remember"]
 
 
 class Snapshot:
@@ -153,6 +153,13 @@ def remember(storage: Storage, state: log.LogState) -> Snapshot:
         while len(_held) > max(1, settings.current().snapshot_cache):
             _held.popitem(last=False)
     return made
+
+
+def is_held(storage: Storage) -> bool:
+    """Whether the table is known, and the log that it is known from still lies there; False says nothing where that is slow to tell."""
+    with _lock:
+        found = _held.get(storage.url)
+    return found is not None and storage.local_path("") is not None and storage.exists(log.commit_path(found.version))
 
 
 def forget(storage: Storage) -> None:

@@ -33,6 +33,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import Any
 
 import pyarrow as pa
@@ -360,8 +361,10 @@ class _Verbatim(str):
 def _dump(value: Any) -> str:
     if isinstance(value, _Verbatim):
         return str(value)
+    if type(value) is int:
+        return str(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_dump(v)}" for k, v in value.items()) + "}"
+        return "{" + ",".join(f"{encode_basestring(k)}:{_dump(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_dump, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

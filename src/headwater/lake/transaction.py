@@ -30,7 +30,7 @@ from headwater.lake.actions import Action, Commit, Metadata, dump
 from headwater.lake.conflicts import Proposal
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Committed", "create", "discard", "run"]
+__all__ = ["Committed", "create", "discard", "run", "write_checkpoint"]
 
 _ENGINE = "headwater/0.1"
 _STRICT_RUNS = 3
@@ -61,10 +61,11 @@ def run(
     *,
     if_version: int | None = None,
     undo: Callable[[], None] | None = None,
+    checkpoints: bool = True,
 ) -> Committed:
     """Run ``operation`` until its proposal is committed on the newest version.
 
-    ``undo`` deletes what the caller wrote for all attempts; it is called when it is certain that none was committed.
+    Without ``checkpoints`` the caller calls `write_checkpoint` when one is due. ``undo`` deletes what the caller wrote for all attempts; it is called when it is certain that none was committed.
     """
     made: list[Proposal] = []
 
@@ -74,7 +75,7 @@ def run(
         return made[0]
 
     try:
-        done = _run(storage, attempted, if_version)
+        done = _run(storage, attempted, if_version, checkpoints)
     except BaseException:
         if not made or not made[0].sent:
             _clean_up(storage, made, undo)
@@ -91,7 +92,9 @@ def _clean_up(storage: Storage, made: list[Proposal], undo: Callable[[], None] |
         undo()
 
 
-def _run(storage: Storage, operation: Callable[[Snapshot], Proposal], if_version: int | None) -> Committed:
+def _run(
+    storage: Storage, operation: Callable[[Snapshot], Proposal], if_version: int | None, checkpoints: bool
+) -> Committed:
     retries = settings.current().commit_retries
     for attempt in range(retries + 1):
         base = snapshot.latest(storage)
@@ -103,13 +106,18 @@ def _run(storage: Storage, operation: Callable[[Snapshot], Proposal], if_version
             return Committed(base.version, proposal.operation, proposal.metrics)
         if proposal.txn is not None and base.state.txns.get(proposal.txn[0], -1) >= proposal.txn[1]:
             return Committed(base.version, proposal.operation, proposal.metrics, skipped=True)
+        relaxed = attempt >= _STRICT_RUNS
         try:
-            return _commit(storage, base, proposal, relaxed=attempt >= _STRICT_RUNS, pinned=if_version is not None)
+            done, state = _commit(storage, base, proposal, relaxed=relaxed, pinned=if_version is not None)
         except _RunAgain as again:
             if if_version is not None:
                 winner = again.winner
                 raise ConflictError.lost(again.why, winner.version, winner.operation, storage.url) from None
             discard(storage, proposal)
+        else:
+            if state is not None and checkpoints and checkpoint.due(state):
+                write_checkpoint(storage, state.version)
+            return done
         time.sleep(random.uniform(0, min(0.2, 0.01 * (attempt + 1))))
     raise ConflictError.too_many_retries(retries, storage.url)
 
@@ -143,14 +151,16 @@ def create(storage: Storage, proposal: Proposal) -> Committed | None:
     return Committed(0, proposal.operation, proposal.metrics)
 
 
-def _commit(storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bool, pinned: bool) -> Committed:
+def _commit(
+    storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bool, pinned: bool
+) -> tuple[Committed, log.LogState | None]:
+    """What was done, and the state after it if that is a new version."""
     relaxed = relaxed and base.configuration.get("delta.isolationLevel") != "Serializable"
     state, txn_id = base.state, str(uuid.uuid4())
     for attempt in range(settings.current().commit_retries + 1):
         version = state.version + 1
         if _put(storage, version, _actions(proposal, txn_id, state), txn_id, proposal):
-            _after_commit(storage, state, version)
-            return Committed(version, proposal.operation, proposal.metrics)
+            return Committed(version, proposal.operation, proposal.metrics), _after_commit(storage, state, version)
         # Wait first and look then: whoever looks first aims at a version that is gone after the wait.
         time.sleep(random.uniform(0, min(0.05, 0.002 * (attempt + 1))))
         newer = log.advance(storage, state)
@@ -161,7 +171,7 @@ def _commit(storage: Storage, base: Snapshot, proposal: Proposal, *, relaxed: bo
             if pinned:
                 raise _RunAgain("the table was changed", winner)
             if proposal.txn is not None and winner.txns.get(proposal.txn[0], -1) >= proposal.txn[1]:
-                return Committed(newer.version, proposal.operation, proposal.metrics, skipped=True)
+                return Committed(newer.version, proposal.operation, proposal.metrics, skipped=True), None
         state = newer
     raise ConflictError.too_many_retries(settings.current().commit_retries, storage.url)
 
@@ -217,7 +227,7 @@ def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, pro
     faults.point("lake.commit.before_publish", storage.url)
     proposal.sent, failure = True, None
     try:
-        storage.put_if_absent(log.commit_path(version), dump(actions))
+        storage.put_if_absent(log.commit_path(version), dump(actions), after=proposal.unflushed)
         return True
     except ObjectExistsError:
         pass
@@ -239,15 +249,22 @@ def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, pro
     return False
 
 
-def _after_commit(storage: Storage, before: log.LogState, version: int) -> None:
-    """Bring the held snapshot forward and write a checkpoint if one is due; failing here undoes nothing."""
+def _after_commit(storage: Storage, before: log.LogState, version: int) -> log.LogState | None:
+    """Bring the held snapshot forward; failing here undoes nothing."""
     try:
         faults.point("lake.commit.after_publish", storage.url)
         state = log.extend(before, [log.read_commit(storage, version)], storage.url)
         snapshot.remember(storage, state)
-        if checkpoint.due(state):
-            checkpoint.write(storage, version)
-            checkpoint.clean_log(storage, state)
+    except Exception as e:  # noqa: BLE001  the version is committed, whatever happens here
+        _log.warning("version %s of %s is committed, but could not be read back: %s", version, storage.url, e)
+        return None
+    return state
+
+
+def write_checkpoint(storage: Storage, version: int) -> None:
+    """Write the checkpoint of a version and delete what the log does not need any more; failing here undoes nothing."""
+    try:
+        checkpoint.clean_log(storage, checkpoint.write(storage, version))
     except Exception as e:  # noqa: BLE001  the version is committed, whatever happens here
         _log.warning("version %s of %s is committed, but its checkpoint failed: %s", version, storage.url, e)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from headwater.observe.format import human_bytes, human_count, human_seconds
 from headwater.observe.graph import Graph, Heat, NodeMetrics
 
-__all__ = ["DARK", "LIGHT", "Scale", "family_of", "kind_colour"]
+__all__ = ["CURVES", "DARK", "LIGHT", "Scale", "family_of", "kind_colour"]
 
 LIGHT = ("#ffffff", "#fdebdc", "#fdddc2", "#fccea7", "#fbc08c", "#f9b16f", "#f6a14f")
 DARK = ("#1e242c", "#3a2b22", "#4a3223", "#5a3823", "#6a3e22", "#7a4420", "#8b4a1d")
@@ -30,6 +30,8 @@ _COLOURS = {
     "exchange": "#908930",
     "sink": "#556380",
 }
+CURVES = tuple(_COLOURS[f] for f in ("linear", "cogroup", "source", "exchange", "join", "nest", "sink", "delay"))
+"""The same colours for the curves of a chart, so that neighbours are far apart."""
 _FAMILIES = {
     "source": ("source", "scan", "table", "input", "import", "constant"),
     "linear": ("lift", "linear", "map", "filter", "project", "select", "unnest", "union", "negate", "weigh"),

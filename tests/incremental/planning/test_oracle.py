@@ -8,7 +8,7 @@ import pytest
 
 from headwater.testing.views import play, random_view
 
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "20"))
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "12"))
 SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2")) * 55
 CHUNK = 11
 

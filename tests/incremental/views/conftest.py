@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+
+from headwater.incremental.views import upkeep
 
 
 @pytest.fixture(autouse=True)
 def _no_flushing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_FSYNC", "false")
     monkeypatch.setenv("HEADWATER_PROGRESS", "off")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_in_the_background(_no_flushing: None) -> Iterator[None]:
+    """Folders go after a test, so what it left to be done has to be over."""
+    yield
+    assert upkeep.wait(60)

@@ -12,6 +12,7 @@ from typing import Any
 from tests.incremental.killing import serve
 
 import headwater as hw
+from headwater.incremental.views import packing_up, upkeep
 
 
 def live(command: dict[str, Any]) -> None:
@@ -19,6 +20,7 @@ def live(command: dict[str, Any]) -> None:
     lake = hw.connect(command["folder"])
     for name in command["views"]:
         lake.view(name).refresh(full=command.get("full", False))
+    upkeep.wait()
 
 
 def _load_kernels() -> None:
@@ -34,7 +36,9 @@ def _load_kernels() -> None:
             world.orders.append(world.orders.to_arrow())
             view.refresh()
             view.optimize()
+        upkeep.wait()
 
 
 if __name__ == "__main__":
+    packing_up._FEW = 4  # so that files are put together every few lives
     serve(live, _load_kernels)

@@ -35,6 +35,8 @@ POINTS = [
     "view.commit.before",
     "view.commit.after",
     "view.sweep.before_delete",
+    "view.upkeep.begin",
+    "view.pack.rewritten",
     "lake.data_file.before_publish",
     "lake.data_file.after_publish",
     "lake.commit.before_publish",

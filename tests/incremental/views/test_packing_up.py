@@ -8,7 +8,7 @@ import pytest
 from tests.incremental.views.world import World
 
 from headwater.incremental.views import live as lives
-from headwater.incremental.views import orphans, packing_up
+from headwater.incremental.views import orphans, packing_up, upkeep
 from headwater.incremental.views.record import Record
 
 
@@ -20,6 +20,7 @@ def test_many_small_refreshes_leave_few_files(tmp_path: Path) -> None:
     for number in range(45):
         world.orders.append([{"id": 1000 + number, "name": f"n{number}"}])
         assert view.refresh().rows_out == 1
+        upkeep.wait()
         most = max(most, len(view.table.snapshot.files))
     assert most <= 20
     packed = [h for h in view.table.history() if h.operation == "OPTIMIZE"]
@@ -39,6 +40,7 @@ def test_files_with_many_dead_rows_are_written_anew(tmp_path: Path, monkeypatch:
     assert sum(f.num_deleted for f in view.table.snapshot.files.values()) == 3
     world.orders.delete("id < 10")
     view.refresh()
+    upkeep.wait()
     assert sum(f.num_deleted for f in view.table.snapshot.files.values()) == 0
     lives.forget(view._around.root, "v")
     world.orders.delete("id < 12")

@@ -11,6 +11,7 @@ from tests.incremental.views.world import World
 from headwater.base.errors import ConflictError, InputError, SchemaError, UnsupportedError
 from headwater.incremental.views import costs
 from headwater.incremental.views.costs import Rates
+from headwater.incremental.views.record import Record
 from headwater.testing.oracles import assert_same_rows
 
 SQL = "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY name"
@@ -93,19 +94,51 @@ def test_large_changes_are_computed_anew(tmp_path: Path, monkeypatch: pytest.Mon
     numbers = world.lake.write("numbers", pa.table({"x": list(range(1000))}))
     view = world.lake.view("v", "SELECT x % 7 AS y, count(*) AS n FROM numbers GROUP BY x % 7")
     view.refresh()
-    monkeypatch.setattr(Rates, "crossover", lambda _self, _rows: 50)
+    monkeypatch.setattr(Rates, "changes_seconds", lambda _self, rows: rows / 1000)
+    monkeypatch.setattr(Rates, "anew_seconds", lambda _self, _rows: 0.05)
+    monkeypatch.setattr(Rates, "queried_seconds", lambda _self, _rows: 1.0)
     numbers.append(pa.table({"x": list(range(40))}))
     assert view.plan().mode == "incremental"
     assert view.refresh().mode == "incremental"
     numbers.append(pa.table({"x": list(range(60))}))
     plan = view.plan()
     assert plan.mode == "full" and "quicker" in plan.reason and plan.changes == {"numbers": 60}
-    assert "crossover: 50" in str(plan)
+    assert plan.way == "build" and "crossover: " in str(plan)
     assert view.refresh().mode == "full"
+    assert Record.of(view.table.snapshot).state is not None
     strict = world.lake.view("s", "SELECT count(*) AS n FROM numbers", policy="strict")
     strict.refresh()
     numbers.append(pa.table({"x": list(range(60))}))
     assert strict.refresh().mode == "incremental", "strict never does what it need not"
+
+
+def test_a_state_that_is_not_worth_keeping_is_given_up_and_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "FLOOR_ROWS", 20)
+    world = World(tmp_path)
+    numbers = world.lake.write("numbers", pa.table({"x": list(range(100))}))
+    view = world.lake.view("v", "SELECT x % 7 AS y, count(*) AS n, avg(x / 3) AS a FROM numbers GROUP BY x % 7")
+    view.refresh()
+    monkeypatch.setattr(Rates, "changes_seconds", lambda _self, rows: rows / 1000)
+    monkeypatch.setattr(Rates, "anew_seconds", lambda _self, _rows: 0.05)
+    monkeypatch.setattr(Rates, "queried_seconds", lambda _self, _rows: 0.01)
+
+    def changed(rows: int) -> tuple[str, str, bool]:
+        numbers.append(pa.table({"x": list(range(rows))}))
+        plan, version = view.plan(), view.table.version
+        report = view.refresh()
+        assert (report.mode, report.reason) == (plan.mode, plan.reason)
+        assert view.table.changes(version).num_rows == report.rows_out
+        assert view.verify().equal
+        return plan.way, report.reason, Record.of(view.table.snapshot).state is not None
+
+    assert changed(40)[::2] == ("changes", True), "30 ms were lost, which is less than a state takes"
+    assert changed(5)[::2] == ("changes", True), "5 ms were gained"
+    assert changed(40) == ("query", "40 rows have changed, and a query is quicker than keeping its state", False)
+    assert changed(45) == ("query", "45 rows have changed, and still a query is quicker than keeping its state", False)
+    ways = [changed(1)[0] for _ in range(8)]
+    assert ways == ["query"] * 5 + ["build"] + ["changes"] * 2, "9 ms were lost each time"
 
 
 def test_what_others_do_to_the_table_of_a_view(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from headwater.base.errors import HeadwaterError
 from headwater.incremental.views import live as lives
 from headwater.testing.views import DRAWS, SCHEMAS, random_view
 
-SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "8"))
+SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2")) * 4
 
 
 def rows_of(rng: random.Random, name: str, count: int) -> pa.Table:

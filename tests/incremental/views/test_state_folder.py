@@ -92,8 +92,8 @@ def test_others_wait(tmp_path: Path) -> None:
 def test_costs() -> None:
     rates = Rates().after_full(1_000_000, 2.0).after_changes(10_000, 0.1)
     assert rates.changes_per_second == 100_000 and rates.anew_seconds(2_000_000) == 4.0
-    assert rates.crossover(1_000_000) == 199_000
-    assert rates.after_changes(10, 1.0) == rates, "a small refresh says nothing"
+    assert rates.after_query(1_000_000, 9.0).crossover(1_000_000) == 199_000
+    assert rates.after_changes(10, 1.0).changes_per_second == 100_000, "a small refresh says nothing of the rate"
     assert rates.after_changes(10_000, 0.2).changes_per_second == 75_000
     assert Rates(**rates.to_json()) == rates
     text = str(RefreshPlan(mode="full", reason="why", changes={"t": 5}, rows=7, full_seconds=1.5, crossover=9))

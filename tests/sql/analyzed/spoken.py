@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
-from tests.sql.oracle import comparable, in_any_order, sections
+from tests.sql.oracle import answer_of, comparable, in_any_order, sections
 from tests.sql.tpch import tables as tpch_tables
 
-from headwater.sql.duckdb_query import to_duckdb
-from headwater.sql.functions.udfs import install
 from headwater.sql.plan import Plan
 from headwater.testing.nexmark import tables as nexmark_tables
 
@@ -58,13 +55,7 @@ def keep(name: str, json_text: str, dump: str) -> None:
 
 def rows_of(plan: Plan, tables: Mapping[str, pa.Table]) -> Rows:
     """The plan's rows, in DuckDB, in an order of their own."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as con:
-        con.execute("SET TimeZone = 'UTC'")
-        for name, table in tables.items():
-            con.register(name, table)
-        sql = to_duckdb(plan)
-        install(con, sql)
-        return rows_in_order(con.sql(sql).to_arrow_table())
+    return rows_in_order(answer_of(plan, tables))
 
 
 def rows_in_order(table: pa.Table) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,12 +40,18 @@ class Storage(ABC):
     def get_range(self, path: str, start: int, length: int) -> bytes: ...
 
     @abstractmethod
-    def put(self, path: str, data: bytes) -> None:
-        """Create or replace an object in one step."""
+    def put(self, path: str, data: bytes, *, flush: bool = True) -> None:
+        """Create or replace an object in one step.
+
+        Without ``flush`` it may be lost with the machine, until `put_if_absent` was told to come ``after`` it.
+        """
 
     @abstractmethod
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create an object, or raise `ObjectExistsError`; exactly one of many racing writers wins."""
+    def put_if_absent(self, path: str, data: bytes, *, after: Sequence[str] = ()) -> None:
+        """Create an object, or raise `ObjectExistsError`; exactly one of many racing writers wins.
+
+        It is there only after the objects of ``after``, which were written without flushing, are safe from the machine's ending.
+        """
 
     @abstractmethod
     def list(self, prefix: str = "", *, after: str | None = None) -> Iterator[Entry]:
@@ -63,8 +69,11 @@ class Storage(ABC):
         """A seekable file for Arrow readers."""
 
     @abstractmethod
-    def open_output(self, path: str) -> Any:
-        """A context manager that gives a writable file; it appears under ``path`` only if the block succeeds."""
+    def open_output(self, path: str, *, flush: bool = True) -> Any:
+        """A context manager that gives a writable file; it appears under ``path`` only if the block succeeds.
+
+        ``flush`` is as in `put`.
+        """
 
     @abstractmethod
     def child(self, path: str) -> Storage: ...

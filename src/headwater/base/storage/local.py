@@ -6,7 +6,7 @@ import builtins
 import errno
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.base import faults, settings
 from headwater.base.errors import NotFoundError, StorageError
+from headwater.base.storage.flushing import flush_together
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 
 __all__ = ["LocalStorage", "flush_folder", "translated"]
@@ -78,30 +79,34 @@ class LocalStorage(Storage):
         _make_folder(folder)
         return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
 
-    def _write_staged(self, staged: str, data: bytes) -> None:
+    def _write_staged(self, staged: str, data: bytes, *, flush: bool = True) -> None:
         with open(staged, "xb") as f:
             f.write(data)
-            _flush(f)
+            if flush:
+                _flush(f)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, *, flush: bool = True) -> None:
         with translated(self.root, path):
             staged = self._staged(path)
             try:
-                self._write_staged(staged, data)
+                self._write_staged(staged, data, flush=flush)
                 faults.point("storage.put.before_publish", path)
                 os.replace(staged, self._full(path))
             except BaseException:
                 _unlink(staged)
                 raise
-            flush_folder(self._full(path))
+            if flush:
+                flush_folder(self._full(path))
             faults.point("storage.put.after_publish", path)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, after: Sequence[str] = ()) -> None:
         full = self._full(path)
         with translated(self.root, path):
             staged = self._staged(path)
             try:
-                self._write_staged(staged, data)
+                self._write_staged(staged, data, flush=not after)
+                if after and settings.current().fsync:
+                    flush_together([staged, *self._with_folders(after)])
                 faults.point("storage.put_if_absent.before_publish", path)
                 try:
                     os.link(staged, full)
@@ -112,16 +117,21 @@ class LocalStorage(Storage):
             flush_folder(full)
             faults.point("storage.put_if_absent.after_publish", path)
 
+    def _with_folders(self, paths: Sequence[str]) -> builtins.list[str]:
+        """The full paths of files, with those of the folders that they lie in: a name is flushed with its folder."""
+        folders = {parent for path in paths for parent in (os.path.dirname(path), "")}
+        return [self._full(path) for path in (*paths, *sorted(folders))]
+
     def list(self, prefix: str = "", *, after: str | None = None) -> Iterator[Entry]:
         with translated(self.root, prefix):
             yield from self._walk(prefix.rstrip("/"), after)
 
     def _walk(self, folder: str, after: str | None) -> Iterator[Entry]:
         try:
-            found = sorted(os.scandir(self._full(folder)), key=lambda e: e.name + ("/" if e.is_dir() else ""))
+            found = [e for e in os.scandir(self._full(folder)) if _may_follow(folder, e.name, after)]
         except FileNotFoundError:
             return
-        for item in found:
+        for item in sorted(found, key=lambda e: e.name + ("/" if e.is_dir() else "")):
             path = f"{folder}/{item.name}" if folder else item.name
             if item.is_dir():
                 yield from self._walk(path, after)
@@ -167,19 +177,21 @@ class LocalStorage(Storage):
             return pa.OSFile(self._full(path), "rb")
 
     @contextmanager
-    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+    def open_output(self, path: str, *, flush: bool = True) -> Iterator[IO[bytes]]:
         with translated(self.root, path):
             staged = self._staged(path)
             try:
                 with open(staged, "xb") as f:
                     yield f
-                    _flush(f)
+                    if flush:
+                        _flush(f)
                 faults.point("storage.open_output.before_publish", path)
                 os.replace(staged, self._full(path))
             except BaseException:
                 _unlink(staged)
                 raise
-            flush_folder(self._full(path))
+            if flush:
+                flush_folder(self._full(path))
             faults.point("storage.open_output.after_publish", path)
 
     def sweep(self, prefix: str, older_than_ms: int) -> int:
@@ -195,6 +207,14 @@ class LocalStorage(Storage):
                     except FileNotFoundError:
                         continue
         return removed
+
+
+def _may_follow(folder: str, name: str, after: str | None) -> bool:
+    """Whether a file of this name, or one below a folder of this name, may come after another in the order of a listing."""
+    if after is None:
+        return True
+    path = f"{folder}/{name}" if folder else name
+    return path > after or after.startswith(f"{path}/")
 
 
 def _flush(f: IO[bytes]) -> None:

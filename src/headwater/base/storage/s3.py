@@ -6,7 +6,7 @@ import builtins
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import IO, Any, cast
@@ -81,17 +81,19 @@ class S3Storage(Storage):
         with self._errors(path):
             return bytes(obstore.get_range(self._store, self._key(path), start=start, length=length))
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, *, flush: bool = True) -> None:
         import obstore
 
+        del flush  # what a bucket has taken is safe
         with self._errors(path):
             faults.point("storage.put.before_publish", path)
             obstore.put(self._store, self._key(path), data)
             faults.point("storage.put.after_publish", path)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, after: Sequence[str] = ()) -> None:
         import obstore
 
+        del after
         with self._errors(path):
             faults.point("storage.put_if_absent.before_publish", path)
             obstore.put(self._store, self._key(path), data, mode="create")
@@ -146,9 +148,10 @@ class S3Storage(Storage):
         return pa.PythonFile(_Input(self, path, reader), mode="r")
 
     @contextmanager
-    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+    def open_output(self, path: str, *, flush: bool = True) -> Iterator[IO[bytes]]:
         import obstore
 
+        del flush
         with self._errors(path):
             writer = obstore.open_writer(self._store, self._key(path))
             # Left without close(), an upload never becomes an object.

@@ -1,8 +1,16 @@
-"""Costs: what a refresh is expected to take, from the changes or anew, by what earlier ones took.
+"""Costs: what a refresh is expected to take, in each of the ways to do it, by what earlier ones took.
 
-Both are measured where they happen: rows of changes a second, and seconds of the last full computation with the rows it read. The
-**crossover** is the number of changed rows from which computing anew is expected to be quicker. Small refreshes are never worth that
-question: the clock is too coarse to compare them, so below a floor of rows changes are always followed.
+There are three ways. Following the changes takes something fixed and something for each changed row. A query engine that computes the view anew takes something
+for each row of the sources, and leaves no state to go on from. Building the state anew takes longest, and the next refreshes are cheap
+again. All three are measured where they happen, `verify` counting as a query.
+
+The **crossover** is the number of changed rows from which the quicker of the other two would be quicker than following the changes. Crossing it once is
+no reason to give the state up: the next change may be a small one, which the state answers in milliseconds. So the way is chosen as one
+decides between renting and buying. What the present way has taken longer than the other one would have is added up, and taken off where it was quicker;
+when it comes to what building the state takes, the other way is taken from then on. Whatever changes come, that is never worse than a
+small multiple of the best that could have been done. If following the changes alone would take longer than building the state, it is built.
+
+Small refreshes are never worth that question: below a floor of rows a view that has state follows the changes.
 """
 
 from __future__ import annotations
@@ -10,62 +18,124 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from headwater.base.derived import Mode
 
-__all__ = ["FLOOR_ROWS", "Rates", "RefreshPlan"]
+__all__ = ["FLOOR_ROWS", "Choice", "Rates", "RefreshPlan", "Way"]
+
+Way = Literal["changes", "query", "build"]
 
 FLOOR_ROWS = 100_000
-"""Changes of fewer rows than this are always followed."""
+"""Changes of fewer rows than this are always followed, where there is state."""
 
 _NEW = 0.5  # how much the newest measurement counts
+_FEW_ROWS = 1_000  # a refresh of fewer says how long the fixed part takes, one of more how long a row does
 _FIXED_SECONDS = 0.01  # reading the log, saving the state, committing
-_GUESS = 300_000.0  # rows of changes a second, before anything was measured
+_GUESS = 300_000.0  # rows a second of changes, and of building state, before anything was measured
+_QUERY_GUESS = 10_000_000.0  # rows a second of a query
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How to do it, and what the present way has taken too long by then."""
+
+    way: Way
+    lost_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What was measured: rows of changes a second, and the last full computation."""
+    """What was measured: changes, the last time the state was built, the last query; and what the choice of ways needs to remember."""
 
     changes_per_second: float = 0.0
+    fixed_seconds: float = 0.0
     full_seconds: float = 0.0
     full_rows: int = 0
+    query_seconds: float = 0.0
+    query_rows: int = 0
+    lost_seconds: float = 0.0
+    stateless: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object, without digits that mean nothing."""
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
-    def after_changes(self, rows: int, seconds: float) -> Rates:
-        """With one more refresh from changes; a small one says nothing of the rate."""
-        if rows < 1_000 or seconds <= 0:
-            return self
-        rate = rows / seconds
-        old = self.changes_per_second
-        return replace(self, changes_per_second=rate if not old else _NEW * rate + (1 - _NEW) * old)
+    # -- what was measured -----------------------------------------------------------------------------------------
 
-    def after_full(self, rows: int, seconds: float) -> Rates:
-        """With one more full computation."""
-        return replace(self, full_seconds=seconds, full_rows=rows)
+    def after_changes(self, rows: int, seconds: float) -> Rates:
+        """With one more refresh from changes."""
+        if seconds <= 0:
+            return self
+        if rows < _FEW_ROWS:
+            return replace(self, fixed_seconds=_blended(self.fixed_seconds, seconds))
+        spent = max(seconds - self.fixed_seconds, 0.1 * seconds)
+        return replace(self, changes_per_second=_blended(self.changes_per_second, rows / spent))
+
+    def after_full(self, rows: int, seconds: float, lost_seconds: float = 0.0) -> Rates:
+        """With the state built once more."""
+        return replace(self, full_seconds=seconds, full_rows=rows, lost_seconds=lost_seconds, stateless=False)
+
+    def after_query(self, rows: int, seconds: float) -> Rates:
+        """With one more answer by a query engine."""
+        return replace(self, query_seconds=seconds, query_rows=rows)
+
+    # -- what is expected ------------------------------------------------------------------------------------------
 
     def changes_seconds(self, rows: int) -> float:
         """How long following so many changed rows should take."""
-        return _FIXED_SECONDS + rows / (self.changes_per_second or _GUESS)
+        return (self.fixed_seconds or _FIXED_SECONDS) + rows / (self.changes_per_second or _GUESS)
 
     def anew_seconds(self, rows: int) -> float:
-        """How long computing it anew from so many rows should take."""
-        if not self.full_rows:
-            return _FIXED_SECONDS + rows / _GUESS
-        return max(_FIXED_SECONDS, self.full_seconds * rows / self.full_rows)
+        """How long building the state anew from so many rows should take."""
+        return _scaled(self.full_seconds, self.full_rows, rows, _GUESS)
+
+    def queried_seconds(self, rows: int) -> float:
+        """How long a query over so many rows should take, with the difference to what is there."""
+        return _scaled(self.query_seconds, self.query_rows, rows, _QUERY_GUESS)
 
     def crossover(self, rows: int) -> int:
-        """From how many changed rows on computing anew from ``rows`` rows should be quicker.
+        """From how many changed rows on computing anew from ``rows`` rows should be quicker, by a query or by building the state.
 
-        >>> Rates(changes_per_second=1e6, full_seconds=2.0, full_rows=10_000_000).crossover(10_000_000)
-        1990000
+        >>> Rates(changes_per_second=1e6, query_seconds=0.5, query_rows=10_000_000).crossover(10_000_000)
+        490000
         """
-        rate = self.changes_per_second or _GUESS
-        return max(FLOOR_ROWS, math.ceil((self.anew_seconds(rows) - _FIXED_SECONDS) * rate))
+        other = min(self.anew_seconds(rows), self.queried_seconds(rows))
+        fixed = self.fixed_seconds or _FIXED_SECONDS
+        return max(FLOOR_ROWS, math.ceil((other - fixed) * (self.changes_per_second or _GUESS)))
+
+    # -- what to do ------------------------------------------------------------------------------------------------
+
+    def choice(self, changed: int, rows: int) -> Choice:
+        """The way to take for so many changed rows, of sources with so many.
+
+        >>> rates = Rates(changes_per_second=1e6, full_seconds=2.0, full_rows=10_000_000, query_seconds=0.5, query_rows=10_000_000)
+        >>> [rates.choice(n, 10_000_000).way for n in (1_000, 1_500_000, 5_000_000)]
+        ['changes', 'changes', 'build']
+        >>> replace(rates, lost_seconds=1.5).choice(1_500_000, 10_000_000).way
+        'query'
+        """
+        changes, query, build = self.changes_seconds(changed), self.queried_seconds(rows), self.anew_seconds(rows)
+        if self.stateless:
+            lost = max(0.0, self.lost_seconds + query - changes)
+            return Choice("build", 0.0) if lost > build else Choice("query", lost)
+        keeping = min(changes, build)
+        lost = max(0.0, self.lost_seconds + keeping - query)
+        if changed < FLOOR_ROWS:
+            return Choice("changes", min(lost, self.lost_seconds))
+        if lost > build and query < keeping:
+            return Choice("query", 0.0)
+        return Choice("build" if changes > build else "changes", lost)
+
+
+def _blended(old: float, new: float) -> float:
+    return _NEW * new + (1 - _NEW) * old if old else new
+
+
+def _scaled(seconds: float, measured: int, rows: int, guess: float) -> float:
+    if not measured:
+        return _FIXED_SECONDS + rows / guess
+    return max(_FIXED_SECONDS, seconds * rows / measured)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +151,14 @@ class RefreshPlan:
         changed rows of each source since the frontier, as far as the log tells them
     rows : int
         rows of all sources, which computing anew would read
-    incremental_seconds, full_seconds : float
-        what each way is expected to take
+    incremental_seconds, query_seconds, full_seconds : float
+        what following the changes is expected to take, a query, and building the state anew
     crossover : int
-        the number of changed rows from which computing anew is expected to be quicker
+        the number of changed rows from which the quicker of the other two is expected to be quicker than following the changes
+    way : "changes", "query" or "build"
+        how it would be done
+    lost_seconds : float
+        what the way that has been taken so far, this refresh with it, has taken longer than the other would have
     """
 
     mode: Mode
@@ -92,15 +166,20 @@ class RefreshPlan:
     changes: Mapping[str, int] = field(default_factory=dict)
     rows: int = 0
     incremental_seconds: float = 0.0
+    query_seconds: float = 0.0
     full_seconds: float = 0.0
     crossover: int = 0
+    way: Way = "changes"
+    lost_seconds: float = 0.0
 
     def __str__(self) -> str:
         lines = [f"{self.mode}: {self.reason}"]
         lines += [f"  {table}: {count:,} rows changed" for table, count in self.changes.items()]
         lines.append(
-            f"  expected: {self.incremental_seconds:.3f} s from the changes, "
-            f"{self.full_seconds:.3f} s anew from {self.rows:,} rows"
+            f"  expected: {self.incremental_seconds:.3f} s from the changes, {self.query_seconds:.3f} s by a query, "
+            f"{self.full_seconds:.3f} s to build its state anew from {self.rows:,} rows"
         )
+        if self.lost_seconds:
+            lines.append(f"  its way has taken {self.lost_seconds:.3f} s longer than the other would have")
         lines.append(f"  crossover: {self.crossover:,} changed rows")
         return "\n".join(lines)

@@ -1,14 +1,17 @@
 """Deciding: whether a refresh follows the changes, computes the view anew, or has nothing to do; and why.
 
-Changes are followed wherever that is possible and not slower. Computing anew has to have a reason, which is told in the report; a view whose policy
-is ``strict`` raises it as an error instead, except for its first rows.
+Changes are followed wherever that is possible and, over time, not slower (`costs`). Computing anew has to have a reason, which is told in the report;
+a view whose policy is ``strict`` raises it as an error instead, except for its first rows.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from headwater.base.derived import Mode
 from headwater.base.errors import NotFoundError, UnsupportedError
 from headwater.incremental.views import costs, output_table
-from headwater.incremental.views.costs import RefreshPlan
+from headwater.incremental.views.costs import Choice, RefreshPlan
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
@@ -24,23 +27,31 @@ def decide(
     """What a refresh to these sources has to do; ``brief`` leaves out figures that only people need."""
     policy, rates = definition.policy, record.rates
     total = 0 if brief else sources.total_rows()
-    crossover = rates.crossover(total)
+
+    def planned(mode: Mode, reason: str, **more: Any) -> RefreshPlan:
+        return RefreshPlan(
+            mode=mode,
+            reason=reason,
+            rows=total,
+            query_seconds=rates.queried_seconds(total),
+            full_seconds=rates.anew_seconds(total),
+            crossover=rates.crossover(total),
+            **more,
+        )
 
     def anew(reason: str, *, allowed: bool = True) -> RefreshPlan:
         if policy == "strict" and not allowed:
             raise UnsupportedError.recompute(view, reason)
-        return RefreshPlan(
-            mode="full", reason=reason, rows=total, full_seconds=rates.anew_seconds(total), crossover=crossover
-        )
+        return planned("full", reason, way="query" if policy == "full" else "build")
 
     if not record.published:
         if not sources.pinned and definition.sources:
-            return RefreshPlan(mode="noop", reason="no source is named", crossover=crossover)
+            return planned("noop", "no source is named")
         return anew("it was never built")
     if full:
         return anew("it was asked for")
     if sources.frontier == record.frontier and not sources.replaced:
-        return RefreshPlan(mode="noop", reason="nothing has changed", rows=total, crossover=crossover)
+        return planned("noop", "nothing has changed")
     if policy == "full":
         return anew("its policy is `full`")
     try:
@@ -48,22 +59,34 @@ def decide(
         changes = sources.changed_rows()
     except Unavailable as e:
         return anew(str(e), allowed=False)
-    if record.state is None:
+    stateless = record.state is None and rates.stateless and policy == "auto"
+    if record.state is None and not stateless:
         return anew("it has no state yet", allowed=False)
     rows = sum(changes.values())
-    if brief and rows >= costs.FLOOR_ROWS:
+    asks = policy == "auto" and (rows >= costs.FLOOR_ROWS or rates.lost_seconds > 0 or stateless)
+    if brief and asks:
         total = sources.total_rows()
-        crossover = rates.crossover(total)
+    choice = rates.choice(rows, total) if asks else Choice("changes", 0.0)
     reason = f"{rows:,} {'row has' if rows == 1 else 'rows have'} changed"
-    slower = policy == "auto" and rows >= crossover
-    return RefreshPlan(
-        mode="full" if slower else "incremental",
-        reason=f"{reason}, and from {crossover:,} on computing it anew is quicker" if slower else reason,
+    return planned(
+        "incremental" if choice.way == "changes" else "full",
+        _because(reason, choice, stateless=stateless),
         changes=changes,
-        rows=total,
         incremental_seconds=rates.changes_seconds(rows),
-        full_seconds=rates.anew_seconds(total),
-        crossover=crossover,
+        way=choice.way,
+        lost_seconds=choice.lost_seconds,
+    )
+
+
+def _because(reason: str, choice: Choice, *, stateless: bool) -> str:
+    if choice.way == "changes":
+        return reason
+    if choice.way == "query":
+        return f"{reason}, and {'still ' if stateless else ''}a query is quicker than keeping its state"
+    return (
+        f"{reason}, and small changes are worth a state again"
+        if stateless
+        else f"{reason}, and computing it anew is quicker"
     )
 
 

@@ -12,6 +12,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 
 from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
@@ -21,11 +22,10 @@ from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.state_folder import StateFolder
 
-__all__ = ["OUTPUT", "UNSWEPT", "Live", "built", "forget", "live"]
+__all__ = ["OUTPUT", "Live", "built", "forget", "live"]
 
 OUTPUT = "view"
-UNSWEPT = 8
-"""How many superseded states may lie about."""
+_UNSWEPT = 8  # so many superseded states may lie about
 _MOST = 64
 
 
@@ -51,7 +51,12 @@ class Live:
         self.addresses = Addresses()
         self.suspicious = True
         """Whether files may lie about that a refresh left which did not end: it has not been looked yet."""
-        self.unswept = UNSWEPT
+        self.unswept = 0
+        """How many states have been superseded since the last sweep; deleting files is slow, so a few go together."""
+        self.unchecked: int | None = None
+        """The version of the table that a checkpoint should be written of."""
+        self.queried: tuple[int, float] | None = None
+        """The rows and the seconds of the last query that computed the view, in this process."""
         self._is: tuple[object, ...] | None = None
 
     def _identity(self, table_id: str, definition: Definition, record: Record) -> tuple[object, ...]:
@@ -74,12 +79,14 @@ class Live:
         """What is in memory is now what is committed."""
         self._is = self._identity(table_id, definition, record)
 
-    def sweep(self, state: str | None, *, now: bool = False) -> None:
-        """Delete states that were superseded, not at once but a few together: deleting files is slow on a busy disk."""
-        self.unswept += 1
-        if now or self.unswept >= UNSWEPT:
-            self.unswept = 0
-            self.folder.sweep(state)
+    def informed(self, record: Record) -> Record:
+        """A record that knows of the last query, too."""
+        return record if self.queried is None else replace(record, rates=record.rates.after_query(*self.queried))
+
+    @property
+    def is_littered(self) -> bool:
+        """Whether so many states were superseded that they should be deleted."""
+        return self.unswept >= _UNSWEPT
 
     def discard(self) -> None:
         """Forget what is in memory."""

@@ -47,7 +47,7 @@ def sweep(base: Snapshot, published: int) -> list[str]:
     if old or vectors:
         known_files, known_vectors = _known(storage)
         orphans += [p for p in vectors if p not in known_vectors]
-        orphans += [p for p in old if p not in known_files and not _is_named(storage, files[p], p)]
+        orphans += [p for p in old if p not in known_files and not _is_named(storage, files[p], published, p)]
     for path in orphans:
         faults.point("view.sweep.before_delete", path)
         storage.delete(path)
@@ -68,13 +68,19 @@ def _known(storage: Storage) -> tuple[set[str], set[str]]:
     return files, vectors
 
 
-def _is_named(storage: Storage, version: int, path: str) -> bool:
-    """Whether the commit of a version added a file; True where that cannot be told any more."""
-    try:
-        commit = log.read_commit(storage, version, 0)
-    except NotFoundError:
-        return True
-    return any(partitions.decode_path(f.path) == path for f in commit.adds)
+def _is_named(storage: Storage, version: int, published: int, path: str) -> bool:
+    """Whether a commit added a file that was written for a version; True where that cannot be told any more.
+
+    Files that were put together are committed at a later version, if there were refreshes meanwhile.
+    """
+    for number in range(version, published + 1):
+        try:
+            commit = log.read_commit(storage, number, 0)
+        except NotFoundError:
+            return True
+        if any(partitions.decode_path(f.path) == path for f in commit.adds):
+            return True
+    return False
 
 
 def _sweep_temporary(folder: str) -> None:

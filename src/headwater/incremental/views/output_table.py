@@ -101,7 +101,10 @@ def commit(
     definition: Definition | None = None,
     metadata: Metadata | None = None,
 ) -> Committed:
-    """Commit a change of rows with what they reflect, on ``base`` and nothing else; or raise ConflictError."""
+    """Commit a change of rows with what they reflect, on ``base`` and nothing else; or raise ConflictError.
+
+    A checkpoint of the log that is due then is left to be written.
+    """
     assert record.published == base.version + 1, "a record names the version that it is a part of"
     features = protocol.needed(metadata.schema, metadata.configuration) if metadata else set()
     raised = protocol.with_features(base.state.protocol, {*_FEATURES, *features})
@@ -117,5 +120,6 @@ def commit(
         metrics={"numInsertedRows": changed.inserted, "numDeletedRows": changed.deleted},
         reads=lambda _: True,
         yields_to_appends=False,
+        unflushed=changed.unflushed,
     )
-    return transaction.run(base.storage, lambda _: proposal, if_version=base.version)
+    return transaction.run(base.storage, lambda _: proposal, if_version=base.version, checkpoints=False)

@@ -4,6 +4,8 @@ Rows that go are marked in deletion vectors, at the places that `Addresses` know
 places in it. If rows go, the change is also written to the table's change feed: whoever follows the view reads that small file, in
 any engine, instead of looking up the marked rows in large ones. If none go, the new file says everything already.
 
+Files of a small change are not flushed one by one: the commit that names them flushes them together (`Changed.unflushed`).
+
 `publish` also brings the addresses up to date, in memory. So if the commit fails they are wrong, and have to be thrown away with
 the circuit.
 """
@@ -22,7 +24,7 @@ from headwater.incremental.views.addresses import Addresses, Places, address
 from headwater.incremental.views.keys import row_keys
 from headwater.incremental.views.together import together
 from headwater.incremental.zset import ZSet
-from headwater.lake import data_files
+from headwater.lake import data_files, partitions
 from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
 from headwater.lake.edit import Edit, remove_rows
 from headwater.lake.snapshot import Snapshot
@@ -47,6 +49,7 @@ class Changed:
     cdc: list[Action] = field(default_factory=list)
     inserted: int = 0
     deleted: int = 0
+    unflushed: list[str] = field(default_factory=list)
 
 
 def publish(base: Snapshot, addresses: Addresses, delta: ZSet, also: Callable[[], object] = lambda: None) -> Changed:
@@ -78,23 +81,28 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet, also: Callable[[]
     def rows() -> list[AddFile]:
         if number is None:
             return adds
-        return write_in_order(base, base.state.metadata, rows_in_order(come, coming.which))
+        return write_in_order(base, base.state.metadata, rows_in_order(come, coming.which), flush=False)
 
     def vectors() -> Edit:
-        return remove_rows(base, deleted, folder=VECTORS)
+        return remove_rows(base, deleted, folder=VECTORS, flush=False)
 
     def feed() -> list[Action]:
         # Without it, what went would have to be looked up in the files that it lay in.
         return _feed(base, base.state.metadata, gone, leaving.which, come, coming.which) if len(places) else []
 
-    adds, edit, cdc, _ = together(rows, vectors, feed, also)
+    if base.storage.local_path("") is None:
+        adds, edit, cdc, _ = together(rows, vectors, feed, also)
+    else:  # files that are not flushed are written at once, and threads would only get in each other's way
+        (adds, edit, cdc), _ = together(lambda: (rows(), vectors(), feed()), also)
+    written = [] if number is None else [partitions.decode_path(f.path) for f in adds]
+    written += [*edit.written, *(partitions.decode_path(a["cdc"]["path"]) for a in cdc)]
     faults.point("view.publish.written", base.where)
     if number is not None:
         assert [f.num_records for f in adds] == [count], "a small change is written to one file"
         addresses.files[number] = adds[0].path
     kept = {f.path for f in edit.adds}
     addresses.forget(f.path for f in edit.removes if f.path not in kept)
-    return Changed(edit.adds + adds, edit.removes, cdc, count, len(places))
+    return Changed(edit.adds + adds, edit.removes, cdc, count, len(places), written)
 
 
 def _feed(base: Snapshot, metadata: Metadata, gone: ZSet, went: Words, come: ZSet, came: Words) -> list[Action]:
@@ -102,7 +110,7 @@ def _feed(base: Snapshot, metadata: Metadata, gone: ZSet, went: Words, come: ZSe
         "delete": pa.Table.from_batches(rows_in_order(gone, went), _loose(gone)),
         "insert": pa.Table.from_batches(rows_in_order(come, came), _loose(come)),
     }
-    return data_files.change_feed(metadata, base.storage, changes, prefix=prefix_at(base))
+    return data_files.change_feed(metadata, base.storage, changes, prefix=prefix_at(base), flush=False)
 
 
 def rows_in_order(rows: ZSet, which: Words) -> Iterator[pa.RecordBatch]:
@@ -119,12 +127,22 @@ def _loose(rows: ZSet) -> pa.Schema:
 
 
 def write_in_order(
-    base: Snapshot, metadata: Metadata, batches: Iterator[pa.RecordBatch], *, data_change: bool = True
+    base: Snapshot,
+    metadata: Metadata,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    data_change: bool = True,
+    flush: bool = True,
 ) -> list[AddFile]:
     """Write rows to new files, the first rows first."""
     assert not metadata.partition_columns, "a view's table is not partitioned"
     return data_files.write_rows(
-        base.storage, data_files.Layout(metadata), batches, data_change=data_change, prefix=prefix_at(base)
+        base.storage,
+        data_files.Layout(metadata),
+        batches,
+        data_change=data_change,
+        prefix=prefix_at(base),
+        flush=flush,
     )
 
 

@@ -4,7 +4,7 @@
 2. read the changes, step the circuit, write the rows that come and mark those that go (files that nobody names yet);
 3. save the state (a manifest that nobody names yet);
 4. commit: rows, frontier and state become true together, or another refresh won;
-5. delete what is not named any more, and put small files together if there are many.
+5. later, in the background, delete what is not named any more, and put small files together if there are many (`tidying`).
 
 If it cannot be done from changes (there is no state yet, changes are gone, it would take longer), the circuit is built anew and fed
 with all rows; its result is published as a difference all the same. After any failure what is in memory is thrown away.
@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Self
 
 import pyarrow as pa
@@ -26,12 +25,12 @@ from headwater.base.derived import Mode, Refresh
 from headwater.base.errors import (
     ConflictError,
     CorruptionError,
-    HeadwaterError,
     InputError,
     NotFoundError,
     UnsupportedError,
 )
 from headwater.base.frontier import Frontier
+from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
@@ -41,14 +40,15 @@ from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.deciding import decide, foreign
 from headwater.incremental.views.definition import Definition, Input
 from headwater.incremental.views.functions import check_functions
-from headwater.incremental.views.live import OUTPUT, UNSWEPT, Live, built, live
+from headwater.incremental.views.live import OUTPUT, Live, built, live
 from headwater.incremental.views.publishing import Changed, publish
 from headwater.incremental.views.reconciling import reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
-from headwater.lake import snapshot
+from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
@@ -90,6 +90,8 @@ class Attempt:
     last: bool = False
     timings: Timings = field(default_factory=dict)
     done: Refresh | None = None
+    sweeps: bool = False
+    """Whether old state is deleted with the commit, because nobody has looked for it yet."""
 
     base: Snapshot = field(init=False)
     definition: Definition = field(init=False)
@@ -129,7 +131,7 @@ class Attempt:
         definition = Definition.of(self.base)
         if definition is None:
             raise InputError.not_a_view(self.view, self.base.where)
-        self.definition, self.record = definition, Record.of(self.base)
+        self.definition, self.record = definition, self.live.informed(Record.of(self.base))
         self.was = self.record.frontier
 
     @contextmanager
@@ -160,7 +162,7 @@ class Attempt:
             with self.timed("sweep"):
                 orphans.sweep(self.base, self.record.published)
             self.live.suspicious = False
-            self.live.unswept = UNSWEPT
+            self.sweeps = True
         faults.point("view.refresh.begin", self.view)
         with events.task(f"refresh {self.view}", unit="rows") as task:
             if plan.mode == "incremental":
@@ -169,10 +171,10 @@ class Attempt:
                     return
                 except _Unusable as e:
                     self.live.discard()
-                    plan = replace(plan, mode="full", reason=str(e))
+                    plan = replace(plan, mode="full", way="build", reason=str(e))
                     if self.definition.policy == "strict":
                         raise UnsupportedError.recompute(self.view, plan.reason) from None
-            self.anew(sources, plan.reason, task)
+            self.anew(sources, plan.reason, task, plan=plan)
 
     # -- from changes ----------------------------------------------------------------------------------------------
 
@@ -185,13 +187,19 @@ class Attempt:
             rows_in, delta = self._stepped(circuit, sources.changes, self.definition, task)
         except Unavailable as e:
             raise _Unusable(str(e)) from None
-        with self.timed("publish"):
+        folder, addresses = self.live.folder, self.live.addresses
+        with self.timed("publish"), begin(lambda: folder.flush(durable.traces_of(circuit))) as saving:
             changed = Changed()
             if len(delta):
-                save = partial(self.live.folder.flush, circuit, self.live.addresses)
-                changed = publish(self.base, self.live.addresses, delta, save)
+
+                def save() -> None:
+                    saving.end()
+                    folder.flush(addresses.traces)
+
+                changed = publish(self.base, addresses, delta, save)
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
-        rates = self.record.rates.after_changes(rows_in, time.perf_counter() - start)
+        rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
+        rates = rates.after_changes(rows_in, time.perf_counter() - start)
         state = self.record.state
         if rows_in or rewritten:
             with self.timed("save"):
@@ -260,8 +268,9 @@ class Attempt:
         definition: Definition | None = None,
         metadata: Metadata | None = None,
         keep: bool = False,
+        plan: RefreshPlan | None = None,
     ) -> None:
-        """Compute the view from all rows of its sources, and publish the difference.
+        """Compute the view from all rows of its sources, and publish the difference; by a query, if that is the policy or the plan.
 
         With another ``definition`` the view is that from now on. ``keep`` says that the sources are where the state is, so that parts that are
         the same need not be computed again.
@@ -270,7 +279,8 @@ class Attempt:
         meant = definition or self.definition
         addresses = Addresses()
         circuit = None
-        if meant.policy == "full":
+        queries = meant.policy == "full" or (plan is not None and plan.way == "query")
+        if queries:
             result, rows_in = self._queried(meant, sources), sources.total_rows()
         else:
             circuit = built(meant)
@@ -282,7 +292,13 @@ class Attempt:
             else:
                 changed = replace_all(self.base, metadata, addresses, result)
         del result
-        rates = self.record.rates.after_full(rows_in, time.perf_counter() - start)
+        rates, spent = self.record.rates, time.perf_counter() - start
+        lost = plan.lost_seconds if plan is not None else 0.0
+        if queries:
+            self.live.queried = (rows_in, spent)
+            rates = replace(rates.after_query(rows_in, spent), lost_seconds=lost, stateless=meant.policy != "full")
+        else:
+            rates = rates.after_full(rows_in, spent, lost)
         state = None
         if circuit is not None:
             with self.timed("save"):
@@ -326,22 +342,14 @@ class Attempt:
             output_table.commit(self.base, operation, changed, record, definition=definition, metadata=metadata)
         faults.point("view.commit.after", self.view)
         with self.timed("tidy"):
-            self.base = snapshot.latest(self.base.storage)
+            self.base = snapshot.at_version(self.base.storage, record.published)
             self.definition, self.record = definition or self.definition, record
             self.live.committed(self.base.state.metadata.id, self.definition, record)
-            self.live.sweep(record.state, now=operation == "OPTIMIZE")
-        if operation != "OPTIMIZE":
-            with self.timed("pack"):
-                self._pack_if_due()
-
-    def _pack_if_due(self) -> None:
-        """Put small files together where there are many; the refresh is done, so failing here undoes nothing."""
-        try:
-            self.pack(packing_up.due(self.base))
-        except HeadwaterError as e:
-            self.live.discard()
-            self.live.suspicious = True
-            events.notice(f"the files of the view `{self.view}` were not put together: {e.message}")
+            self.live.unswept += 1
+            if self.sweeps:
+                self.sweep()
+            if checkpoint.due(self.base.state):
+                self.live.unchecked = self.base.version
 
     def pack(self, files: Sequence[AddFile]) -> None:
         """Write files of the view anew, as one more commit that changes no row."""
@@ -350,11 +358,26 @@ class Attempt:
         if self.record.state is None:
             self.table.optimize()
             return
+        self.swap(packing_up.rewrite(self.base, self.layout, files))
+        self.sweep()
+
+    def swap(self, rewritten: packing_up.Rewritten) -> bool:
+        """Let files that were written anew take the place of the old ones; False if that cannot be any more."""
+        if self.base.version != self.record.published or self.record.state is None:
+            return False
         self._restored()
-        changed = packing_up.pack_up(self.base, self.live.addresses, self.layout, files)
+        changed = packing_up.swapped(self.base, self.live.addresses, rewritten)
+        if changed is None:
+            return False
         assert self.live.circuit is not None
         state = self.live.folder.save(self.live.circuit, self.live.addresses)
         self.commit("OPTIMIZE", changed, replace(self.record, state=state, published=self.base.version + 1))
+        return True
+
+    def sweep(self) -> None:
+        """Delete states that were superseded."""
+        self.live.unswept = 0
+        self.live.folder.sweep(self.record.state)
 
     def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
         # A source that is another table now, or none of the view's any more, is not something that it has got further with.

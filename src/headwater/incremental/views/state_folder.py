@@ -20,7 +20,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from headwater.base import faults, settings
@@ -31,6 +31,7 @@ from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.manifest import Manifest
 from headwater.incremental.store import Store
+from headwater.incremental.trace import Trace
 from headwater.incremental.views.addresses import Addresses
 
 __all__ = ["StateFolder"]
@@ -116,10 +117,10 @@ class StateFolder:
 
     # -- saving and loading ----------------------------------------------------------------------------------------
 
-    def flush(self, circuit: Circuit, addresses: Addresses) -> None:
+    def flush(self, traces: Mapping[str, Trace]) -> None:
         """Do the longer part of `save`: what follows is one small file."""
         with _unflushed():
-            self.store.flush(durable.traces_of(circuit, addresses.traces))
+            self.store.flush(traces)
 
     def save(self, circuit: Circuit, addresses: Addresses) -> str:
         """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan."""

@@ -18,6 +18,7 @@ equal at orders@1
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +30,7 @@ from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
 from headwater.incremental.views import live as lives
-from headwater.incremental.views import output_table, packing_up
+from headwater.incremental.views import output_table, packing_up, tidying
 from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.deciding import decide
@@ -186,7 +187,9 @@ class View(Derived):
             compute it anew, whatever has changed; only the difference is published
         """
         self.timings = {}
-        return refresh(self.name, self.table, self._around, until, full=full, timings=self.timings)
+        done = refresh(self.name, self.table, self._around, until, full=full, timings=self.timings)
+        tidying.ask(self.name, self.table, self._around)
+        return done
 
     def read(self) -> pa.Table:
         """The rows, as of `frontier`."""
@@ -194,11 +197,13 @@ class View(Derived):
 
     def recompute(self, at: Frontier) -> pa.Table:
         """The rows that the query gives at ``at``, computed by a query engine."""
-        meant = self._meant
+        meant, start = self._meant, time.perf_counter()
         sources = Sources.pin(self.name, meant, Record(), at, self._around)
         reader = self._around.compute(meant.answer, sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
-        return pa.Table.from_batches([b.cast(schema) for b in reader], schema)
+        rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
+        lives.live(self._around.root, self.name).queried = (sources.total_rows(), time.perf_counter() - start)
+        return rows
 
     def verify(self) -> Verification:
         """Hold the rows against a recomputation at their frontier; floats may differ in their last digits."""
@@ -210,7 +215,8 @@ class View(Derived):
 
     def plan(self, until: Frontier | None = None) -> RefreshPlan:
         """What `refresh` would do now, why, and what it is expected to take."""
-        meant, record = self._meant, Record.of(self.table.snapshot)
+        one = lives.live(self._around.root, self.name)
+        meant, record = self._meant, one.informed(Record.of(self.table.snapshot))
         return decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
 
     def explain(self) -> str:
@@ -257,7 +263,9 @@ class View(Derived):
                 have = attempt.definition
                 if have.same_query(meant) and (have.policy, have.shards) == (policy, shards):
                     return None
-                return self._redefined(attempt, meant)
+                done = self._redefined(attempt, meant)
+                tidying.ask(self.name, self.table, self._around)
+                return done
         raise AssertionError("the last attempt raises")
 
     def _redefined(self, attempt: Attempt, meant: Definition) -> Refresh | None:
@@ -299,6 +307,7 @@ class View(Derived):
 
     def drop(self) -> None:
         """Delete the view, with its table and its state."""
+        tidying.stop(self.name, self._around)
         one = lives.live(self._around.root, self.name)
         with one.guard:
             with one.folder.held():

@@ -9,14 +9,14 @@ A node becomes one of three things:
   their keys are together already; else rows are exchanged.
 
 A frame that is followed by a kernel is handed to tasks as Arrow, and a pipe that is followed by an operator of Spark's gives it rows. The
-number of buckets follows the size of what is exchanged.
+number of buckets follows the size of what is exchanged. Who measures both forms can say which it should be (`Strategy`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -37,7 +37,10 @@ from headwater.timeseries.sources.source import Size, Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Run"]
+__all__ = ["Run", "Strategy"]
+
+Strategy = Literal["auto", "blocks", "spark"]
+"""Whether an operator that has both forms runs in the cheaper one, in tasks of ours, or as Spark's own."""
 
 _BUCKET_BYTES = 128 << 20
 _SMALL_BYTES = 1 << 20
@@ -66,8 +69,8 @@ _Made = _Open | _Framed | Pipe
 class Run:
     """One plan on one session."""
 
-    def __init__(self, session: SparkSession, plan: Node) -> None:
-        self.session, self.plan = session, narrowed(plan)
+    def __init__(self, session: SparkSession, plan: Node, *, strategy: Strategy = "auto") -> None:
+        self.session, self.plan, self.strategy = session, narrowed(plan), strategy
         self._made: dict[int, _Made] = {}
 
     def frame(self) -> DataFrame:
@@ -127,11 +130,7 @@ class Run:
         below = [self._make(i) for i in node.inputs]
         if isinstance(node, RowWise) and isinstance(below[0], _Open):
             return _Open(node)
-        if (
-            _has_frame(node)
-            and all(not isinstance(b, Pipe) for b in below)
-            and (node.frame_first or (any(isinstance(b, _Framed) for b in below) and isinstance(node, RowWise)))
-        ):
+        if _has_frame(node) and self._wants_frame(node, below):
             found = self._as_frame(node, below)
             if found is not None:
                 return found
@@ -146,6 +145,13 @@ class Run:
         found = self._as_frame(node, below)
         assert found is not None, f"{type(node).__name__} has no form that can be run"
         return found
+
+    def _wants_frame(self, node: Node, below: Sequence[_Made]) -> bool:
+        if self.strategy != "auto":
+            return self.strategy == "spark"
+        if any(isinstance(b, Pipe) for b in below):
+            return False
+        return node.frame_first or (isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below))
 
     def _as_frame(self, node: Node, below: Sequence[_Made]) -> _Framed | None:
         inputs = [self._framed(b) for b in below]

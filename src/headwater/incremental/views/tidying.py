@@ -1,0 +1,86 @@
+"""Tidying: what refreshes leave to be done in the background (`upkeep`): a checkpoint of the log, files put together, old state deleted.
+
+The long part of putting files together is to read and write them. It is done from a snapshot, and holds nobody up. The short part is a
+commit like a refresh's, alone in the view: it looks at what has happened since. Rows that were deleted meanwhile are marked in the new
+files; where a file has gone, or new files were swept by another process as nobody's, the work is given up, and the next refresh asks
+for it again. So a refresh never loses against it, and a process that ends anywhere in it leaves a view that is right, with files that the next sweep
+finds.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+from headwater.base import events, faults
+from headwater.base.errors import ConflictError, NotFoundError
+from headwater.incremental.layout import Layout
+from headwater.incremental.views import packing_up, upkeep
+from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.live import live
+from headwater.incremental.views.record import Record
+from headwater.incremental.views.refreshing import Attempt
+from headwater.incremental.views.surroundings import Surroundings
+from headwater.lake import transaction
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.table import Table
+
+__all__ = ["ask", "stop"]
+
+
+def ask(view: str, table: Table, around: Surroundings) -> None:
+    """Have a view tidied up in the background, if there is a reason to."""
+    one = live(around.root, view)
+    if one.unchecked is None and not one.is_littered and not packing_up.due(table.snapshot):
+        return
+    what = f"the view `{view}` was not tidied up"
+    upkeep.later(_key(view, around), partial(_tidy, view, table, around), what=what)
+
+
+def stop(view: str, around: Surroundings) -> None:
+    """Return when nothing of the kind is done any more: the view is to be dropped."""
+    upkeep.cancel(_key(view, around))
+
+
+def _key(view: str, around: Surroundings) -> str:
+    return f"{around.root.url}\n{view}"
+
+
+def _tidy(view: str, table: Table, around: Surroundings) -> None:
+    faults.point("view.upkeep.begin", view)
+    with suppress(NotFoundError, ConflictError):  # it was dropped, or somebody else was quicker
+        one = live(around.root, view)
+        if one.unchecked is not None:
+            version, one.unchecked = one.unchecked, None
+            transaction.write_checkpoint(table.storage, version)
+        base = table.snapshot
+        files = packing_up.due(base)
+        rewritten = _rewritten(view, base, files) if files else None
+        if files or one.is_littered:
+            _finish(Attempt(view, table, around, one, last=True), rewritten)
+
+
+def _finish(attempt: Attempt, rewritten: packing_up.Rewritten | None) -> None:
+    """The short part. What an error leaves is swept by the next refresh, which knows better what was committed."""
+    begun = False
+    try:
+        with attempt:
+            begun = True
+            if attempt.record.state is None:  # there are no addresses to keep
+                attempt.pack(packing_up.due(attempt.base))
+            if rewritten is not None and not attempt.swap(rewritten):
+                packing_up.discard(rewritten)
+            attempt.sweep()
+    finally:
+        if rewritten is not None and not begun:
+            packing_up.discard(rewritten)
+
+
+def _rewritten(view: str, base: Snapshot, files: list[packing_up.AddFile]) -> packing_up.Rewritten | None:
+    definition, record = Definition.of(base), Record.of(base)
+    if definition is None or record.state is None or record.published != base.version:
+        return None
+    with events.task(f"optimize {view}", unit="rows") as task:
+        found = packing_up.rewrite(base, Layout(definition.schema), files, task)
+    faults.point("view.pack.rewritten", base.where)
+    return found

@@ -1,0 +1,105 @@
+"""One thread does what can wait, one job for each key, and the end of the process waits for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+from headwater.base import events
+from headwater.incremental.views import upkeep
+
+
+def test_a_key_has_one_place_in_the_queue() -> None:
+    gate, begun = threading.Event(), threading.Event()
+    done: list[object] = []
+
+    def first() -> None:
+        begun.set()
+        gate.wait(10)
+        done.append("first")
+
+    upkeep.later("a", first, what="a")
+    assert begun.wait(10)
+    for number in range(3):
+        upkeep.later("b", partial(done.append, number), what="b")
+    assert not upkeep.wait(0.01)
+    gate.set()
+    assert upkeep.wait(10)
+    assert done == ["first", 0]
+    upkeep.later("b", lambda: done.append("again"), what="b")
+    assert upkeep.wait(10) and done[-1] == "again"
+
+
+def test_a_job_that_waits_is_forgotten_and_one_that_runs_is_waited_for() -> None:
+    gate, begun = threading.Event(), threading.Event()
+    done: list[object] = []
+
+    def first() -> None:
+        begun.set()
+        gate.wait(10)
+        done.append("first")
+
+    upkeep.later("a", first, what="a")
+    assert begun.wait(10)
+    upkeep.later("b", lambda: done.append("b"), what="b")
+    upkeep.cancel("b")
+    threading.Timer(0.05, gate.set).start()
+    upkeep.cancel("a")
+    assert done == ["first"]
+    assert upkeep.wait(10) and done == ["first"]
+
+
+def test_an_error_is_told_and_others_go_on() -> None:
+    seen: list[events.Event] = []
+    done: list[int] = []
+
+    def fail() -> None:
+        raise KeyError("nothing")
+
+    with events.subscribe(seen.append):
+        upkeep.later("a", fail, what="the one")
+        upkeep.later("b", lambda: done.append(1), what="the other")
+        assert upkeep.wait(10)
+    assert done == [1] and [e.text for e in seen if e.kind == "notice"] == ["the one: 'nothing'"]
+
+
+_LIFE = """
+import sys, time
+from headwater.incremental.views import upkeep
+
+def job():
+    time.sleep(0.2)
+    open(sys.argv[1], "w").write("done")
+
+upkeep.later("a", job, what="a")
+upkeep.later("b", lambda: open(sys.argv[1] + ".b", "w").write("too"), what="b")
+"""
+
+
+def test_the_end_of_a_process_waits_for_what_is_to_be_done(tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    subprocess.run([sys.executable, "-c", _LIFE, str(file)], check=True, timeout=60)
+    assert file.read_text() == "done" and Path(f"{file}.b").read_text() == "too"
+
+
+def test_a_process_that_was_forked_has_its_own() -> None:
+    gate = threading.Event()
+
+    def stay() -> None:
+        gate.wait(10)
+
+    upkeep.later("a", stay, what="a")
+    child = os.fork()
+    if child == 0:
+        done: list[int] = []
+        upkeep.cancel("a")
+        upkeep.wait(1)
+        upkeep.later("a", lambda: done.append(1), what="a")
+        os._exit(0 if upkeep.wait(10) and done == [1] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    gate.set()
+    assert upkeep.wait(10)
