@@ -22,8 +22,8 @@ __all__ = ["START_US", "WIDE", "Ticks"]
 _SYMBOLS = 1_000
 _ROWS_PER_HOUR = 1_000_000
 _PIECES = 8
-START_US = 1_700_000_040_000_000
-"""A full minute."""
+START_US = 1_699_920_000_000_000
+"""The beginning of a day: who tells windows by the time of day only is right for a day at least."""
 WIDE = tuple(f"v{i:02d}" for i in range(50))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.timeseries.cutting import CutAtRandom
 
 from headwater.base.errors import InputError
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.running.here import run_here
-from tests.timeseries.cutting import CutAtRandom
 
 Row = dict[str, Any]
 _MOMENT = pa.timestamp("us", "UTC")
@@ -41,8 +41,10 @@ def _expected(
                 continue
             if (direction == "backward" and away > 0) or (direction == "forward" and away < 0):
                 continue
-            rank = {"backward": (away, known["n"]), "forward": (-away, -known["n"])}.get(direction)
-            if rank is None:  # of equally near ones the earlier; at one time, the last before and the first after
+            rank: tuple[Any, ...] = (away, known["n"]) if direction == "backward" else (-away, -known["n"])
+            if (
+                direction == "nearest"
+            ):  # of equally near ones the earlier; at one time, the last before and the first after
                 rank = (-abs(away), away <= 0, known["n"] if away <= 0 else -known["n"])
             if best is None or rank > best:
                 best, match = rank, known
@@ -72,7 +74,7 @@ def test_equals_a_search(direction: Any, seed: int) -> None:
     numbers = [None, *range(12)] if not wide else [None, -_FAR, -_FAR + 1, 0, 5, _FAR]
     moments = pa.array(numbers, kind if not pa.types.is_date32(kind) else pa.int32()).cast(kind).to_pylist()
     whole = dict(zip(moments, numbers, strict=True))
-    keys = rng.choice([["a", "b", "ü", None], ["a"], [f"k{i}" for i in range(50)]])
+    keys: list[Any] = rng.choice([["a", "b", "ü", None], ["a"], [f"k{i}" for i in range(50)]])
     by = rng.choice([("k",), ("k", "j"), ()])
     left = [{**row, "id": i} for i, row in enumerate(_drawn(rng, rng.randint(0, 30), moments, keys))]
     right = _drawn(rng, rng.randint(0, 40), moments, keys)

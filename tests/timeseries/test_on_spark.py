@@ -181,7 +181,9 @@ def test_iceberg(lake: hw.Lake, tmp_path: Path) -> None:
     catalog.create_namespace("ns")
     table = catalog.create_table("ns.trades", schema=TRADES.schema)
     table.append(TRADES.slice(0, 300))
-    before = table.current_snapshot().snapshot_id
+    now = table.current_snapshot()
+    assert now is not None
+    before = now.snapshot_id
     table.append(TRADES.slice(300))
     stream = lake.stream(table, time="ts", by="symbol", tiebreak="tid")
     assert _ordered(stream.collect()) == _ordered(TRADES)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.timeseries.cutting import CutAtRandom
 
 from headwater.base.errors import InputError
 from headwater.spark.buckets import hash_of
@@ -18,7 +19,6 @@ from headwater.timeseries.operators.values import Values
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.slices import HotKey, Sliced
-from tests.timeseries.cutting import CutAtRandom
 
 _ENDS = [-(2**63), 2**63 - 1]
 

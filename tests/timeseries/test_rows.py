@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.timeseries.cutting import CutAtRandom
 
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
-from tests.timeseries.cutting import CutAtRandom
 
 _KINDS = [
     pa.int64(),
@@ -78,7 +79,7 @@ def test_sorted_as_python_sorts(seed: int) -> None:
         assert pa.concat_tables([table.schema.empty_table(), *whole])["place"].equals(found["place"])
         edges = [
             len(key_starts(pa.concat_tables([a.slice(a.num_rows - 1), b.slice(0, 1)]), by[:1]))
-            for a, b in zip(whole, whole[1:], strict=False)
+            for a, b in pairwise(whole)
         ]
         assert all(edge == 2 for edge in edges)
 

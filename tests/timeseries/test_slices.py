@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.timeseries.cutting import CutAtRandom
 
 from headwater.base.errors import InputError
 from headwater.spark.buckets import hash_of
@@ -17,7 +18,6 @@ from headwater.timeseries.operators.values import Values
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.slices import HotKey, Sliced, hot_keys
-from tests.timeseries.cutting import CutAtRandom
 
 
 def _table(rng: random.Random, rows: int) -> pa.Table:

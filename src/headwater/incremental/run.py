@@ -123,7 +123,8 @@ class Run:
         if len(layout.slots) or bits > directory_bits(len(hashes)) + 2:
             return cls.sorted(layout, hashes, rows)
         line[2] = _NO_HEAP_AT
-        return cls(layout, hashes, rows, NO_HEAP, directory, bits, line=line, most=most)
+        # The kernel bounds a weight w by w or, below zero, by -w - 1.
+        return cls(layout, hashes, rows, NO_HEAP, directory, bits, line=line, most=most + 1)
 
     @classmethod
     def sorted(cls, layout: Layout, hashes: Hashes, rows: Rows) -> Run:

@@ -123,7 +123,8 @@ class Chart:
 
     def __repr__(self) -> str:
         points = sum(len(part.times) for part in self.parts)
-        return f"Chart({self.title!r}, {len(self.parts)} parts, {points:,} points)"
+        count = f"{len(self.parts)} part{'' if len(self.parts) == 1 else 's'}"
+        return f"Chart({self.title!r}, {count}, {points:,} points)"
 
     def __str__(self) -> str:
         return self.text()

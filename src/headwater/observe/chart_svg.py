@@ -88,7 +88,7 @@ def draw_chart(chart: Chart, width: int, height: int) -> str:
     top = _MARGIN + 22 + (18 if note else 0) + lines * _LEGEND_LINE + 8
     low, high = _values(chart.drawn)
     bottom = max(height - _MARGIN - 30, top + 40)
-    numbers = number_ticks(low, high, max((bottom - top) // 40, 4))
+    numbers = number_ticks(low, high, max((bottom - top) // 32, 4))
     left = _MARGIN + min(math.ceil(max(text_width(t.text, _SMALL) for t in numbers)) + 8, width // 3)
     frame = _Frame(left, top, width - _MARGIN, bottom, *_times(chart.drawn), low, high)
     tall = bottom + 30 + _MARGIN
@@ -234,7 +234,9 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def _places(part: Drawn, frame: _Frame, which: Sequence[int], values: Sequence[float | None]) -> list[tuple[float, float]]:
+def _places(
+    part: Drawn, frame: _Frame, which: Sequence[int], values: Sequence[float | None]
+) -> list[tuple[float, float]]:
     found = []
     for k in which:
         value = values[k]

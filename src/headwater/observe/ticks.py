@@ -73,7 +73,9 @@ def number_ticks(low: float, high: float, most: int = 6) -> list[Tick]:
     raw = min(2 * ((high / 2 - low / 2) / max(most - 1, 1)), _LARGEST)
     power = math.floor(math.log10(raw))
     for mantissa, exponent in ((1, power), (2, power), (5, power), (1, power + 1), (2, power + 1)):
-        first, last = (_steps(value, mantissa, exponent, side) for value, side in ((low, math.ceil), (high, math.floor)))
+        first, last = (
+            _steps(value, mantissa, exponent, side) for value, side in ((low, math.ceil), (high, math.floor))
+        )
         if last - first < most:
             break
     write = _written(max(abs(low), abs(high)), mantissa, exponent)
@@ -170,7 +172,9 @@ def time_ticks(low: int, high: int, axis: Axis, most: int = 7) -> list[Tick]:
     for step in _DAYS:
         found = _days(*days, step)
         if len(found) <= most:
-            return _told([(d * unit, f"{civil(d)[2]} {_MONTH_NAMES[civil(d)[1] - 1]}", str(civil(d)[0])) for d in found])
+            return _told(
+                [(d * unit, f"{civil(d)[2]} {_MONTH_NAMES[civil(d)[1] - 1]}", str(civil(d)[0])) for d in found]
+            )
     for months in _MONTHS:
         found = _months(*days, months)
         if len(found) <= most:
@@ -190,7 +194,8 @@ def moment_text(at: int, axis: Axis) -> str:
     if axis == "integer":
         return str(at)
     days, rest = divmod(at, DAY) if axis == "timestamp" else (at, 0)
-    clock = f" {_clock(rest, 1 if rest % SECOND else SECOND if rest % MINUTE else MINUTE)}" if axis == "timestamp" else ""
+    step = 10 ** _zeros(rest % SECOND) if rest % SECOND else SECOND if rest % MINUTE else MINUTE
+    clock = f" {_clock(rest, step)}" if axis == "timestamp" else ""
     year, month, day = civil(days)
     return f"{year:04d}-{month:02d}-{day:02d}{clock}"
 
@@ -224,7 +229,12 @@ def _clock(of_day: int, step: int) -> str:
         return text
     seconds, micros = divmod(rest, SECOND)
     text += f":{seconds:02d}"
-    return text if step % SECOND == 0 else f"{text}.{micros:06d}".rstrip("0").ljust(len(text) + 2, "0")
+    return text if step % SECOND == 0 else f"{text}.{micros:06d}"[: len(text) + 7 - _zeros(step)]
+
+
+def _zeros(step: int) -> int:
+    """With how many zeros a number of microseconds ends."""
+    return len(f"{step:06d}") - len(f"{step:06d}".rstrip("0"))
 
 
 def _days(first: int, last: int, step: int) -> list[int]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from headwater.base.errors import InputError
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
+from headwater.timeseries.methods.plotting import PlottingMethods
 from headwater.timeseries.methods.relational import RelationalMethods
 from headwater.timeseries.methods.statistics import StatisticsMethods
 from headwater.timeseries.methods.vectors import VectorMethods
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Stream"]
 
 
-class Stream(JoinMethods, OrderedMethods, WindowMethods, RelationalMethods, StatisticsMethods, VectorMethods):
+class Stream(
+    JoinMethods, OrderedMethods, WindowMethods, RelationalMethods, StatisticsMethods, VectorMethods, PlottingMethods
+):
     """Rows with a time. Made by `lake.stream`; every method but the actions gives another stream.
 
     >>> import headwater as hw, pyarrow as pa, tempfile

@@ -18,12 +18,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from headwater.base.errors import InputError, NotFoundError
+from headwater.base.spans import distance
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.topk import TopK
-from headwater.base.spans import distance
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.node import Node

@@ -349,8 +349,8 @@ class Stream:
         ``lateness`` is ``"10 minutes"``, a timedelta, or a number in the units of the column. `late` has what was kept out; state
         behind the watermark is let go.
         """
-        from headwater.incremental.operators.watermark import Clock, Mark, Watermark
         from headwater.base.spans import span
+        from headwater.incremental.operators.watermark import Clock, Mark, Watermark
 
         self._known(column)
         clock = Clock(span(lateness, self.schema.field(column)))

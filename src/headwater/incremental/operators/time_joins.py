@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from headwater.base.errors import NotFoundError
+from headwater.base.spans import distance
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf, Direction
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
 from headwater.incremental.operators.joins import named_sides
 from headwater.incremental.operators.range_join import RangeJoin
-from headwater.base.spans import distance
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.base.errors import NotFoundError
+from headwater.base.spans import distance, span
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.operators.watermark import Mark
 from headwater.incremental.operators.windows import Windows
-from headwater.base.spans import distance, span
 
 __all__ = ["sessions", "windowed"]
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
@@ -51,12 +52,12 @@ class AsOf(Keyed):
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
-    @property
+    @cached_property
     def taken(self) -> dict[str, str]:
         """The right side's columns that come out, by the names they get."""
         return taken_names(self.left.schema, self.right.schema, self.right_by, self.suffix)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         fields = list(self.left.schema)
         fields += [pa.field(name, self.right.schema.field(column).type) for name, column in self.taken.items()]
