@@ -9,7 +9,6 @@ function, never in a plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,11 +16,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.base.errors import ExpressionError
 from headwater.lake import find
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
+from headwater.timeseries.sources.delta_reading import DeltaReading, shaped
 from headwater.timeseries.sources.source import SHARE_BYTES, Size, Source, Tasks
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class DeltaSource(Source):
         shares = _shares(self.files)
         bare = _without_files(self.snapshot)
         texts = tuple(json.dumps([[f.to_action()["add"], within] for f, within in share]) for share in shares)
-        return Tasks(len(shares), _Reading(bare, texts, self.names, self._conjuncts, self.schema))
+        return Tasks(len(shares), DeltaReading(bare, texts, self.names, self._conjuncts, self.schema))
 
     def spark(self, session: SparkSession) -> DataFrame:
         from headwater.lake.spark.read import read
@@ -106,7 +107,7 @@ class DeltaSource(Source):
         found = []
         for f in files:
             for batch in read_file(bare, f, self.names, conjuncts=self._conjuncts):
-                found.append(_shaped(batch.slice(0, max(1, rows // len(files))), self.schema))
+                found.append(shaped(batch.slice(0, max(1, rows // len(files))), self.schema))
                 break
         return pa.concat_tables(found) if found else self.schema.empty_table()
 
@@ -114,30 +115,12 @@ class DeltaSource(Source):
         return replace(self, names=tuple(n for n in self.names if n in names))
 
     def filtered(self, condition: str) -> DeltaSource:
+        try:
+            find.condition(self.snapshot, condition)
+        except ExpressionError:
+            # Streams take more SQL than the lake's conditions; the filter above it does what this would.
+            return self
         return replace(self, conditions=(*self.conditions, condition))
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    snapshot: Snapshot
-    shares: tuple[str, ...]
-    names: tuple[str, ...]
-    conjuncts: tuple[Conjunct, ...]
-    schema: pa.Schema
-
-    def __call__(self, number: int) -> Iterator[pa.Table]:
-        for action, within in json.loads(self.shares[number]):
-            file, span = AddFile.from_json(action), None if within is None else (within[0], within[1])
-            for batch in read_file(self.snapshot, file, self.names, conjuncts=self.conjuncts, within=span):
-                yield _shaped(batch, self.schema)
-
-
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    arrays = []
-    for f in schema:
-        column = batch.column(f.name)
-        arrays.append(column if column.type == f.type else column.cast(f.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _without_files(now: Snapshot) -> Snapshot:
