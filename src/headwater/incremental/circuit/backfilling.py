@@ -67,7 +67,7 @@ class Backfill:
                 if vertex.id in self._speaking:
                     values.append([self._spoken(vertex, s) for s in range(circuit.shards)])
                 elif vertex.id in self._needed:
-                    values.append(circuit.evaluated(vertex, values))
+                    values.append(circuit.runner.evaluated(vertex, values))
                 else:
                     values.append([node.empty for node in vertex.nodes])
             found = {n: concatenate(values[v.id], v.layout).consolidate() for n, v in circuit.outputs.items()}

@@ -1,0 +1,90 @@
+"""Schedules: in which order the vertices of a circuit run, and which of them run together.
+
+Vertices are built inputs first, so their order is one in which they can run. What a schedule adds is **chains**: linear vertices that follow
+each other, where each but the last has the next as its only reader, are one entry (`headwater.incremental.operators.chain`), together with
+the arrangement that reads the last of them, if nobody else does. A vertex whose rows are an output, or are read by two others, ends
+its chain: its rows have to be there. What a vertex is called, and the name of its state, have nothing to do with it.
+
+A small step is mostly what happens between kernels, so an entry has at hand what running it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headwater.incremental.circuit.node import Node
+from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.chain import Chain
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.vertex import Vertex
+
+__all__ = ["Entry", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What runs at once: a vertex, or the members of a chain, of which it is the last; a chain has one form for each shard."""
+
+    vertex: Vertex
+    node: Node
+    inputs: tuple[int, ...]
+    members: tuple[Vertex, ...] = ()
+    chains: tuple[Chain, ...] = ()
+
+    def took(self, rows_out: int, seconds: float, shards: Sequence[int] = (0,)) -> None:
+        """Count one more step of the members of a chain; its time stands with the last."""
+        chains = [self.chains[s] for s in shards]
+        last = len(self.members) - 1
+        for i, vertex in enumerate(self.members):
+            rows = sum(chain.rows[i] for chain in chains)
+            out = rows_out if i == last else sum(chain.rows[i + 1] for chain in chains)
+            vertex.figures.took(rows, out, seconds if i == last else 0.0)
+
+
+class Schedule:
+    """The entries of a circuit in the order in which they run."""
+
+    def __init__(self, vertices: Sequence[Vertex], outputs: Sequence[Vertex]) -> None:
+        self.made_for = (len(vertices), len(outputs))
+        self.entries = [_entry(members) for members in chained(vertices, outputs)]
+        self.commits: list[Callable[[], None]] = [
+            node.commit for v in vertices for node in v.nodes if type(node).commit is not Node.commit
+        ]
+        self.nothing = [v.nothing for v in vertices]
+
+
+def chained(vertices: Sequence[Vertex], outputs: Sequence[Vertex]) -> list[list[Vertex]]:
+    """The vertices in their order, those of a chain together, where the last of them stands."""
+    readers: dict[int, int] = {}
+    for vertex in vertices:
+        for v in vertex.inputs:
+            readers[v.id] = readers.get(v.id, 0) + 1
+    for v in outputs:
+        readers[v.id] = readers.get(v.id, 0) + 1
+    chains: dict[int, list[Vertex]] = {}
+    for vertex in vertices:
+        own = [vertex]
+        if _can_follow(vertex):
+            before = vertex.inputs[0]
+            if readers[before.id] == 1 and before.node.link() is not None:
+                own = [*chains.pop(before.id), vertex]
+        chains[vertex.id] = own
+    return list(chains.values())
+
+
+def _can_follow(vertex: Vertex) -> bool:
+    node = vertex.node
+    return len(vertex.inputs) == 1 and (isinstance(node, Arrange) or node.link() is not None)
+
+
+def _entry(members: Sequence[Vertex]) -> Entry:
+    last = members[-1]
+    inputs = tuple(v.id for v in members[0].inputs)
+    if len(members) == 1:
+        return Entry(last, last.node, inputs)
+    shards = range(len(last.nodes))
+    chains = tuple(Chain([v.nodes[s] for v in members]) for s in shards)
+    return Entry(last, last.node, inputs, tuple(members), chains)
