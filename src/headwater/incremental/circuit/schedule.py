@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from headwater.incremental.circuit.node import Node
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.chain import Chain
+from headwater.incremental.operators.join import Join
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.vertex import Vertex
@@ -49,6 +50,7 @@ class Schedule:
 
     def __init__(self, vertices: Sequence[Vertex], outputs: Sequence[Vertex]) -> None:
         self.made_for = (len(vertices), len(outputs))
+        _loosen(vertices)
         self.entries = [_entry(members) for members in chained(vertices, outputs)]
         self.commits: list[Callable[[], None]] = [
             node.commit for v in vertices for node in v.nodes if type(node).commit is not Node.commit
@@ -73,6 +75,18 @@ def chained(vertices: Sequence[Vertex], outputs: Sequence[Vertex]) -> list[list[
                 own = [*chains.pop(before.id), vertex]
         chains[vertex.id] = own
     return list(chains.values())
+
+
+def _loosen(vertices: Sequence[Vertex]) -> None:
+    """Find the arrangements that only joins read: a product of sums is the sum of products, so their rows need no order."""
+    read_by: dict[int, list[Node]] = {}
+    for vertex in vertices:
+        for v in vertex.inputs:
+            read_by.setdefault(v.id, []).append(vertex.node)
+    for vertex in vertices:
+        for node in vertex.nodes:
+            if isinstance(node, Arrange):
+                node.is_loose = all(isinstance(n, Join) for n in read_by.get(vertex.id, ()))
 
 
 def _can_follow(vertex: Vertex) -> bool:
