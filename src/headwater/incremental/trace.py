@@ -51,15 +51,15 @@ class Trace:
     """The integral of a stream of Z-sets of one layout."""
 
     __slots__ = (
+        "_known",
         "_levels",
+        "_lines",
         "_loose",
         "_loose_reach",
         "_loose_rows",
         "_reach",
         "_staged",
         "_staged_loose",
-        "_table",
-        "_with_staged",
         "bound",
         "layout",
         "slots",
@@ -72,8 +72,8 @@ class Trace:
         self.spine = Spine()
         self._staged: Run | None = None
         self.bound: Bound | None = None
-        self._table: npt.NDArray[np.int64] | None = None
-        self._with_staged: npt.NDArray[np.int64] | None = None
+        self._lines: npt.NDArray[np.int64] | None = None
+        self._known = 0
         self._reach = 0
         self._loose: list[ZSet] = []
         self._loose_rows = 0
@@ -103,7 +103,6 @@ class Trace:
         if self._reach + run.most > _REACH:
             self._try(run)
         self._staged = run
-        self._with_staged = None
         return run
 
     def stage_loose(self, delta: ZSet) -> None:
@@ -123,7 +122,6 @@ class Trace:
         if loose is not None:
             run = Run.of(loose[0])
             self._staged = run if len(run.hashes) else None
-            self._with_staged = None
 
     def drain(self) -> None:
         """Take over what is loose, and what is in the slots beside it."""
@@ -174,12 +172,11 @@ class Trace:
             if self._loose_rows > _LEVELS[-1]:
                 self.drain()
         elif self.spine.collect():
-            self._table = None
+            self._lines = None
 
     def rollback(self) -> None:
         """Forget what is staged."""
         self._staged = self._staged_loose = None
-        self._with_staged = None
 
     def add(self, delta: ZSet) -> None:
         """Stage and commit in one."""
@@ -187,14 +184,19 @@ class Trace:
         self.commit()
 
     def _add(self, run: Run) -> None:
-        self._table = self._with_staged = None
+        lines, self._lines = self._lines, None
         self._reach += run.most
         for level, most in zip(self._levels, _LEVELS, strict=False):
             if len(run.hashes) > most:
                 continue
             level.append(run)
             if len(level) < _RUNS_A_LEVEL:
+                if lines is not None and self._known + 1 < len(lines):
+                    lines[self._known] = run.line
+                    self._known += 1
+                    self._lines = lines
                 break
+            lines = None
             run = merged(level, self.bound)
             level.clear()
             size = len(run.hashes)
@@ -205,7 +207,8 @@ class Trace:
                 break
         else:
             self.spine.push(run, self.bound)
-        self.spine.collect()
+        if self.spine.collect():
+            self._lines = None
 
     def load(self, runs: list[Run]) -> None:
         """Have these runs, and nothing else."""
@@ -215,7 +218,7 @@ class Trace:
         self._levels = [[] for _ in _LEVELS]
         self.spine = Spine(self.spine.store)
         self._reach = 0
-        self._table = self._with_staged = None
+        self._lines = None
         if self.slots is not None:
             self.slots.drop()
         for run in runs:
@@ -237,30 +240,31 @@ class Trace:
     def table(self, *, staged: bool = False) -> npt.NDArray[np.int64]:
         """The runs as kernels read them."""
         self.drain()
-        table = self._table
-        if table is None:
-            table = self._table = addresses(self.runs)
         if staged and self._staged_loose is not None:
             self._sort_staged()
+        lines = self._read()
         if not staged or self._staged is None:
-            return table[:-1]
-        if self._with_staged is None:
-            table[-1] = self._staged.line
-            self._with_staged = table
-        return table
+            return lines[: self._known]
+        lines[self._known] = self._staged.line
+        return lines[: self._known + 1]
+
+    def _read(self) -> npt.NDArray[np.int64]:
+        """The lines of all runs but those that are drained, and room for more."""
+        lines = self._lines
+        if lines is None:
+            runs = [r for level in self._levels for r in level] + self.spine.runs
+            lines = self._lines = addresses(runs, room=_RUNS_A_LEVEL)
+            self._known = len(runs)
+        return lines
 
     def table_beside_slots(self) -> npt.NDArray[np.int64]:
         """The runs as kernels read them that know about the slots."""
-        if self._table is None:
-            self._table = addresses([r for level in self._levels for r in level] + self.spine.runs)
-        return self._table[:-1]
+        return self._read()[: self._known]
 
     def table_with_room(self) -> npt.NDArray[np.int64]:
         """The runs without what is staged, and room for one more line behind them."""
-        self.table()
-        assert self._table is not None
-        self._with_staged = None
-        return self._table
+        self.drain()
+        return self._read()[: self._known + 1]
 
     def owners(self, *, staged: bool = False) -> tuple[Run, ...]:
         """What has to be kept while rows of the trace flow: the runs that have long strings."""

@@ -226,8 +226,11 @@ class Circuit:
 
         Inside a `transaction` the changes are only taken; the outputs come with its end, and are empty until then.
         """
-        given = {**(changes or {}), **more}
-        taken = [(self._input(name), feeding.taken(self._input(name).node, data)) for name, data in given.items()]
+        given = {**changes, **more} if changes else more
+        taken = []
+        for name, data in given.items():
+            vertex = self._input(name)
+            taken.append((vertex, feeding.taken(vertex.node, data)))
         for vertex, pieces in taken:
             self._feed(vertex, pieces)
         if self._transaction is not None:

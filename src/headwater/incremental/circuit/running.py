@@ -39,38 +39,12 @@ class Runner:
     def values(self, schedule: Schedule) -> Values:
         """What all vertices give in this step; of a chain only the last member has something."""
         values = schedule.nothing.copy()
-        run = self._run_alone if self.shards == 1 else self._run_sharded
-        for entry in schedule.entries:
-            run(entry, values)
+        if self.shards == 1:
+            _run_alone(schedule.entries, values)
+        else:
+            for entry in schedule.entries:
+                self._run_sharded(entry, values)
         return values
-
-    @staticmethod
-    def _run_alone(entry: Entry, values: Values) -> None:
-        """Run an entry on one shard, in as few words as it takes: small steps are dominated by them."""
-        node = entry.node
-        rows = 0
-        deltas = []
-        for i in entry.inputs:
-            delta = values[i][0]
-            rows += len(delta.rows)
-            deltas.append(delta)
-        if not rows and not node.restless:
-            return
-        start = time.perf_counter()
-        if entry.chains:
-            found = entry.chains[0].step(deltas[0])
-        else:
-            try:
-                found = node.step(deltas)
-            except ExpressionError as error:
-                raise feeding.located(error, node, deltas) from None
-        seconds = time.perf_counter() - start
-        vertex = entry.vertex
-        values[vertex.id] = [found]
-        if entry.chains:
-            entry.took(len(found.rows), seconds)
-        else:
-            vertex.figures.took(rows, len(found.rows), seconds)
 
     def _run_sharded(self, entry: Entry, values: Values) -> None:
         if not entry.chains:
@@ -94,7 +68,7 @@ class Runner:
         for v in inputs:
             for z in values[v.id]:
                 rows += len(z.rows)
-        if not rows and not node.restless:
+        if not rows and not any(n.restless for n in vertex.nodes):
             return vertex.nothing
         start = time.perf_counter()
         if isinstance(node, Exchange):
@@ -105,7 +79,7 @@ class Runner:
         return found
 
     def _sharded(self, vertex: Vertex, deltas: list[list[ZSet]], rows: int) -> list[ZSet]:
-        busy = [s for s in range(self.shards) if vertex.node.restless or any(len(d) for d in deltas[s])]
+        busy = [s for s, node in enumerate(vertex.nodes) if node.restless or any(len(d) for d in deltas[s])]
         steps = [partial(self._stepped, node, some) for node, some in zip(vertex.nodes, deltas, strict=True)]
         found = self._spread(steps, busy, rows)
         return [found.get(s, vertex.nodes[s].empty) for s in range(self.shards)]
@@ -125,3 +99,34 @@ class Runner:
             return node.step(deltas)
         except ExpressionError as error:
             raise feeding.located(error, node, deltas) from None
+
+
+def _run_alone(entries: Sequence[Entry], values: Values) -> None:
+    """Run all entries on one shard, in as few words as it takes: small steps are dominated by them."""
+    clock = time.perf_counter
+    for entry in entries:
+        rows = 0
+        deltas = []
+        for i in entry.inputs:
+            delta = values[i][0]
+            rows += len(delta.rows)
+            deltas.append(delta)
+        node = entry.node
+        if not rows and not node.restless:
+            continue
+        start = clock()
+        if entry.chains:
+            found = entry.chains[0].step(deltas[0])
+            values[entry.id] = [found]
+            entry.took(len(found.rows), clock() - start)
+            continue
+        try:
+            found = node.step(deltas)
+        except ExpressionError as error:
+            raise feeding.located(error, node, deltas) from None
+        values[entry.id] = [found]
+        figures = entry.figures
+        figures.steps += 1
+        figures.rows_in += rows
+        figures.rows_out += len(found.rows)
+        figures.seconds += clock() - start

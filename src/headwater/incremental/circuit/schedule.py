@@ -11,7 +11,7 @@ A small step is mostly what happens between kernels, so an entry has at hand wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwater.incremental.circuit.node import Node
@@ -20,29 +20,40 @@ from headwater.incremental.operators.chain import Chain
 from headwater.incremental.operators.join import Join
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.circuit.vertex import Figures, Vertex
 
 __all__ = ["Entry", "Schedule"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """What runs at once: a vertex, or the members of a chain, of which it is the last; a chain has one form for each shard."""
 
     vertex: Vertex
-    node: Node
     inputs: tuple[int, ...]
     members: tuple[Vertex, ...] = ()
     chains: tuple[Chain, ...] = ()
+    node: Node = field(init=False)
+    id: int = field(init=False)
+    figures: Figures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.node = self.vertex.node
+        self.id = self.vertex.id
+        self.figures = self.vertex.figures
 
     def took(self, rows_out: int, seconds: float, shards: Sequence[int] = (0,)) -> None:
         """Count one more step of the members of a chain; its time stands with the last."""
-        chains = [self.chains[s] for s in shards]
-        last = len(self.members) - 1
+        rows = self.chains[0].rows
+        if len(shards) != 1 or shards[0]:
+            rows = [sum(some) for some in zip(*(self.chains[s].rows for s in shards), strict=True)]
         for i, vertex in enumerate(self.members):
-            rows = sum(chain.rows[i] for chain in chains)
-            out = rows_out if i == last else sum(chain.rows[i + 1] for chain in chains)
-            vertex.figures.took(rows, out, seconds if i == last else 0.0)
+            figures = vertex.figures
+            figures.steps += 1
+            figures.rows_in += rows[i]
+            figures.rows_out += rows[i + 1]
+        figures.rows_out += rows_out - rows[-1]
+        figures.seconds += seconds
 
 
 class Schedule:
@@ -98,7 +109,7 @@ def _entry(members: Sequence[Vertex]) -> Entry:
     last = members[-1]
     inputs = tuple(v.id for v in members[0].inputs)
     if len(members) == 1:
-        return Entry(last, last.node, inputs)
+        return Entry(last, inputs)
     shards = range(len(last.nodes))
     chains = tuple(Chain([v.nodes[s] for v in members]) for s in shards)
-    return Entry(last, last.node, inputs, tuple(members), chains)
+    return Entry(last, inputs, tuple(members), chains)

@@ -70,6 +70,7 @@ class Chain:
 
     __slots__ = (
         "_arrange",
+        "_last_limits",
         "_made",
         "_moving",
         "_negated",
@@ -149,6 +150,11 @@ class Chain:
         self._one_pass: npt.NDArray[np.int64] | None = None
         if all(x is not None for x in limits):
             self._one_pass = np.concatenate([x for x in limits if x is not None]) if limits else _NO_LIMITS
+        self._last_limits = [-1] * len(self.members)
+        line = -1
+        for part in self._parts:
+            line += 0 if part.limits is None else len(part.limits)
+            self._last_limits[part.member] = line
 
     # -- a step ----------------------------------------------------------------------------------------------------
 
@@ -201,16 +207,8 @@ class Chain:
         """How many rows came to each member, of how many got through each limit."""
         counts = self.rows
         left = passed.tolist()
-        at = 0
-        parts = iter(self._parts)
-        part = next(parts, None)
-        for number in range(len(self.members)):
-            counts[number + 1] = counts[number]
-            while part is not None and part.member == number:
-                assert part.limits is not None
-                at += len(part.limits)
-                counts[number + 1] = left[at - 1]
-                part = next(parts, None)
+        for number, line in enumerate(self._last_limits):
+            counts[number + 1] = counts[number] if line < 0 else left[line]
 
     def _evaluated(self, delta: ZSet) -> tuple[Rows, dict[int, Vector], tuple[object, ...]]:
         """The rows of the source that are kept, and what was made of them."""
