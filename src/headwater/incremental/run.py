@@ -262,6 +262,7 @@ def merge_into(
     _verify([left, right])
     layout = left.layout
     word, least = bound or (NO_BOUND, 0)
+    null_word, null_mask = layout.null_of(word)
     count, used = merge(
         left.line,
         right.line,
@@ -271,6 +272,8 @@ def merge_into(
         layout.slots,
         word,
         least,
+        null_word,
+        null_mask,
         bits,
         hashes,
         rows,

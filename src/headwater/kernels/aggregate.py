@@ -86,7 +86,7 @@ def _matrix(plan: int, which: int) -> Rows:
 
 
 @kernel
-def aggregate_step(
+def aggregate_step(  # noqa: C901
     plan: int,
     rows: Rows,
     sums_runs: Rows,

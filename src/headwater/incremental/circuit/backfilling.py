@@ -36,7 +36,7 @@ class Backfill:
         same = int(manifest.extra["shards"]) == circuit.shards
         self.kept: list[Vertex] = [v for v in circuit.vertices if same and v.node.traces() and self._is_saved(v)]
         """The vertices whose state is there."""
-        speaking = {v.id for v in self.kept if isinstance(v.node, Arrange)}
+        speaking = {v.id for v in self.kept if isinstance(v.node, Arrange) and self._is_whole(v)}
         self._needed: set[int] = set()
         waiting = list(circuit.outputs.values())
         while waiting:
@@ -51,6 +51,12 @@ class Backfill:
             f"{self._names[vertex.id]}/{name}/{s}" in self._manifest.traces
             for s, node in enumerate(vertex.nodes)
             for name in node.traces()
+        )
+
+    def _is_whole(self, vertex: Vertex) -> bool:
+        """Has it all rows that ever came? Not if those behind a watermark were let go."""
+        return all(
+            self._manifest.traces[f"{self._names[vertex.id]}/trace/{s}"].bound is None for s in range(len(vertex.nodes))
         )
 
     @property

@@ -40,6 +40,7 @@ from headwater.incremental.circuit.sources import Command, KeyedSource, Source
 from headwater.incremental.circuit.vertex import Exchange, Vertex
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.watermark import Forgetting
 from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
@@ -219,6 +220,13 @@ class Circuit:
             self._arranged[name] = found
         return found
 
+    def forgetting(self, vertex: Vertex) -> Vertex:
+        """Let the state of a vertex behind its first mark go; give the vertex."""
+        if vertex.marks:
+            column, mark = next(iter(vertex.marks.items()))
+            self.add(lambda s: Forgetting(s, mark, column), [vertex])
+        return vertex
+
     # -- running ---------------------------------------------------------------------------------------------------
 
     def step(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Outputs:
@@ -284,8 +292,7 @@ class Circuit:
         except BaseException:
             self.rollback()
             raise
-        for commit in schedule.commits:
-            commit()
+        schedule.commit()
         self.steps += 1
         return Outputs(outputs)
 

@@ -70,6 +70,7 @@ class Chain:
 
     __slots__ = (
         "_arrange",
+        "_first_limits",
         "_last_limits",
         "_made",
         "_moving",
@@ -81,6 +82,7 @@ class Chain:
         "_same_rows",
         "_source",
         "_target",
+        "_words_stay",
         "members",
         "rows",
     )
@@ -152,6 +154,17 @@ class Chain:
             self._one_pass = np.concatenate([x for x in limits if x is not None]) if limits else _NO_LIMITS
         self._last_limits = [-1] * len(self.members)
         line = -1
+        self._first_limits = self._parts[0].member if self._parts else len(self.members)
+        # Where one member chooses and words stay where they were, choosing is all there is to do.
+        self._words_stay = (
+            len(self._parts) == 1
+            and self._target.width == self._source.width
+            and not self._target.order_words
+            and not self._nulls
+            and not self._negated
+            and all(self._source.columns[a].word == self._target.columns[b].word for a, b in pairs)
+            and len(pairs) == len(self._source.columns) == len(self._target.columns)
+        )
         for part in self._parts:
             line += 0 if part.limits is None else len(part.limits)
             self._last_limits[part.member] = line
@@ -173,7 +186,15 @@ class Chain:
         n = len(delta.rows)
         counts = self.rows
         one_pass = self._one_pass
-        if one_pass is not None:
+        if one_pass is not None and self._words_stay:
+            out = np.empty((n, self._target.width), dtype=np.int64)
+            m = within(delta.rows, one_pass, out)
+            first = self._first_limits
+            for number in range(len(counts)):
+                counts[number] = n if number <= first else m
+            out = out[:m] if m < n else delta.rows
+            owners = delta.owners
+        elif one_pass is not None:
             out = np.empty((n, self._target.width), dtype=np.int64)
             passed = np.empty(len(one_pass), dtype=np.int64)
             plain = not self._nulls
