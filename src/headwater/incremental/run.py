@@ -286,7 +286,7 @@ def merge_into(
     return count, used
 
 
-def addresses(runs: list[Run], *, room: int) -> npt.NDArray[np.int64]:
+def addresses(runs: list[Run], *, room: int = 1) -> npt.NDArray[np.int64]:
     """The table by which kernels read several runs, and room for some more lines; the caller keeps the runs."""
     table = np.empty((len(runs) + room, LINE), dtype=np.int64)
     for i, run in enumerate(runs):
