@@ -303,6 +303,13 @@ class Layout:
         at: int = self.schema.get_field_index(name)
         return self.columns[at]
 
+    def null_of(self, word: int) -> tuple[int, int]:
+        """For the word of a column: which word, and what bit of it, says that it is null; no bit if it never is."""
+        for c in self.columns:
+            if c.word == word and c.nullable:
+                return c.null_word, 1 << c.null_bit if c.null_bit < 63 else -(1 << 63)
+        return 0, 0
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.fingerprint == other.fingerprint
 

@@ -68,17 +68,24 @@ def _pack_batch(layout: Layout, batch: pa.RecordBatch, out: Rows) -> object:
     return batch
 
 
-def pack_weighted(layout: Layout, table: pa.Table | pa.RecordBatch) -> tuple[Rows, Owners]:
-    """The same for rows whose last column is the weight; for layouts without nested columns."""
+def pack_weighted(layout: Layout, table: pa.Table | pa.RecordBatch, *, weighted: bool) -> tuple[Rows, Owners] | None:
+    """The same with weights: those of the last column, or one each. None if there are nulls where there may be none.
+
+    For layouts without nested columns.
+    """
     assert not layout.has_nested, "nested columns are packed one by one"
     out = np.zeros((table.num_rows, layout.width), dtype=np.int64)
     batches = [table] if isinstance(table, pa.RecordBatch) else table.to_batches()
+    codes = layout.codes_with_weight if weighted else layout.codes
     at = 0
     for batch in batches:
         room = kernels.room()
         batch._export_to_c(room)
-        kernels.pack(room, True, layout.codes_with_weight, out if len(batches) == 1 else out[at : at + batch.num_rows])
+        if not kernels.pack(room, True, codes, out if len(batches) == 1 else out[at : at + batch.num_rows]):
+            return None
         at += batch.num_rows
+    if not weighted:
+        out[:, -1] = 1
     return out, tuple(batches)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headwater.incremental.packing import Rows
     from headwater.incremental.run_file import RunFile
 
-__all__ = ["NO_HEAP", "NO_RUNS", "Bound", "Run", "addresses", "directory_bits", "merge_into", "merged"]
+__all__ = ["NO_HEAP", "NO_RUNS", "Bound", "Run", "address_of", "addresses", "directory_bits", "merge_into", "merged"]
 
 Bytes = npt.NDArray[np.uint8]
 Bound = tuple[int, int]
@@ -91,7 +91,7 @@ class Run:
         self.origin = Origin(file)
         self.mapped = mapped
         if line is None:
-            places = [_address(hashes), _address(rows), _address(heap), _address(directory)]
+            places = [address_of(hashes), address_of(rows), address_of(heap), address_of(directory)]
             line = np.array([*places, bits, len(hashes), 0, 0], dtype=np.int64)
         self.line = line
         self.most = most if most >= 0 else self.weight_bound()
@@ -263,6 +263,7 @@ def merge_into(
     _verify([left, right])
     layout = left.layout
     word, least = bound or (NO_BOUND, 0)
+    null_word, null_mask = layout.null_of(word)
     count, used = merge(
         left.line,
         right.line,
@@ -272,6 +273,8 @@ def merge_into(
         layout.slots,
         word,
         least,
+        null_word,
+        null_mask,
         bits,
         hashes,
         rows,
@@ -284,16 +287,17 @@ def merge_into(
     return count, used
 
 
-def addresses(runs: list[Run]) -> npt.NDArray[np.int64]:
-    """The table by which kernels read several runs, and room for one more line; the caller keeps the runs."""
-    table = np.empty((len(runs) + 1, LINE), dtype=np.int64)
+def addresses(runs: list[Run], *, room: int = 1) -> npt.NDArray[np.int64]:
+    """The table by which kernels read several runs, and room for some more lines; the caller keeps the runs."""
+    table = np.empty((len(runs) + room, LINE), dtype=np.int64)
     for i, run in enumerate(runs):
         table[i] = run.line
     return table
 
 
-def _address(array: npt.NDArray[np.generic]) -> int:
+def address_of(array: npt.NDArray[np.generic]) -> int:
+    """Where an array begins."""
     return int(array.__array_interface__["data"][0])
 
 
-_NO_HEAP_AT = _address(NO_HEAP)
+_NO_HEAP_AT = address_of(NO_HEAP)

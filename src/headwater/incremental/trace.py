@@ -19,21 +19,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.incremental.run import Bound, Run, addresses, merged
+from headwater.incremental.run import Bound, Run, address_of, addresses, merged
 from headwater.incremental.spine import Spine
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels import probe as kernels
+from headwater.kernels.consolidate import weight_bound
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from headwater.incremental.layout import Layout
+    from headwater.incremental.slots import Slots
 
 __all__ = ["Matches", "Trace"]
 
 _REACH = 1 << 62
 _LEVELS = (512, 4_096)
 _RUNS_A_LEVEL = 8
+_MOST_LOOSE = 1_024
 
 
 @dataclass(slots=True)
@@ -47,7 +50,21 @@ class Matches:
 class Trace:
     """The integral of a stream of Z-sets of one layout."""
 
-    __slots__ = ("_levels", "_reach", "_staged", "_table", "_with_staged", "bound", "layout", "spine")
+    __slots__ = (
+        "_known",
+        "_levels",
+        "_lines",
+        "_loose",
+        "_loose_reach",
+        "_loose_rows",
+        "_reach",
+        "_staged",
+        "_staged_loose",
+        "bound",
+        "layout",
+        "slots",
+        "spine",
+    )
 
     def __init__(self, layout: Layout, runs: list[Run] | None = None) -> None:
         self.layout = layout
@@ -55,9 +72,15 @@ class Trace:
         self.spine = Spine()
         self._staged: Run | None = None
         self.bound: Bound | None = None
-        self._table: npt.NDArray[np.int64] | None = None
-        self._with_staged: npt.NDArray[np.int64] | None = None
+        self._lines: npt.NDArray[np.int64] | None = None
+        self._known = 0
         self._reach = 0
+        self._loose: list[ZSet] = []
+        self._loose_rows = 0
+        self._loose_reach = 0
+        self._staged_loose: tuple[ZSet, int] | None = None
+        self.slots: Slots | None = None
+        """What is kept beside it, and is drained before anybody else looks."""
         for run in runs or ():
             self._add(run)
 
@@ -74,11 +97,47 @@ class Trace:
     def stage_run(self, run: Run) -> Run:
         """Prepare to add a run, which is not empty."""
         assert self._staged is None, "a step stages one change for a trace"
+        if self.slots is not None:
+            self.drain()
+            self.slots.clear()
         if self._reach + run.most > _REACH:
             self._try(run)
         self._staged = run
-        self._with_staged = None
         return run
+
+    def stage_loose(self, delta: ZSet) -> None:
+        """Prepare to add a small change that perhaps nobody asks for: it is sorted when somebody does, or together with others."""
+        self.check()
+        assert self._staged is None and self._staged_loose is None, "a step stages one change for a trace"
+        n = len(delta.rows)
+        most = n * (weight_bound(address_of(delta.rows), n, self.layout.width, self.layout.payload) + 1)
+        if n > _MOST_LOOSE or self._reach + most > _REACH:
+            self.stage(delta)
+            return
+        self._staged_loose = (delta, most)
+
+    def _sort_staged(self) -> None:
+        """Make a run of what was staged loose."""
+        loose, self._staged_loose = self._staged_loose, None
+        if loose is not None:
+            run = Run.of(loose[0])
+            self._staged = run if len(run.hashes) else None
+
+    def drain(self) -> None:
+        """Take over what is loose, and what is in the slots beside it."""
+        if self._loose:
+            loose, self._loose = self._loose, []
+            self._reach -= self._loose_reach
+            self._loose_rows = self._loose_reach = 0
+            hashes = np.concatenate([z.hashes for z in loose])
+            whole = concatenate(loose, self.layout)
+            run = Run.of(ZSet(self.layout, whole.rows, whole.owners, hashes=hashes))
+            if len(run.hashes):
+                self._add(run)
+        if self.slots is not None and self.slots.differ:
+            run = Run.of(self.slots.drained())
+            if len(run.hashes):
+                self._add(run)
 
     def check(self) -> None:
         """Raise what went wrong in the background."""
@@ -103,13 +162,21 @@ class Trace:
         staged, self._staged = self._staged, None
         if staged is not None:
             self._add(staged)
+        elif self._staged_loose is not None:
+            delta, most = self._staged_loose
+            self._staged_loose = None
+            self._loose.append(delta)
+            self._loose_rows += len(delta.rows)
+            self._loose_reach += most
+            self._reach += most
+            if self._loose_rows > _LEVELS[-1]:
+                self.drain()
         elif self.spine.collect():
-            self._table = None
+            self._lines = None
 
     def rollback(self) -> None:
         """Forget what is staged."""
-        self._staged = None
-        self._with_staged = None
+        self._staged = self._staged_loose = None
 
     def add(self, delta: ZSet) -> None:
         """Stage and commit in one."""
@@ -117,14 +184,19 @@ class Trace:
         self.commit()
 
     def _add(self, run: Run) -> None:
-        self._table = self._with_staged = None
+        lines, self._lines = self._lines, None
         self._reach += run.most
         for level, most in zip(self._levels, _LEVELS, strict=False):
             if len(run.hashes) > most:
                 continue
             level.append(run)
             if len(level) < _RUNS_A_LEVEL:
+                if lines is not None and self._known + 1 < len(lines):
+                    lines[self._known] = run.line
+                    self._known += 1
+                    self._lines = lines
                 break
+            lines = None
             run = merged(level, self.bound)
             level.clear()
             size = len(run.hashes)
@@ -135,15 +207,20 @@ class Trace:
                 break
         else:
             self.spine.push(run, self.bound)
-        self.spine.collect()
+        if self.spine.collect():
+            self._lines = None
 
     def load(self, runs: list[Run]) -> None:
         """Have these runs, and nothing else."""
-        assert self._staged is None, "a step is under way"
+        assert self._staged is None and self._staged_loose is None, "a step is under way"
+        self._loose = []
+        self._loose_rows = self._loose_reach = 0
         self._levels = [[] for _ in _LEVELS]
         self.spine = Spine(self.spine.store)
         self._reach = 0
-        self._table = self._with_staged = None
+        self._lines = None
+        if self.slots is not None:
+            self.slots.drop()
         for run in runs:
             self._add(run)
 
@@ -157,31 +234,44 @@ class Trace:
     @property
     def runs(self) -> list[Run]:
         """All runs, without what is staged."""
+        self.drain()
         return [r for level in self._levels for r in level] + self.spine.runs
 
     def table(self, *, staged: bool = False) -> npt.NDArray[np.int64]:
         """The runs as kernels read them."""
-        table = self._table
-        if table is None:
-            table = self._table = addresses(self.runs)
+        self.drain()
+        if staged and self._staged_loose is not None:
+            self._sort_staged()
+        lines = self._read()
         if not staged or self._staged is None:
-            return table[:-1]
-        if self._with_staged is None:
-            table[-1] = self._staged.line
-            self._with_staged = table
-        return table
+            return lines[: self._known]
+        lines[self._known] = self._staged.line
+        return lines[: self._known + 1]
+
+    def _read(self) -> npt.NDArray[np.int64]:
+        """The lines of all runs but those that are drained, and room for more."""
+        lines = self._lines
+        if lines is None:
+            runs = [r for level in self._levels for r in level] + self.spine.runs
+            lines = self._lines = addresses(runs, room=_RUNS_A_LEVEL)
+            self._known = len(runs)
+        return lines
+
+    def table_beside_slots(self) -> npt.NDArray[np.int64]:
+        """The runs as kernels read them that know about the slots."""
+        return self._read()[: self._known]
 
     def table_with_room(self) -> npt.NDArray[np.int64]:
         """The runs without what is staged, and room for one more line behind them."""
-        self.table()
-        assert self._table is not None
-        self._with_staged = None
-        return self._table
+        self.drain()
+        return self._read()[: self._known + 1]
 
     def owners(self, *, staged: bool = False) -> tuple[Run, ...]:
         """What has to be kept while rows of the trace flow: the runs that have long strings."""
         if not len(self.layout.slots):
             return ()
+        if staged and self._staged_loose is not None:
+            self._sort_staged()
         runs = self.runs if not staged or self._staged is None else [*self.runs, self._staged]
         return tuple(r for r in runs if r.heap.size > 1)
 
@@ -238,6 +328,7 @@ class Trace:
 
     def __len__(self) -> int:
         """How many rows it holds, before what later merges will cancel."""
+        self.drain()
         return sum(len(r) for level in self._levels for r in level) + len(self.spine)
 
     @property

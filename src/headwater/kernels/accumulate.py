@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.floats import SPECIAL, add_double, add_product, bucket_of
-from headwater.kernels.words import equal_parts
+from headwater.kernels.memory import address_of, load, store
+from headwater.kernels.words import equal_at
 
 __all__ = [
     "BITS",
@@ -70,22 +71,36 @@ def _group(
     out_key_parts: Rows,
     table: npt.NDArray[np.int32],
     m: int,
+    payload: int,
     out_hashes: npt.NDArray[np.uint64],
     out: Rows,
 ) -> int:
-    """The line of a row's key in ``out``; ``m`` if it is a new one, which is then there."""
+    """The line of a row's key in ``out``; ``m`` if it is a new one, which is then there, with zeros from ``payload`` on."""
     mask = np.int64(table.size - 1)
-    at = np.int64(hashes[i]) & mask
+    h = hashes[i]
+    row = address_of(rows) + 8 * rows.shape[1] * i
+    at = np.int64(h) & mask
     while True:
         g = np.int64(table[at])
         if g < 0:
             table[at] = m
-            out_hashes[m] = hashes[i]
-            out[m, 0] = rows[i, 0] & key_mask
+            out_hashes[m] = h
+            to = address_of(out) + 8 * out.shape[1] * m
+            store(to, 0, load(row, 0) & key_mask)
             for c in range(key_words):
-                out[m, key_to + c] = rows[i, key_from + c]
+                store(to, key_to + c, load(row, key_from + c))
+            for c in range(payload, out.shape[1]):
+                store(to, c, 0)
             return m
-        if out_hashes[g] == hashes[i] and equal_parts(out, g, 0, out_key_parts, rows, i, 0, parts):
+        if out_hashes[g] == h and equal_at(
+            address_of(out) + 8 * out.shape[1] * g,
+            0,
+            address_of(out_key_parts),
+            row,
+            0,
+            address_of(parts),
+            parts.shape[0],
+        ):
             return g
         at = (at + 1) & mask
 
@@ -100,23 +115,25 @@ def _look_at_gates(rows: Rows, i: int, conditions: Rows, passed: npt.NDArray[np.
 
 
 @inlined
-def _add_words(rows: Rows, i: int, w: int, specs: Rows, s: int, payload: int, out: Rows, g: int) -> None:
-    """Add what a row comes to for an accumulator that is words."""
-    what = specs[s, 0]
-    to = payload + specs[s, 3]
-    x = rows[i, specs[s, 1]]
+def _add_words(row: int, w: int, spec: int, payload: int, to: int) -> None:
+    """Add what a row comes to for an accumulator that is words; row, spec and the line that is added to are addresses."""
+    what = load(spec, 0)
+    to += 8 * (payload + load(spec, 3))
     if what == COUNT:
-        out[g, to] += w
-    elif what == BITS:
-        for k in range(specs[s, 6]):
-            out[g, to + k] += w * ((x >> k) & 1)
-    else:
-        out[g, to] += w * (x >> 32)
-        out[g, to + 1] += w * (x & _LIMB)
-        if what == SUM_PAIR:
-            x = rows[i, specs[s, 1] + 1] ^ _SIGN
-            out[g, to + 2] += w * ((x >> 32) & _LIMB)
-            out[g, to + 3] += w * (x & _LIMB)
+        store(to, 0, load(to, 0) + w)
+        return
+    at = load(spec, 1)
+    x = load(row, at)
+    if what == BITS:
+        for k in range(load(spec, 6)):
+            store(to, k, load(to, k) + w * ((x >> k) & 1))
+        return
+    store(to, 0, load(to, 0) + w * (x >> 32))
+    store(to, 1, load(to, 1) + w * (x & _LIMB))
+    if what == SUM_PAIR:
+        x = load(row, at + 1) ^ _SIGN
+        store(to, 2, load(to, 2) + w * ((x >> 32) & _LIMB))
+        store(to, 3, load(to, 3) + w * (x & _LIMB))
 
 
 @kernel
@@ -146,7 +163,20 @@ def accumulate_words(
     m = np.int64(known)
     for i in range(rows.shape[0]):
         g = _group(
-            hashes, rows, i, parts, key_from, key_to, key_words, key_mask, out_key_parts, table, m, out_hashes, out
+            hashes,
+            rows,
+            i,
+            parts,
+            key_from,
+            key_to,
+            key_words,
+            key_mask,
+            out_key_parts,
+            table,
+            m,
+            payload,
+            out_hashes,
+            out,
         )
         m += g == m
         w = rows[i, weight]
@@ -155,10 +185,14 @@ def accumulate_words(
         total += abs(w)
         if total >= most:
             return OVERFLOW
-        _look_at_gates(rows, i, conditions, passed)
+        row = address_of(rows) + 8 * rows.shape[1] * i
+        to = address_of(out) + 8 * out.shape[1] * g
+        if conditions.shape[0] > 0:
+            _look_at_gates(rows, i, conditions, passed)
         for s in range(specs.shape[0]):
-            if passed[specs[s, 2]]:
-                _add_words(rows, i, w, specs, s, payload, out, g)
+            spec = address_of(specs) + 8 * specs.shape[1] * s
+            if conditions.shape[0] == 0 or passed[load(spec, 2)]:
+                _add_words(row, w, spec, payload, to)
     return m
 
 
@@ -205,7 +239,20 @@ def accumulate(
     p = np.int64(part_count)
     for i in range(rows.shape[0]):
         g = _group(
-            hashes, rows, i, parts, key_from, key_to, key_words, key_mask, out_key_parts, table, m, out_hashes, out
+            hashes,
+            rows,
+            i,
+            parts,
+            key_from,
+            key_to,
+            key_words,
+            key_mask,
+            out_key_parts,
+            table,
+            m,
+            payload,
+            out_hashes,
+            out,
         )
         m += g == m
         w = rows[i, weight]
@@ -220,7 +267,9 @@ def accumulate(
                 continue
             what = specs[s, 0]
             if what != FLOAT and what != PRODUCT:  # noqa: PLR1714
-                _add_words(rows, i, w, specs, s, payload, out, g)
+                row = address_of(rows) + 8 * rows.shape[1] * i
+                spec = address_of(specs) + 8 * specs.shape[1] * s
+                _add_words(row, w, spec, payload, address_of(out) + 8 * out.shape[1] * g)
             else:
                 index = specs[s, 3]
                 exponent = np.int64(0)

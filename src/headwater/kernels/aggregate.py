@@ -21,11 +21,13 @@ from headwater.kernels.finish import changes, finish
 from headwater.kernels.hash import hash_all
 from headwater.kernels.memory import address_of, load, view_rows, view_u64
 from headwater.kernels.probe import sums
+from headwater.kernels.slots import add_to_slots, find_slots
 
-__all__ = ["FULL_WEIGHT", "MATRICES", "NO_ROOM_FOR_SUM", "NUMBERS", "aggregate_step"]
+__all__ = ["FULL_WEIGHT", "MATRICES", "NOT_FOR_SLOTS", "NO_ROOM_FOR_SUM", "NUMBERS", "aggregate_step"]
 
 FULL_WEIGHT = -1
 NO_ROOM_FOR_SUM = -2
+NOT_FOR_SLOTS = -3
 
 MATRICES = (
     "moves",
@@ -84,10 +86,12 @@ def _matrix(plan: int, which: int) -> Rows:
 
 
 @kernel
-def aggregate_step(
+def aggregate_step(  # noqa: C901
     plan: int,
     rows: Rows,
     sums_runs: Rows,
+    book: Rows,
+    places: npt.NDArray[np.int32],
     value_runs: Rows,
     out: Rows,
     sums_hashes: Hashes,
@@ -104,7 +108,11 @@ def aggregate_step(
 
     ``plan`` is an address. ``value_runs`` has room for one more line. The first number is FULL_WEIGHT or NO_ROOM_FOR_SUM where
     weights or a sum do not fit; nothing else counts then.
+
+    With a ``book`` the sums are kept in slots (`headwater.kernels.slots`) and there is no run of them: ``places`` are the slots of the
+    keys, ``sums_rows`` what was added to them, and the second number how many they are. NOT_FOR_SLOTS is for what slots cannot keep.
     """
+    slotted = book.size > 0
     n = rows.shape[0]
     at = _FIRST
     key_parts = _matrix(plan, _KEY)
@@ -119,8 +127,8 @@ def aggregate_step(
     while size < 2 * n:
         size *= 2
     table = np.full(size, -1, np.int32)
-    room_hashes = np.empty(n, np.uint64)
-    room = np.zeros((n, sums_rows.shape[1]), np.int64)
+    room_hashes = sums_hashes if slotted else np.empty(n, np.uint64)
+    room = sums_rows if slotted else np.empty((n, sums_rows.shape[1]), np.int64)
     payload = load(plan, at + 7)
     keys = accumulate_words(
         hashes,
@@ -146,7 +154,10 @@ def aggregate_step(
     touched = view_rows(address_of(room), keys, room.shape[1])
     old = np.empty((keys, touched.shape[1] - payload), np.int64)
     sums_parts = _matrix(plan, _SUMS_KEY)
-    sums(sums_runs, touched_hashes, touched, sums_parts, sums_parts, touched.shape[1], payload, old)
+    if not slotted:
+        sums(sums_runs, touched_hashes, touched, sums_parts, sums_parts, touched.shape[1], payload, old)
+    elif not find_slots(book, sums_runs, touched_hashes, touched, sums_parts, payload, places, old):
+        return NOT_FOR_SLOTS, 0, 0, 0, 0
     both = view_rows(address_of(out), 2 * keys, out.shape[1])
     for i in range(2 * keys):
         for k in range(out.shape[1]):
@@ -193,6 +204,10 @@ def aggregate_step(
     if finish(touched, payload, old, _matrix(plan, _RECIPES), load(plan, at + 8), load(plan, at + 9), both) >= 0:
         return NO_ROOM_FOR_SUM, 0, 0, 0, 0
     found = changes(touched, payload, old, both)
+    if slotted:
+        if not add_to_slots(book, places, touched, payload, old):
+            return NOT_FOR_SLOTS, 0, 0, 0, 0
+        return found, keys, 0, values, values_most
     kept, most = consolidate(
         True,
         touched_hashes,

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.memory import address_of, copy_words, load, store
 
-__all__ = ["arrange", "fill_order_words", "float_rank", "order_words_at", "rearrange", "take"]
+__all__ = ["arrange", "fill_order_words", "float_rank", "move_at", "order_words_at", "rearrange", "take"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -44,7 +44,8 @@ def order_words_at(row: int, makings: Rows) -> None:
 
 
 @inlined
-def _move(row: int, to: int, moves: Rows, bits: Rows) -> None:
+def move_at(row: int, to: int, moves: Rows, bits: Rows) -> None:
+    """Move the words and null bits of one row to another, which is zero where they go."""
     pairs = address_of(moves)
     carried = address_of(bits)
     for k in range(moves.shape[0]):
@@ -59,7 +60,7 @@ def _move(row: int, to: int, moves: Rows, bits: Rows) -> None:
 def arrange(rows: Rows, moves: Rows, bits: Rows, out: Rows) -> None:
     """Copy words by (from, to) pairs, and null bits by (word, bit, to word, to bit); ``out`` has been zeroed."""
     for i in range(rows.shape[0]):
-        _move(address_of(rows) + 8 * rows.shape[1] * i, address_of(out) + 8 * out.shape[1] * i, moves, bits)
+        move_at(address_of(rows) + 8 * rows.shape[1] * i, address_of(out) + 8 * out.shape[1] * i, moves, bits)
 
 
 @kernel
@@ -69,7 +70,7 @@ def rearrange(rows: Rows, moves: Rows, bits: Rows, makings: Rows, out: Rows) -> 
         to = address_of(out) + 8 * out.shape[1] * i
         for k in range(out.shape[1]):
             store(to, k, 0)
-        _move(address_of(rows) + 8 * rows.shape[1] * i, to, moves, bits)
+        move_at(address_of(rows) + 8 * rows.shape[1] * i, to, moves, bits)
         order_words_at(to, makings)
 
 

@@ -193,14 +193,18 @@ def _pack_words(  # noqa: C901
 
 
 @shared
-def _pack_column(struct: int, more: int, columns: Rows, c: int, rows: int, n: int, step: int) -> None:
+def _pack_column(struct: int, more: int, columns: Rows, c: int, rows: int, n: int, step: int) -> bool:
+    """Fill the words of one column; False if it has a null, and may have none."""
+    missing = np.int64(0)
     buffers = load(struct, 5)
     offset = load(struct, 2) + more
     bitmap = load(buffers, 0) if load(struct, 1) != 0 else np.int64(0)
     if bitmap != 0:
         to = rows + 8 * columns[c, 2]
         for i in range(offset, offset + n):
-            store(to, 0, load(to, 0) | (np.int64(_is_null(bitmap, i)) << columns[c, 3]))
+            null = np.int64(_is_null(bitmap, i))
+            missing |= null
+            store(to, 0, load(to, 0) | (null << columns[c, 3]))
             to += step
     to = rows + 8 * columns[c, 1]
     code = columns[c, 0]
@@ -208,25 +212,28 @@ def _pack_column(struct: int, more: int, columns: Rows, c: int, rows: int, n: in
         _pack_slots(load(buffers, 1), load(buffers, 2), bitmap, offset, n, to, step)
     else:
         _pack_words(code, load(buffers, 1), bitmap, offset, n, to, step)
+    return missing == 0 or columns[c, 4] != 0
 
 
 @kernel
-def pack(struct: int, whole: bool, columns: Rows, out: Rows) -> None:
+def pack(struct: int, whole: bool, columns: Rows, out: Rows) -> bool:
     """Fill the words of columns from a struct in a `room`: of a batch if it is the ``whole``, else of the one column.
 
-    ``out`` has been zeroed; order words and weights are left as they are.
+    ``out`` has been zeroed; order words and weights are left as they are. False if there are nulls where there may be none.
     """
     n = out.shape[0]
+    right = True
     step = 8 * out.shape[1]
     if n > 0:
         if whole:
             children = load(struct, 6)
             for c in range(columns.shape[0]):
-                _pack_column(load(children, c), load(struct, 2), columns, c, address_of(out), n, step)
+                right &= _pack_column(load(children, c), load(struct, 2), columns, c, address_of(out), n, step)
         else:
-            _pack_column(struct, 0, columns, 0, address_of(out), n, step)
+            right = _pack_column(struct, 0, columns, 0, address_of(out), n, step)
     _call(load(struct, 8), struct)
     _free(struct)
+    return right
 
 
 # -- outwards ------------------------------------------------------------------------------------------------------------

@@ -175,6 +175,8 @@ def merge(  # noqa: C901
     slots: npt.NDArray[np.int64],
     bound_word: int,
     bound: int,
+    null_word: int,
+    null_mask: int,
     bits: int,
     out_hashes: Hashes,
     out: Rows,
@@ -184,7 +186,7 @@ def merge(  # noqa: C901
 ) -> tuple[int, int]:
     """Merge two runs, given by their lines; fill the directory and the line of the result; give (rows, bytes of heap).
 
-    Rows whose ``bound_word`` is less than ``bound`` are dropped. The number of rows is OVERFLOW if a weight does not fit.
+    Rows whose ``bound_word`` is less than ``bound`` are dropped, unless ``null_mask`` says that it is the word of a null. The number of rows is OVERFLOW if a weight does not fit.
     """
     plain = slots.size == 0 and bound_word < 0
     if plain and max(left[5], right[5]) > _MUCH * min(left[5], right[5]):
@@ -230,7 +232,7 @@ def merge(  # noqa: C901
                 if weightless_at(to, payload, width):
                     continue
                 if not plain:
-                    if bound_word >= 0 and load(to, bound_word) < bound:
+                    if bound_word >= 0 and load(to, bound_word) < bound and load(to, null_word) & null_mask == 0:
                         continue
                     used = _own(to, base1, slots, heap, used)
                 out_hashes[m] = x
@@ -246,7 +248,7 @@ def merge(  # noqa: C901
         row2 += step & ~one
         h2 += 8 & ~one
         if not plain:
-            if bound_word >= 0 and load(to, bound_word) < bound:
+            if bound_word >= 0 and load(to, bound_word) < bound and load(to, null_word) & null_mask == 0:
                 continue
             used = _own(to, base2 + ((base1 - base2) & one), slots, heap, used)
         out_hashes[m] = h
@@ -261,7 +263,7 @@ def merge(  # noqa: C901
         h1 += 8
         row1 += step
         if not plain:
-            if bound_word >= 0 and load(to, bound_word) < bound:
+            if bound_word >= 0 and load(to, bound_word) < bound and load(to, null_word) & null_mask == 0:
                 continue
             used = _own(to, base1, slots, heap, used)
         out_hashes[m] = h

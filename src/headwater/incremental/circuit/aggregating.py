@@ -17,7 +17,6 @@ from headwater.base.errors import UnsupportedError
 from headwater.incremental.aggregates.aggregation import Aggregation
 from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.operators.aggregate import Aggregate
-from headwater.incremental.operators.watermark import Forgetting
 from headwater.sql import plan as plans
 from headwater.sql.nodes import AggregateCall, Column, Node
 from headwater.sql.plan.attribute import Named
@@ -71,9 +70,7 @@ def kept(stream: Stream, keys: Sequence[str], chosen: Sequence[Aggregation], *, 
     )
     vertex.placed_by = tuple(keys)
     vertex.marks = {k: m for k, m in stream.vertex.marks.items() if k in keys}
-    for key, mark in vertex.marks.items():
-        circuit.add(lambda s, key=key, mark=mark: Forgetting(s, mark, key), [vertex])
-    return Stream(circuit, vertex)
+    return Stream(circuit, circuit.forgetting(vertex))
 
 
 def quote(name: str) -> str:

@@ -36,7 +36,7 @@ class Backfill:
         same = int(manifest.extra["shards"]) == circuit.shards
         self.kept: list[Vertex] = [v for v in circuit.vertices if same and v.node.traces() and self._is_saved(v)]
         """The vertices whose state is there."""
-        speaking = {v.id for v in self.kept if isinstance(v.node, Arrange)}
+        speaking = {v.id for v in self.kept if isinstance(v.node, Arrange) and self._is_whole(v)}
         self._needed: set[int] = set()
         waiting = list(circuit.outputs.values())
         while waiting:
@@ -53,6 +53,12 @@ class Backfill:
             for name in node.traces()
         )
 
+    def _is_whole(self, vertex: Vertex) -> bool:
+        """Has it all rows that ever came? Not if those behind a watermark were let go."""
+        return all(
+            self._manifest.traces[f"{self._names[vertex.id]}/trace/{s}"].bound is None for s in range(len(vertex.nodes))
+        )
+
     @property
     def sources(self) -> set[str]:
         """The inputs that have to be fed with all they have."""
@@ -67,7 +73,7 @@ class Backfill:
                 if vertex.id in self._speaking:
                     values.append([self._spoken(vertex, s) for s in range(circuit.shards)])
                 elif vertex.id in self._needed:
-                    values.append(circuit.evaluated(vertex, values))
+                    values.append(circuit.runner.evaluated(vertex, values))
                 else:
                     values.append([node.empty for node in vertex.nodes])
             found = {n: concatenate(values[v.id], v.layout).consolidate() for n, v in circuit.outputs.items()}

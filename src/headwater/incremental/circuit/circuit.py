@@ -21,25 +21,26 @@ before, and the next step goes on from there. A `transaction` takes many steps' 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.base.errors import ExpressionError, InputError, NotFoundError
+from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import normalize_type
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit import durable, feeding
 from headwater.incremental.circuit.drawing import graph_of
 from headwater.incremental.circuit.node import Node
 from headwater.incremental.circuit.outputs import Outputs
+from headwater.incremental.circuit.running import Runner
+from headwater.incremental.circuit.schedule import Schedule
 from headwater.incremental.circuit.sources import Command, KeyedSource, Source
 from headwater.incremental.circuit.vertex import Exchange, Vertex
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.watermark import Forgetting
 from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ __all__ = ["Circuit", "Transaction"]
 
 Build = Callable[..., Node]
 Keys = Sequence[str] | None
-
-_WORTH_THREADS = 8_192
 
 
 class Transaction:
@@ -86,9 +85,10 @@ class Circuit:
         self.outputs: dict[str, Vertex] = {}
         self._arranged: dict[tuple[object, ...], Vertex] = {}
         self._transaction: Transaction | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self.runner = Runner(shards)
         self.steps = 0
         self._group: str | None = None
+        self._schedule: Schedule | None = None
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -220,6 +220,13 @@ class Circuit:
             self._arranged[name] = found
         return found
 
+    def forgetting(self, vertex: Vertex) -> Vertex:
+        """Let the state of a vertex behind its first mark go; give the vertex."""
+        if vertex.marks:
+            column, mark = next(iter(vertex.marks.items()))
+            self.add(lambda s: Forgetting(s, mark, column), [vertex])
+        return vertex
+
     # -- running ---------------------------------------------------------------------------------------------------
 
     def step(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Outputs:
@@ -227,8 +234,11 @@ class Circuit:
 
         Inside a `transaction` the changes are only taken; the outputs come with its end, and are empty until then.
         """
-        given = {**(changes or {}), **more}
-        taken = [(self._input(name), feeding.taken(self._input(name).node, data)) for name, data in given.items()]
+        given = {**changes, **more} if changes else more
+        taken = []
+        for name, data in given.items():
+            vertex = self._input(name)
+            taken.append((vertex, feeding.taken(vertex.node, data)))
         for vertex, pieces in taken:
             self._feed(vertex, pieces)
         if self._transaction is not None:
@@ -267,77 +277,24 @@ class Circuit:
                 assert isinstance(node, Source | KeyedSource)
                 node.pending.append(part)
 
+    def schedule(self) -> Schedule:
+        """What runs in which order, and what of it together."""
+        found = self._schedule
+        if found is None or found.made_for != (len(self.vertices), len(self.outputs)):
+            found = self._schedule = Schedule(self.vertices, list(self.outputs.values()))
+        return found
+
     def _run(self) -> Outputs:
-        values: list[list[ZSet]] = []
-        evaluated = self._evaluated_alone if self.shards == 1 else self.evaluated
+        schedule = self.schedule()
         try:
-            for vertex in self.vertices:
-                values.append(evaluated(vertex, values))
+            values = self.runner.values(schedule)
             outputs = {name: concatenate(values[v.id], v.layout).netted() for name, v in self.outputs.items()}
         except BaseException:
             self.rollback()
             raise
-        for vertex in self.vertices:
-            for node in vertex.nodes:
-                node.commit()
+        schedule.commit()
         self.steps += 1
         return Outputs(outputs)
-
-    @staticmethod
-    def _evaluated_alone(vertex: Vertex, values: list[list[ZSet]]) -> list[ZSet]:
-        """The same for one shard, in as few words as it takes: small steps are dominated by them."""
-        node = vertex.nodes[0]
-        deltas = [values[v.id][0] for v in vertex.inputs]
-        rows = 0
-        for delta in deltas:
-            rows += len(delta.rows)
-        if not rows and not node.restless:
-            return vertex.nothing
-        start = time.perf_counter()
-        try:
-            found = node.step(deltas)
-        except ExpressionError as error:
-            raise feeding.located(error, node, deltas) from None
-        vertex.figures.took(rows, len(found.rows), time.perf_counter() - start)
-        return [found]
-
-    def evaluated(self, vertex: Vertex, values: list[list[ZSet]]) -> list[ZSet]:
-        """What the nodes of a vertex give in this step, given what those before it gave."""
-        inputs = vertex.inputs
-        node = vertex.nodes[0]
-        rows = 0
-        for v in inputs:
-            for z in values[v.id]:
-                rows += len(z.rows)
-        if not rows and not node.restless:
-            return vertex.nothing
-        if self.shards == 1:
-            return self._evaluated_alone(vertex, values)
-        start = time.perf_counter()
-        if isinstance(node, Exchange):
-            found = node.scatter(values[inputs[0].id])
-        else:
-            found = self._sharded(vertex, [[values[v.id][s] for v in inputs] for s in range(self.shards)], rows)
-        vertex.figures.took(rows, sum(len(z.rows) for z in found), time.perf_counter() - start)
-        return found
-
-    def _sharded(self, vertex: Vertex, deltas: list[list[ZSet]], rows: int) -> list[ZSet]:
-        busy = [s for s in range(self.shards) if vertex.node.restless or any(len(d) for d in deltas[s])]
-        if rows < _WORTH_THREADS or len(busy) < 2:
-            found = {s: self._stepped(vertex.nodes[s], deltas[s]) for s in busy}
-        else:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.shards, thread_name_prefix="headwater-shard")
-            futures = {s: self._pool.submit(self._stepped, vertex.nodes[s], deltas[s]) for s in busy}
-            found = {s: f.result() for s, f in futures.items()}
-        return [found.get(s, vertex.nodes[s].empty) for s in range(self.shards)]
-
-    @staticmethod
-    def _stepped(node: Node, deltas: list[ZSet]) -> ZSet:
-        try:
-            return node.step(deltas)
-        except ExpressionError as error:
-            raise feeding.located(error, node, deltas) from None
 
     def rollback(self) -> None:
         """Forget what was fed and staged."""

@@ -16,10 +16,27 @@ if TYPE_CHECKING:
 
 __all__ = ["graph_of", "profile_of"]
 
+_PROFILE = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("operator", pa.string()),
+        ("detail", pa.string()),
+        ("steps", pa.int64()),
+        ("rows_in", pa.int64()),
+        ("rows_out", pa.int64()),
+        ("seconds", pa.float64()),
+        ("state_rows", pa.int64()),
+        ("state_bytes", pa.int64()),
+        ("sql", pa.string()),
+        ("chain", pa.int64()),
+    ]
+)
+
 
 def graph_of(circuit: Circuit) -> Graph:
     """The circuit's operators with what they did; outputs are nodes of their own."""
     feedback: dict[int, tuple[str, ...]] = {}
+    chains = _chain_groups(circuit)
     for vertex in circuit.vertices:
         if isinstance(vertex.node, Hold):
             feedback[vertex.node.held_id] = (str(vertex.id),)
@@ -30,7 +47,7 @@ def graph_of(circuit: Circuit) -> Graph:
         inputs = tuple(str(i.id) for i in v.inputs)
         if isinstance(v.node, Nest):
             inputs = tuple(f"{v.id}.{r.id}" for r in v.node.inner.results.values())
-        nodes.append(_drawn(v, str(v.id), inputs, group=v.group, feedback=feedback.get(v.id, ())))
+        nodes.append(_drawn(v, str(v.id), inputs, group=chains.get(v.id, v.group), feedback=feedback.get(v.id, ())))
     nodes += [
         GraphNode(id=f"output {name}", kind="sink", label="output", detail=name, inputs=(str(v.id),))
         for name, v in circuit.outputs.items()
@@ -53,6 +70,16 @@ def _drawn(
         metrics=_metrics(vertex),
         feedback=feedback,
     )
+
+
+def _chain_groups(circuit: Circuit) -> dict[int, str]:
+    """The boxes of the members of chains; an arrangement at the end stands outside."""
+    found = {}
+    for entry in circuit.schedule().entries:
+        lifts = [v for v in entry.members if v.node.kind == "lift"]
+        for v in lifts if len(lifts) > 1 else ():
+            found[v.id] = f"{v.group + '/' if v.group else ''}in one pass ({entry.vertex.id})"
+    return found
 
 
 def _inner_nodes(vertex: Vertex) -> list[GraphNode]:
@@ -88,8 +115,9 @@ def _metrics(vertex: Vertex) -> NodeMetrics | None:
 
 
 def profile_of(circuit: Circuit) -> pa.Table:
-    """One row for each operator that has run, the slowest first."""
+    """One row for each operator that has run, the slowest first; the time of a chain stands with its last member."""
     rows = []
+    chain = {v.id: entry.vertex.id for entry in circuit.schedule().entries for v in entry.members}
     for vertex in circuit.vertices:
         m = _metrics(vertex)
         if m is not None:
@@ -105,20 +133,8 @@ def profile_of(circuit: Circuit) -> pa.Table:
                     "state_rows": m.state_rows,
                     "state_bytes": m.state_bytes,
                     "sql": vertex.node.sql,
+                    "chain": chain.get(vertex.id),
                 }
             )
-    names = ["id", "operator", "detail", "steps", "rows_in", "rows_out", "seconds", "state_rows", "state_bytes", "sql"]
-    types = [
-        pa.int64(),
-        pa.string(),
-        pa.string(),
-        pa.int64(),
-        pa.int64(),
-        pa.int64(),
-        pa.float64(),
-        pa.int64(),
-        pa.int64(),
-        pa.string(),
-    ]
-    table = pa.Table.from_pylist(rows, schema=pa.schema(list(zip(names, types, strict=True))))
+    table = pa.Table.from_pylist(rows, schema=_PROFILE)
     return table.sort_by([("seconds", "descending"), ("id", "ascending")])

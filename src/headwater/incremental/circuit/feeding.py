@@ -96,10 +96,11 @@ def _zset(layout: Layout, data: Any, name: str) -> ZSet:
         if data.layout != layout:
             raise SchemaError.type_clash(name, str(data.schema), str(layout.schema), where=f"input `{name}`")
         return data
-    if isinstance(data, pa.Table | pa.RecordBatch) and _is_plain(layout, data):
-        rows, owners = pack_weighted(layout, data)
-        fill_derived(layout, rows)
-        return ZSet(layout, rows, owners)
+    if isinstance(data, pa.Table | pa.RecordBatch) and _is_plain(layout, data.schema):
+        packed = pack_weighted(layout, data, weighted=data.num_columns > len(layout.columns))
+        if packed is not None:
+            fill_derived(layout, packed[0])
+            return ZSet(layout, *packed)
     weights: Any = 1
     if isinstance(data, ChangeBatch):
         table, weights = data.rows, data.weights
@@ -122,16 +123,18 @@ def _zset(layout: Layout, data: Any, name: str) -> ZSet:
     return ZSet.packed(layout, table, weights)
 
 
-def _is_plain(layout: Layout, data: pa.Table | pa.RecordBatch) -> bool:
-    """Is it exactly the layout's columns and a weight, with nothing to check or cast? The last schema that was is remembered."""
-    schema = data.schema
+def _is_plain(layout: Layout, schema: pa.Schema) -> bool:
+    """Is it exactly the layout's columns, and maybe a weight, with nothing to cast? The last schema that was is remembered."""
     if layout.taken is None or not schema.equals(layout.taken):
-        types = [*layout.schema.types, pa.int64()]
-        strict = any(not f.nullable for f in layout.schema)
-        if strict or layout.has_nested or schema.names != [*layout.names, WEIGHT] or schema.types != types:
+        names, types = layout.names, layout.schema.types
+        if schema.names == [*names, WEIGHT]:
+            types = [*types, pa.int64()]
+        elif schema.names != names:
+            return False
+        if layout.has_nested or schema.types != types:
             return False
         layout.taken = schema
-    return bool(data.column(data.num_columns - 1).null_count == 0)
+    return True
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field, name: str) -> pa.ChunkedArray:

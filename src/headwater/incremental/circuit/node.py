@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from headwater.incremental.zset import ZSet
 
 if TYPE_CHECKING:
+    from headwater.incremental.circuit.link import Link
     from headwater.incremental.layout import Layout
     from headwater.incremental.trace import Trace
 
@@ -59,6 +60,10 @@ class Node(ABC):
     @abstractmethod
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         """The change of the output, given those of the inputs."""
+
+    def link(self) -> Link | None:
+        """What it does to a row, if it can be a member of a chain."""
+        return None
 
     def commit(self) -> None:
         """Make staged state permanent."""

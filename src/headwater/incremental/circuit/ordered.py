@@ -127,6 +127,9 @@ class Ordered:
         columns = [(c, c) for c in self._stream.columns]
         vertex = circuit.add(lambda s: build(s, columns), [arranged])
         vertex.placed_by = self._keys
+        marks = self._stream.vertex.marks
+        vertex.marks = {k: marks[k] for k in self._keys if k in marks}
+        vertex.needs = tuple(list(vertex.marks.items())[:1])
         return Stream(circuit, vertex)
 
     def _function(self, name: str, text: str) -> FrameFunction:

@@ -29,17 +29,22 @@ class Source(Node):
     """An input of rows with weights."""
 
     kind: ClassVar[Kind] = "source"
-    restless: ClassVar[bool] = True
 
     def __init__(self, name: str, schema: pa.Schema) -> None:
         super().__init__([], Layout(schema), label="source", detail=name)
         self.pending: list[ZSet] = []
 
+    @property
+    def restless(self) -> bool:  # type: ignore[override]
+        """Was it given something?"""
+        return bool(self.pending)
+
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         return concatenate(self.pending, self.layout) if self.pending else self.empty
 
     def commit(self) -> None:
-        self.pending = []
+        if self.pending:
+            self.pending = []
 
     def rollback(self) -> None:
         self.pending = []
@@ -61,13 +66,17 @@ class KeyedSource(Node):
     """An input that is a table with a primary key, whose columns come first in its layout."""
 
     kind: ClassVar[Kind] = "source"
-    restless: ClassVar[bool] = True
 
     def __init__(self, name: str, schema: pa.Schema, keys: int) -> None:
         super().__init__([], Layout(schema), label="table", detail=name)
         self.pending: list[Command] = []
         self.keyed = Layout(schema, keys=keys)
         self.trace = Trace(self.keyed)
+
+    @property
+    def restless(self) -> bool:  # type: ignore[override]
+        """Was it given something?"""
+        return bool(self.pending)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         local = Trace(self.keyed)
@@ -80,7 +89,8 @@ class KeyedSource(Node):
         return ZSet(self.layout, found.rows, found.owners)
 
     def commit(self) -> None:
-        self.pending = []
+        if self.pending:
+            self.pending = []
         self.trace.commit()
 
     def rollback(self) -> None:

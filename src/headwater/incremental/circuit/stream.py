@@ -125,10 +125,13 @@ class Stream:
 
     def plus(self, *others: Stream) -> Stream:
         """The rows of this stream and of others: UNION ALL."""
+        from headwater.incremental.circuit.vertex import marks_of_all
         from headwater.incremental.operators.plus import Plus
 
         aligned = [self, *(self._aligned(o) for o in others)]
-        return Stream(self.circuit, self.circuit.add(lambda *s: Plus(s), [a.vertex for a in aligned]))
+        vertex = self.circuit.add(lambda *s: Plus(s), [a.vertex for a in aligned])
+        vertex.marks = marks_of_all([a.vertex for a in aligned])
+        return Stream(self.circuit, vertex)
 
     def minus(self, other: Stream) -> Stream:
         """The rows of this stream with those of another taken away, weight by weight; weights may become negative."""
@@ -138,7 +141,9 @@ class Stream:
         """The same rows with opposite weights."""
         from headwater.incremental.operators.plus import Negate
 
-        return self._lifted(Negate)
+        negated = self._lifted(Negate)
+        negated.vertex.marks = self.vertex.marks
+        return negated
 
     def _lifted(self, build: Callable[[Any], Any]) -> Stream:
         return Stream(self.circuit, self.circuit.add(build, [self.vertex]))
@@ -163,7 +168,9 @@ class Stream:
         """Each row once, as long as it is there at all."""
         from headwater.incremental.operators.distinct import Distinct
 
-        return Stream(self.circuit, self.circuit.add(Distinct, [self.vertex], by=[self.columns]))
+        vertex = self.circuit.add(Distinct, [self.vertex], by=[self.columns])
+        vertex.marks = dict(self.vertex.marks)
+        return Stream(self.circuit, self.circuit.forgetting(vertex))
 
     def intersect(self, other: Stream, *, all: bool = False) -> Stream:  # noqa: A002
         """The rows that both streams have; with ``all``, as often as the one that has them less often."""
@@ -360,7 +367,7 @@ class Stream:
             [self.vertex],
         )
         vertex.placed_by = self.vertex.placed_by
-        vertex.marks = {**self.vertex.marks, column: Mark(clock)}
+        vertex.marks = {**self.vertex.marks, column: Mark.of(clock)}
         return Stream(self.circuit, vertex)
 
     def late(self) -> Stream:

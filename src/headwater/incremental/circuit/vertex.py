@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headwater.incremental.layout import Layout
     from headwater.incremental.operators.watermark import Mark
 
-__all__ = ["Exchange", "Figures", "Vertex", "shard_of"]
+__all__ = ["Exchange", "Figures", "Vertex", "marks_of_all", "shard_of"]
 
 
 @dataclass(slots=True)
@@ -54,6 +54,9 @@ class Vertex:
     keys: int = 0
     group: str | None = None
     marks: dict[str, Mark] = field(default_factory=dict)
+    """The columns that are behind a watermark."""
+    needs: tuple[tuple[str, Mark] | None, ...] = ()
+    """For each input that is an arrangement: the column, and the mark, below which it looks at no row again."""
     figures: Figures = field(default_factory=Figures)
     nothing: list[ZSet] = field(init=False)
 
@@ -69,6 +72,17 @@ class Vertex:
     def layout(self) -> Layout:
         """The layout of the rows that it gives."""
         return self.nodes[0].layout
+
+
+def marks_of_all(vertices: Sequence[Vertex]) -> dict[str, Mark]:
+    """The marks of rows that come from all of some vertices of the same columns, by the names of the first."""
+    found = {}
+    for i, name in enumerate(vertices[0].layout.names):
+        marks = [v.marks.get(v.layout.names[i]) for v in vertices]
+        known = [m for m in marks if m is not None]
+        if len(known) == len(marks):
+            found[name] = known[0].both(*known)
+    return found
 
 
 class Exchange(Node):

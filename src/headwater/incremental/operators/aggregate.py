@@ -242,6 +242,8 @@ class Aggregate(Node):
         return owners
 
     def commit(self) -> None:
+        if self._fused is not None:
+            self._fused.commit()
         self._sums.trace.commit()
         for _, tally in self._feeds:
             tally.commit()
@@ -249,6 +251,8 @@ class Aggregate(Node):
             stage.commit()
 
     def rollback(self) -> None:
+        if self._fused is not None:
+            self._fused.rollback()
         self._sums.trace.rollback()
         for _, tally in self._feeds:
             tally.rollback()

@@ -30,6 +30,8 @@ class Arrange(Node):
         super().__init__([source], target, label="arrange", detail=detail)
         self.arrangement = arrangement
         self.trace = Trace(target)
+        self.is_loose = False
+        """Are all readers content with rows in any order, listed more than once? Then small changes are sorted when it is needed."""
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         if not len(deltas[0].rows):
@@ -38,6 +40,9 @@ class Arrange(Node):
 
     def staged(self, arranged: ZSet) -> ZSet:
         """Take rows that are in the layout already."""
+        if self.is_loose:
+            self.trace.stage_loose(arranged)
+            return arranged
         run = self.trace.stage(arranged)
         return self.empty if run is None else run.zset()
 

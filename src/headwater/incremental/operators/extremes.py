@@ -244,8 +244,10 @@ class Extremes:
 
     def commit(self) -> None:
         """Make staged state permanent."""
-        for trace in self.traces().values():
-            trace.commit()
+        self._values.commit()
+        for end in self._ends:
+            if end.answers is not None:
+                end.answers.commit()
 
     def rollback(self) -> None:
         """Forget staged state."""

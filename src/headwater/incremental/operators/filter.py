@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from headwater.incremental.circuit.link import Link
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.limits import limits_of
 from headwater.incremental.vectors import vector_at
@@ -35,6 +36,9 @@ class Filter(Node):
         columns = self.layout.columns
         kept = self._program.filter(lambda i: vector_at(delta.rows, columns[i]), len(delta))
         return delta if kept is None else delta.filtered(kept)
+
+    def link(self) -> Link:
+        return Link(condition=self._program, limits=self._limits)
 
     def _within(self, delta: ZSet, limits: npt.NDArray[np.int64]) -> ZSet:
         n = len(delta.rows)

@@ -17,8 +17,16 @@ import pyarrow as pa
 from headwater.base.errors import ConstraintError
 from headwater.incremental.layout import Layout
 from headwater.incremental.run import NO_RUNS, Run, directory_bits
+from headwater.incremental.slots import NO_BOOK, NO_PLACES, Slots
 from headwater.incremental.zset import ZSet
-from headwater.kernels.aggregate import FULL_WEIGHT, MATRICES, NO_ROOM_FOR_SUM, NUMBERS, aggregate_step
+from headwater.kernels.aggregate import (
+    FULL_WEIGHT,
+    MATRICES,
+    NO_ROOM_FOR_SUM,
+    NOT_FOR_SLOTS,
+    NUMBERS,
+    aggregate_step,
+)
 from headwater.kernels.consolidate import LINE
 
 if TYPE_CHECKING:
@@ -46,7 +54,7 @@ class Fused:
         the traces; without extremes there are no values
     """
 
-    __slots__ = ("_arrays", "_output", "_plan", "_plan_at", "_steps", "_sums", "_values")
+    __slots__ = ("_arrays", "_output", "_plan", "_plan_at", "_slots", "_steps", "_sums", "_values")
 
     def __init__(
         self,
@@ -67,6 +75,7 @@ class Fused:
         self._sums = sums
         self._values = values
         self._steps = 0
+        self._slots = sums.slots = Slots(sums.layout)
 
     def is_due(self) -> bool:
         """Is it worth using? Its kernel takes long to compile, so where it is not compiled yet only many steps are."""
@@ -76,18 +85,35 @@ class Fused:
     def step(self, delta: ZSet) -> ZSet | None:
         """The change of the output, with the traces staged; None where a sum does not fit, which the operator then explains."""
         n = len(delta.rows)
-        sums, values = self._sums, self._values
-        sums.check()
-        if values is not None:
-            values.check()
+        self._sums.check()
+        if self._values is not None:
+            self._values.check()
+        slots = self._slots
+        if not slots.has_room(n):
+            self._sums.drain()
+            if not slots.make_room(n):
+                return self._stepped(delta, slotted=False)
+        found = self._stepped(delta, slotted=True)
+        if slots.is_off:
+            self._sums.drain()
+            slots.drop()
+            return self._stepped(delta, slotted=False)
+        return found
+
+    def _stepped(self, delta: ZSet, *, slotted: bool) -> ZSet | None:
+        n = len(delta.rows)
+        sums, values, slots = self._sums, self._values, self._slots
         out = np.empty((2 * n, self._output.width), dtype=np.int64)
         bits = directory_bits(n)
-        one = _Room(sums.layout, n, bits)
+        one = _Room(sums.layout, n, bits, plain=slotted)
+        places = np.empty(n, dtype=np.int32) if slotted else NO_PLACES
         other = _Room(values.layout, n, bits) if values is not None else _NO_ROOM
         found, kept, most, kept_values, most_values = aggregate_step(
             self._plan_at,
             delta.rows,
-            sums.table(),
+            sums.table_beside_slots() if slotted else sums.table(),
+            slots.book if slotted else NO_BOOK,
+            places,
             NO_RUNS if values is None else values.table_with_room(),
             out,
             one.hashes,
@@ -103,14 +129,25 @@ class Fused:
         if found < 0:
             if found == FULL_WEIGHT:
                 raise ConstraintError.weight_overflow()
-            assert found == NO_ROOM_FOR_SUM
+            slots.is_off = found == NOT_FOR_SLOTS
+            assert found in (NO_ROOM_FOR_SUM, NOT_FOR_SLOTS)
             return None
-        if kept:
+        if slotted:
+            slots.added(places[:kept], one.rows[:kept])
+        elif kept:
             sums.stage_run(one.run(kept, most))
         if kept_values:
             assert values is not None
             values.stage_run(other.run(kept_values, most_values))
         return ZSet(self._output, out[:found], delta.owners, net=True)
+
+    def commit(self) -> None:
+        """Make what is in the slots permanent."""
+        self._slots.commit()
+
+    def rollback(self) -> None:
+        """Take back what was put into slots."""
+        self._slots.rollback()
 
 
 @cache
@@ -124,11 +161,14 @@ class _Room:
 
     __slots__ = ("bits", "directory", "hashes", "layout", "line", "rows")
 
-    def __init__(self, layout: Layout, n: int, bits: int) -> None:
+    def __init__(self, layout: Layout, n: int, bits: int, *, plain: bool = False) -> None:
         self.layout = layout
         self.bits = bits
         self.hashes = np.empty(n, dtype=np.uint64)
         self.rows = np.empty((n, layout.width), dtype=np.int64)
+        if plain:
+            self.directory, self.line = _NO_DIRECTORY, _NO_LINE
+            return
         self.directory = np.empty((1 << bits) + 1, dtype=np.int32)
         self.line = np.empty(LINE, dtype=np.int64)
 
@@ -140,5 +180,7 @@ class _Room:
         return Run.made(self.layout, hashes, rows, self.directory, self.bits, self.line, most)
 
 
+_NO_DIRECTORY = np.empty(0, dtype=np.int32)
+_NO_LINE = np.empty(0, dtype=np.int64)
 _NOTHING = np.zeros((0, 3), dtype=np.int64)
 _NO_ROOM = _Room(Layout(pa.schema([])), 0, 1)

@@ -139,8 +139,10 @@ class Join(Node):
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         left, right = deltas
         one = self._from_left.run(left, self._right.trace, staged=True)
+        if not len(right.rows):
+            return one
         two = self._from_right.run(right, self._left.trace, staged=False)
-        return concatenate([one, two], self.layout)
+        return concatenate([one, two], self.layout) if len(one.rows) else two
 
 
 def null_keys(layout: Layout) -> int:

@@ -23,6 +23,7 @@ from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.star_join import StarJoin
+from headwater.incremental.operators.watermark import Mark
 from headwater.sql.nodes import Call, Column, Literal
 from headwater.sql.vectorised import Program
 
@@ -109,6 +110,15 @@ def inner_join(
     a = circuit.arranged(left.vertex, mine)
     b = circuit.arranged(right.vertex, theirs)
     vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])
+    keys = [(k, m, left.vertex.marks.get(k), right.vertex.marks.get(m)) for k, m in zip(mine, theirs, strict=True)]
+    # What the other side never asks for again.
+    of_left = next(((k, y) for k, _, _, y in keys if y is not None), None)
+    of_right = next(((m, x) for _, m, x, _ in keys if x is not None), None)
+    vertex.needs = (of_left, of_right)
+    for k, m, x, y in keys:
+        if x is not None and y is not None:
+            names = [n for c, n in left_columns if c == k] + [n for c, n in right_columns if c == m]
+            vertex.marks |= dict.fromkeys(names, Mark.both(x, y))
     return Stream(circuit, vertex)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from headwater.incremental.circuit.link import Link
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
@@ -18,6 +19,9 @@ class Note(Node):
 
     def __init__(self, source: Node, *, label: str, detail: str = "", sql: str = "") -> None:
         super().__init__([source], source.layout, label=label, detail=detail, sql=sql)
+
+    def link(self) -> Link:
+        return Link()
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         return deltas[0]

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from headwater.incremental.circuit.link import Link
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
@@ -34,6 +35,16 @@ class Pad(Node):
         for c in missing:
             assert c.nullable, "a column that is missing has to be nullable"
             self._nulls[c.null_word] = self._nulls.get(c.null_word, 0) | 1 << c.null_bit
+
+        self._link = Link(
+            columns=tuple(
+                source.layout.schema.get_field_index(columns[name]) if name in columns else None
+                for name in schema.names
+            )
+        )
+
+    def link(self) -> Link:
+        return self._link
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from headwater.incremental.circuit.link import Link
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.zset import ZSet, concatenate
@@ -32,6 +33,9 @@ class Negate(Node):
 
     def __init__(self, source: Node) -> None:
         super().__init__([source], source.layout, label="negate")
+
+    def link(self) -> Link:
+        return Link(negated=True)
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         return -deltas[0]

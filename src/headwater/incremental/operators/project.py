@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from headwater.incremental.circuit.link import Link
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
@@ -45,6 +46,12 @@ class Project(Node):
         self._moving = Moving(source.layout, layout, pairs)
         self._programs = [(layout.columns[i], how) for i, (_, how) in enumerate(columns) if not isinstance(how, str)]
         self._source = source.layout
+        self._link = Link(
+            columns=tuple(schema.get_field_index(how) if isinstance(how, str) else how for _, how in columns)
+        )
+
+    def link(self) -> Link:
+        return self._link
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]

@@ -73,6 +73,7 @@ class RangeJoin(Node):
             raise UnsupportedError.column_type(one.name, str(one.dtype), hint)
         self._below = None if below is None else units_of(one.dtype, below)
         self._above = None if above is None else units_of(one.dtype, above)
+        self.reach = (self._below, self._above)
         fields = [left.layout.schema.field(a).with_name(b) for a, b in left_columns]
         fields += [right.layout.schema.field(a).with_name(b) for a, b in right_columns]
         layout = Layout(pa.schema(fields))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from headwater.incremental.circuit.link import Link
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.zset import ZSet
@@ -23,6 +24,9 @@ class Relabel(Node):
         layout = Layout(schema)
         assert [c.word for c in layout.columns] == [c.word for c in source.layout.columns], "other words"
         super().__init__([source], layout, label="relabel", detail=", ".join(schema.names))
+
+    def link(self) -> Link:
+        return Link()
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]

@@ -29,6 +29,9 @@ def difference(left: Stream, right: Stream, *, all: bool = False) -> Stream:  # 
 
 def _placed(left: Stream, right: Stream, build: Callable[[Node, Node], Weigh]) -> Stream:
     from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.circuit.vertex import marks_of_all
 
     inputs = [left.vertex, right.vertex]
-    return Stream(left.circuit, left.circuit.add(build, inputs, by=[left.columns, right.columns]))
+    vertex = left.circuit.add(build, inputs, by=[left.columns, right.columns])
+    vertex.marks = marks_of_all(inputs)
+    return Stream(left.circuit, left.circuit.forgetting(vertex))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from headwater.base.errors import NotFoundError
@@ -13,6 +14,7 @@ from headwater.incremental.operators.asof import AsOf, Direction
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
 from headwater.incremental.operators.joins import named_sides
 from headwater.incremental.operators.range_join import RangeJoin
+from headwater.incremental.operators.watermark import Mark
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 
@@ -76,6 +78,16 @@ def range_joined(
         lambda x, y: RangeJoin(x, y, left_columns, sides.new_right, below=distance(below), above=distance(above)),
         [a, b],
     )
+    node = vertex.node
+    assert isinstance(node, RangeJoin)
+    x, y = left.vertex.marks.get(mine), right.vertex.marks.get(theirs)
+    one = y.moved(partial(_less, node.reach[1])) if y is not None and node.reach[1] is not None else None
+    two = x.moved(partial(_less, node.reach[0])) if x is not None and node.reach[0] is not None else None
+    vertex.needs = (None if one is None else (mine, one), None if two is None else (theirs, two))
+    if x is not None and one is not None:
+        vertex.marks |= {n: Mark.both(x, one) for c, n in left_columns if c == mine}
+    if y is not None and two is not None:
+        vertex.marks |= {n: Mark.both(y, two) for c, n in sides.new_right if c == theirs}
     return Stream(circuit, vertex)
 
 
@@ -100,7 +112,13 @@ def interval_joined(
     b = circuit.arranged(right.vertex, sides.theirs, [Order(time)])
     left_columns = list(sides.left_names.items())
     vertex = circuit.add(lambda x, y: IntervalJoin(x, y, left_columns, sides.new_right, hi=hi), [a, b])
+    x, y = left.vertex.marks.get(lo), right.vertex.marks.get(time)
+    vertex.needs = (None if y is None else (hi, y), None if x is None else (time, x))
     return Stream(circuit, vertex)
+
+
+def _less(distance: int, value: int) -> int:
+    return value - distance
 
 
 def _times(left: Stream, right: Stream, on: On) -> tuple[str, str]:

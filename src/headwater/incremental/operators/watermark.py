@@ -1,8 +1,9 @@
 """Watermark: how late a row may be.
 
 The watermark of a stream is the greatest time seen so far less the lateness that is allowed. A row whose time is before the watermark is
-late: it is kept out, and reported. In exchange whatever lies behind the watermark can be forgotten: aggregates that have the time in their
-key let that state go. The watermark of a step is that of the steps before, so the rows of one step are never late for each other, and how
+late: it is kept out, and reported. In exchange whatever no coming row can reach is forgotten: aggregates and distinct rows that have the time
+in their key, sides of a join behind the watermark of the other side (or further back, where times need only be near), and groups of ordered
+operators with the time in their key. A row without a time is never late, and never forgotten. The watermark of a step is that of the steps before, so the rows of one step are never late for each other, and how
 the rows are divided among shards makes no difference.
 """
 
@@ -29,17 +30,22 @@ _LAYOUT = Layout(pa.schema([pa.field("greatest", pa.int64(), nullable=False)]))
 class Clock:
     """The greatest time that a watermark has seen, on all shards, in the steps before."""
 
-    __slots__ = ("lateness", "trace")
+    __slots__ = ("_known", "lateness", "trace")
 
     def __init__(self, lateness: int) -> None:
         self.lateness = lateness
         self.trace = Trace(_LAYOUT)
+        self._known: tuple[Run, int] | None = None
 
     @property
     def watermark(self) -> int | None:
         """Rows before this time are late; None as long as no row has come."""
-        known = self.trace.zset()
-        return None if not len(known) else int(known.rows[0, 1]) - self.lateness
+        runs = self.trace.runs
+        if not runs:
+            return None
+        if self._known is None or len(runs) > 1 or self._known[0] is not runs[0]:
+            self._known = (runs[0], int(self.trace.zset().rows[0, 1]))
+        return self._known[1] - self.lateness
 
     def seen(self, time: int) -> None:
         """A step had this time as its greatest."""
@@ -50,10 +56,39 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A column behind a watermark: its values are never less than ``of(watermark)`` again."""
+    """A column behind a watermark: its values are never less than ``least()`` again, which only rises; None as long as nothing is known.
 
-    clock: Clock
-    of: Callable[[int], int] = int
+    >>> Mark.both(Mark(lambda: 7), Mark(lambda: 5)).moved(lambda x: x - 1).least()
+    4
+    """
+
+    least: Callable[[], int | None]
+
+    @classmethod
+    def of(cls, clock: Clock) -> Mark:
+        """That of the column that a watermark looks at."""
+        return cls(lambda: clock.watermark)
+
+    def moved(self, by: Callable[[int], int]) -> Mark:
+        """That of a column that is a rising function of this one."""
+        least = self.least
+
+        def found() -> int | None:
+            value = least()
+            return None if value is None else by(value)
+
+        return Mark(found)
+
+    @staticmethod
+    def both(*marks: Mark) -> Mark:
+        """That of a column whose values come from several."""
+
+        def found() -> int | None:
+            values = [mark.least() for mark in marks]
+            known = [v for v in values if v is not None]
+            return min(known) if len(known) == len(values) else None
+
+        return marks[0] if len(marks) == 1 else Mark(found)
 
 
 class Watermark(Node):
@@ -131,7 +166,7 @@ class Forgetting(Node):
         return self.empty
 
     def commit(self) -> None:
-        value = self._mark.clock.watermark
+        value = self._mark.least()
         if value is not None:
             for trace, word in self._traces:
-                trace.forget((word, self._mark.of(value)))
+                trace.forget((word, value))

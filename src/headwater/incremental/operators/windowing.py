@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headwater.base.errors import NotFoundError
 from headwater.base.spans import distance, span
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
-from headwater.incremental.operators.watermark import Mark
 from headwater.incremental.operators.windows import Windows
 
 __all__ = ["sessions", "windowed"]
@@ -27,15 +24,13 @@ def windowed(stream: Stream, time: str, size: Length, every: Length | None, offs
         field = stream.schema.field(time)
         ticks, step, shift = span(size, field), span(every if every is not None else size, field), span(offset, field)
 
-        def start(now: int, of: Any = mark.of) -> int:
+        def start(now: int) -> int:
             """The earliest begin of a window that still gets rows."""
-            last = (of(now) - shift) // step * step + shift
+            last = (now - shift) // step * step + shift
             return int(last - (ticks - 1) // step * step)
 
-        def end(now: int) -> int:
-            return start(now) + ticks
-
-        vertex.marks |= {"window_start": Mark(mark.clock, start), "window_end": Mark(mark.clock, end)}
+        starts = mark.moved(start)
+        vertex.marks |= {"window_start": starts, "window_end": starts.moved(lambda begin: begin + ticks)}
     return Stream(circuit, vertex)
 
 
