@@ -36,7 +36,8 @@ def run(market: Market, rounds: int, *, full_size: bool, tempo: bool) -> Report:
         ("", "wall s", "CPU s", "wall x ours", "CPU x ours", "largest worker MB"),
         full_size=full_size,
     )
-    market.spark.range(1_000).mapInArrow(_same, "id long").count()  # a session starts its workers once
+    # A session starts its workers once. They do not know this folder, so what they run has to come with its code.
+    market.spark.range(1_000).mapInArrow(lambda batches: batches, "id long").count()
     samples, peaks, answers = Measured(), dict.fromkeys(work, 0), {}
     for _, name in interleaved(list(work), rounds):
         with _Peak() as peak:
@@ -64,10 +65,6 @@ def run(market: Market, rounds: int, *, full_size: bool, tempo: bool) -> Report:
     report.target("ours / polars, wall", samples.wall("headwater") / samples.wall("polars, one process"), most=3)
     report.notes.append("stages: " + _ours(market).explain().replace("\n", " | "))
     return report
-
-
-def _same(batches: Any) -> Any:
-    return batches
 
 
 def _ours(market: Market) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 import headwater as hw
@@ -44,8 +44,8 @@ _NEAR = {"volume": "sum(size)", "high": "max(price)", "mean": "avg(price)"}
 _BARS = ("open", "high", "low", "close", "count", "volume", "vwap")
 
 
-def _spark_stats(rows: DataFrame, window: object) -> DataFrame:
-    found = rows.groupBy("symbol", window.alias("w")).agg(*[sf.expr(t).alias(n) for n, t in _STATS.items()])  # type: ignore[attr-defined]
+def _spark_stats(rows: DataFrame, window: Column) -> DataFrame:
+    found = rows.groupBy("symbol", window.alias("w")).agg(*[sf.expr(t).alias(n) for n, t in _STATS.items()])
     return found.select("symbol", sf.col("w.start").alias("window_start"), *_STATS)
 
 
@@ -57,7 +57,12 @@ def _polars_stats() -> dict[str, pl.Expr]:
 def _polars_hopping(rows: pl.LazyFrame) -> pl.LazyFrame:
     last = pl.col("ts").dt.truncate("15s")
     starts = pl.concat_list(last - pl.duration(seconds=15 * i) for i in range(4))
-    return rows.with_columns(window_start=starts).explode("window_start").group_by("symbol", "window_start").agg(**_polars_stats())
+    return (
+        rows.with_columns(window_start=starts)
+        .explode("window_start")
+        .group_by("symbol", "window_start")
+        .agg(**_polars_stats())
+    )
 
 
 def _spark_over(rows: DataFrame, frame: str) -> DataFrame:
@@ -126,8 +131,8 @@ def _polars_interpolated(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 _DUCKDB_INTERPOLATED = f"""
-SELECT symbol, at AS us, CASE WHEN at = u THEN v ELSE v + (v2 - v) * ((at - u) / (u2 - u)) END AS price FROM (
-  SELECT *, unnest(range(u, coalesce(u2, u + 1), {_SECOND})) AS at FROM (
+SELECT symbol, t AS us, CASE WHEN t = u THEN v ELSE v + (v2 - v) * ((t - u) / (u2 - u)) END AS price FROM (
+  SELECT *, unnest(range(u, coalesce(u2, u + 1), {_SECOND})) AS t FROM (
     SELECT symbol, u, v, lead(u) OVER s AS u2, lead(v) OVER s AS v2 FROM (
       SELECT symbol, us // {_SECOND} * {_SECOND} AS u, avg(price) AS v FROM ticks GROUP BY ALL)
     WINDOW s AS (PARTITION BY symbol ORDER BY u)))"""
@@ -137,9 +142,9 @@ def _spark_ema(rows: DataFrame) -> DataFrame:
     from pyspark.sql.types import DoubleType, StructType
 
     def averaged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        series = pl.DataFrame(pa.Table.from_batches(list(batches))).sort("ts")
-        mean = pl.col("price").ewm_mean(alpha=ALPHA, adjust=False)
-        yield from series.with_columns(price_ema=mean).to_arrow().to_batches()
+        series = pa.Table.from_batches(list(batches)).sort_by("ts")
+        mean = pl.Series(series["price"]).ewm_mean(alpha=ALPHA, adjust=False)
+        yield from series.append_column("price_ema", mean.to_arrow()).to_batches()
 
     schema = StructType([*rows.schema.fields]).add("price_ema", DoubleType())
     return rows.groupBy("symbol").applyInArrow(averaged, schema)
@@ -175,7 +180,13 @@ def _spark_bars(rows: DataFrame) -> DataFrame:
 
 def _polars_bars(rows: pl.LazyFrame) -> pl.LazyFrame:
     price, size = pl.col("price"), pl.col("size")
-    made = {"open": price.first(), "high": price.max(), "low": price.min(), "close": price.last(), "count": price.count()}
+    made = {
+        "open": price.first(),
+        "high": price.max(),
+        "low": price.min(),
+        "close": price.last(),
+        "count": price.count(),
+    }
     made |= {"volume": size.sum(), "vwap": (price * size).sum() / size.sum()}
     minutes = rows.sort("ts").group_by("symbol", pl.col("ts").dt.truncate("1m").alias("minute")).agg(**made)
     return minutes.rename({"minute": "ts"})

@@ -1,7 +1,7 @@
 """The operators that tempo has, as its users call them, and the columns of its answers that can be compared.
 
-tempo's EMA is no recursion but a sum over the last 30 rows, which begins at zero: it is another number, and is not compared. Its vwap knows the
-hour and the minute of a window, but not the day.
+tempo's EMA is no recursion but a sum over the last 30 rows, which begins at zero: it is another number, and is not compared. Its vwap always
+fails, as its answer has no column of the time that it then looks for (0.1.30).
 """
 
 from __future__ import annotations
@@ -52,12 +52,6 @@ def _bars(t: Any) -> DataFrame:
     return found.withColumnsRenamed({f"{name}_price": name for name in ("open", "high", "low", "close")})
 
 
-def _vwap(t: Any) -> DataFrame:
-    found = t.vwap(frequency="m", volume_col="size", price_col="price").df
-    at = "to_timestamp(concat('2023-11-14 ', time_group)) AS ts"
-    return found.selectExpr("symbol", at, "vwap", "size AS volume", "dllr_value AS value")
-
-
 TEMPO: Mapping[str, Other] = {
     "tumbling 1m": Other(_tumbling, ("n", "volume", "high", "mean")),
     "sliding 10s": Other(_sliding, ("price", "size", "volume", "high", "mean")),
@@ -68,5 +62,4 @@ TEMPO: Mapping[str, Other] = {
         "tempo's ema is cut after 30 rows and begins at zero: timed, and not compared",
     ),
     "bars 1m": Other(_bars, ("open", "high", "low", "close")),
-    "vwap 1m": Other(_vwap, ("vwap", "volume", "value")),
 }

@@ -17,13 +17,12 @@ from pyspark.sql import SparkSession
 import headwater as hw
 from headwater.timeseries.stream import Stream
 
-__all__ = ["START_US", "WIDE", "Ticks"]
+__all__ = ["WIDE", "Ticks"]
 
 _SYMBOLS = 1_000
 _ROWS_PER_HOUR = 1_000_000
 _PIECES = 8
-START_US = 1_699_920_000_000_000
-"""The beginning of a day: who tells windows by the time of day only is right for a day at least."""
+_START_US = 1_699_920_000_000_000
 WIDE = tuple(f"v{i:02d}" for i in range(50))
 
 
@@ -48,7 +47,7 @@ class Ticks:
             symbols = random.integers(0, _SYMBOLS, count)
             symbols[random.random(count) < self.hot] = 0
             # Each piece has milliseconds of its own, so that a time is unique over all pieces.
-            times = START_US + (random.integers(0, span_ms // _PIECES, count) * _PIECES + piece) * 1_000
+            times = _START_US + (random.integers(0, span_ms // _PIECES, count) * _PIECES + piece) * 1_000
             frame = pl.DataFrame(
                 {
                     "symbol": names[symbols],
@@ -58,7 +57,9 @@ class Ticks:
                     "size": random.integers(1, 500, count),
                 }
             )
-            self.lake.write("ticks", frame.unique(subset=["symbol", "ts"], keep="first", maintain_order=True).to_arrow())
+            self.lake.write(
+                "ticks", frame.unique(subset=["symbol", "ts"], keep="first", maintain_order=True).to_arrow()
+            )
             wide = count // 10 or 1
             self.lake.write("wide", pa.table({name: random.normal(0, 1, wide) for name in WIDE}))
 

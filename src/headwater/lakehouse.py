@@ -183,7 +183,7 @@ class Lake:
         >>> lake = hw.connect(tempfile.mkdtemp())
         >>> _ = lake.write("trades", [{"symbol": "a", "ts": 1, "price": 10.0}])
         >>> lake.stream("trades", time="ts", by="symbol").shift("price").columns
-        ['symbol', 'ts', 'price', 'price_shifted']
+        ['symbol', 'ts', 'price', 'price_lag_1']
         """
         from headwater.timeseries.sources.opening import source_of
         from headwater.timeseries.stream import Stream

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import headwater as hw
-from headwater.demo import payments
+from headwater.demo import knowing, payments
 from headwater.demo.story import _Story, tell
 
 
@@ -24,7 +27,7 @@ def test_payments_are_the_same_every_time() -> None:
 def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))
     assert [a.title for a in acts if not a.holds] == []
-    build, late, travel, change, _forget, optimize, skip, mistake, follow, view, agree, log = acts
+    build, late, travel, change, _forget, optimize, skip, mistake, follow, view, agree, know, log = acts
     assert build.facts["payments"] == 50_000
     assert (late.facts["late payments"], late.facts["corrected payments"]) == (1_000, 300)
     assert travel.grid is not None
@@ -39,10 +42,50 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert view.facts["verified"] == "equal at customers@0 transactions@6"
     assert agree.grid is not None
     assert [row[0] for row in agree.grid.rows] == sorted(payments.MERCHANTS)
+    assert 900 < know.facts["of them days late"] <= 1_000
+    assert know.facts["payments"] == sum(row[1] for row in agree_rows(tmp_path))
+    assert know.grid is not None
+    assert [row[0] for row in know.grid.rows] == ["CHF", "CZK", "EUR", "JPY"]
     assert log.grid is not None
     assert [r[1] for r in log.grid.rows[:2]] == ["UPDATE", "RESTORE"]
     assert all(a.sql for a in acts[1:])
     assert log.as_dict()["sql"] == "DESCRIBE HISTORY transactions"
+
+
+def agree_rows(path: Path) -> list[tuple[Any, ...]]:
+    return hw.connect(path).sql("SELECT merchant, count(*) FROM transactions GROUP BY merchant").to_tuples()
+
+
+@pytest.mark.spark
+def test_a_wrong_rate_or_a_wrong_day_is_noticed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = hw.connect(tmp_path, spark=spark)
+    rows = payments.make(2_000, late=50, corrections=20).transactions
+    lake.write("transactions", rows)
+    known = knowing.know(lake, set())
+    assert (known.rates_hold, known.days_hold, known.late) == (True, True, 0)
+    assert "with all 744 rows of the other side in each task" in known.plan
+    assert known.by_currency == _euros(rows)
+    truth, found = lake.table("transactions").to_arrow(), lake.table("features").to_arrow()
+    truth, found = (t.sort_by("transaction_id") for t in (truth, found))
+    later = truth.set_column(3, "paid_at", pc.add(truth["paid_at"], pa.scalar(timedelta(hours=3))))
+    assert not knowing._rates_hold(found, later)
+    more = found.set_column(found.schema.get_field_index("spent"), "spent", pc.add(found["spent"], 1))
+    assert not knowing._days_hold(more, truth)
+    monkeypatch.setattr(knowing, "STEP", 2 * 3600)
+    assert not knowing._rates_hold(found, truth)
+
+
+def _euros(rows: pa.Table) -> list[tuple[str, int, int]]:
+    """Row by row, with the last rate before each payment looked for among all of them."""
+    by_currency: dict[str, tuple[int, int]] = {}
+    rates = knowing.planted_rates().to_pylist()
+    for row in rows.to_pylist():
+        currency = knowing.CURRENCIES.get(row["merchant"], ("EUR", 0))[0]
+        before = [r for r in rates if r["currency"] == currency and r["known_at"] <= row["paid_at"]]
+        rate = max(before, key=lambda r: r["known_at"])["rate"] if before else 0
+        count, total = by_currency.get(currency, (0, 0))
+        by_currency[currency] = count + 1, total + rate * row["cents"]
+    return [(c, n, total // 1_000_000) for c, (n, total) in sorted(by_currency.items())]
 
 
 def test_a_wrong_truth_does_not_hold(tmp_path: Path) -> None:

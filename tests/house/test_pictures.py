@@ -9,10 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.house.test_docs_run import BLOCK
 
 import headwater as hw
 from headwater.incremental.planning import build
+from headwater.observe.chart import Chart
 from headwater.sql.query import parse_query
+from headwater.timeseries.operators.values import Values
+from headwater.timeseries.running import stages
+from headwater.timeseries.running.here import run_here
+from headwater.timeseries.stream import Stream
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 UPDATE = os.environ.get("HEADWATER_UPDATE_GOLDEN") == "1"
@@ -66,8 +72,71 @@ def view_of_late_orders() -> hw.Circuit:
 
 @pytest.mark.parametrize("drawing", [spend, left_join, reachable, view_of_late_orders], ids=lambda f: f.__name__)
 def test_the_picture_is_that_of_the_circuit(drawing: Callable[[], hw.Circuit]) -> None:
-    drawn = drawing().graph().svg()
-    file = IMAGES / f"{drawing.__name__}.svg"
+    _is_drawn(drawing.__name__, drawing().graph().svg())
+
+
+def _is_drawn(name: str, drawn: str) -> None:
+    file = IMAGES / f"{name}.svg"
     if UPDATE:
         file.write_text(drawn)
     assert file.read_text() == drawn
+
+
+class _Here(Stream):
+    """A stream that is run in this process."""
+
+    def collect(self) -> pa.Table:
+        return run_here(self.plan)
+
+
+@pytest.fixture(scope="module")
+def market() -> dict[str, pa.Table]:
+    """The tables of the guide to streams, as its first block makes them."""
+    page = (IMAGES.parent / "guides" / "streams.md").read_text()
+    names: dict[str, Any] = {}
+    exec(next(block[2] for block in BLOCK.finditer(page) if block[1] == "python"), names)
+    return {"trades": names["trade_rows"], "quotes": names["quote_rows"]}
+
+
+def _features(trades: pa.Table) -> _Here:
+    return (
+        _Here(Values(trades))
+        .ordered("ts", by="symbol", tiebreak="seq")
+        .vwap("price", "size", size="10 minutes")
+        .ema("price", half_life="5 minutes")
+        .shift("price")
+        .with_columns(move="ln(price / price_lag_1)")
+        .rolling("15 minutes", volatility="stddev(move)", min_periods=20)
+    )
+
+
+def prices(trades: pa.Table) -> Chart:
+    return _features(trades).filter("symbol = 'CORE'").plot("price", "vwap", "price_ema")
+
+
+def volatility(trades: pa.Table) -> Chart:
+    return _features(trades).plot("volatility")
+
+
+@pytest.mark.parametrize("drawing", [prices, volatility], ids=lambda f: f.__name__)
+def test_the_chart_is_that_of_the_guide(drawing: Callable[[pa.Table], Chart], market: dict[str, pa.Table]) -> None:
+    _is_drawn(drawing.__name__, drawing(market["trades"]).svg())
+
+
+def test_the_stages_are_those_of_the_guide(
+    spark: Any, market: dict[str, pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they would be of large tables: the limits are made small."""
+    for name, value in (("_GIVEN_BYTES", 0), ("_SMALL_BYTES", 1), ("_SLICED_ROWS", 1_000)):
+        monkeypatch.setattr(stages, name, value)
+    usual = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    lake = hw.connect(tmp_path, spark=spark)
+    for name, table in market.items():
+        lake.write(name, table)
+    trades, quotes = (lake.stream(name, time="ts", by="symbol", tiebreak="seq") for name in ("trades", "quotes"))
+    priced = trades.join_asof(quotes, tolerance="10s").with_columns(spread="ask - bid")
+    drawn, told = priced.graph().svg(), priced.explain()
+    spark.conf.set("spark.sql.shuffle.partitions", usual)
+    assert "exchange by symbol into 4, 1 hot key cut by time" in told
+    _is_drawn("stages", drawn)

@@ -59,8 +59,7 @@ def places(root: ET.Element) -> list[tuple[float, float]]:
                 else:
                     x = float(numbers[0])
                     found.append((x, float(numbers[1])))
-        for circle in group.iter(f"{SVG}circle"):
-            found.append((float(circle.get("cx", "")), float(circle.get("cy", ""))))
+        found += [(float(c.get("cx", "")), float(c.get("cy", ""))) for c in group.iter(f"{SVG}circle")]
         for rect in group.iter(f"{SVG}rect"):
             x, y, wide, tall = (float(rect.get(name, "")) for name in ("x", "y", "width", "height"))
             assert wide > 0

@@ -57,6 +57,14 @@ def test_conditions_skip_files(tmp_path: Path) -> None:
     assert source.conditions == ("t >= 150",)
 
 
+def test_conditions_that_only_streams_know_skip_nothing(tmp_path: Path) -> None:
+    lake = _lake(tmp_path)
+    days = lake.stream("wide").filter("date '1970-01-01' + interval '1' month > date_add(date '1970-01-01', int(t))")
+    (source,) = _sources(narrowed(days.plan))
+    assert source.conditions == ()
+    assert len(source.files) == 2
+
+
 def test_rows_without_columns_are_still_rows(tmp_path: Path) -> None:
     wide = _lake(tmp_path).stream("wide")
     plan = narrowed(wide.select(one="1").plan)

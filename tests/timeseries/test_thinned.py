@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.timeseries.cutting import CutAtRandom
 
 import headwater as hw
 from headwater.base.errors import InputError, NotFoundError, UnsupportedError
@@ -22,7 +23,6 @@ from headwater.timeseries.operators.thinned import Thinned
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.stream import Stream
-from tests.timeseries.cutting import CutAtRandom
 
 Point = tuple[int, float]
 
@@ -59,7 +59,7 @@ def _by_hand(table: pa.Table, by: tuple[str, ...], columns: tuple[str, ...], row
     kinds = table.schema.field("t").type
     times = table["t"].cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(kinds) else table["t"].cast(pa.int64())
     series: dict[Any, list[Point]] = defaultdict(list)
-    for time, row in zip(times.to_pylist(), table.to_pylist(), strict=True):
+    for time, row in zip(times.to_pylist(), table.drop_columns("t").to_pylist(), strict=True):
         if time is None:
             continue
         key = tuple(repr(0.0 if row[name] == 0 else row[name]) for name in by)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from headwater.demo import payments
 from headwater.demo.following import follow
+from headwater.demo.knowing import STREAM, know
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,6 +76,7 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         story.follow,
         story.view,
         story.agree,
+        story.know,
         story.log,
     ):
         start = time.perf_counter()
@@ -336,6 +338,27 @@ class _Story:
             ),
             check="equal rows: merchants, numbers of payments, and cents",
             holds=here == there and len(here) == len(payments.MERCHANTS),
+        )
+
+    def know(self) -> Act:
+        change = self.rows.change
+        late = set(change.filter(pc.equal(change["status"], "paid"))["transaction_id"].to_pylist())
+        known = know(self.lake, late)
+        card, payments_of_day, spent = known.busiest
+        return Act(
+            "Time series on Spark: the rate that was known at each payment, and its card's day",
+            STREAM,
+            {
+                "payments": known.payments,
+                "of them days late": known.late,
+                "busiest card's day": f"card {card}: {payments_of_day} payments, {spent:,} cents",
+                "where rows met": known.plan.splitlines()[0],
+            },
+            grid=Grid(
+                ("currency", "payments", "euros"), [(c, n, f"{e:,}" if e else "-") for c, n, e in known.by_currency]
+            ),
+            check="each payment, late or not, has the planted rate of its own time, and the sums of its card's last day",
+            holds=known.rates_hold and known.days_hold and 0 < known.late <= self.truth.late,
         )
 
     def log(self) -> Act:

@@ -78,7 +78,7 @@ def number_ticks(low: float, high: float, most: int = 6) -> list[Tick]:
         )
         if last - first < most:
             break
-    write = _written(max(abs(low), abs(high)), mantissa, exponent)
+    write = _written(max(abs(low), abs(high)), exponent)
     found = (_multiple(i, mantissa, exponent) for i in range(first, last + 1))
     return [Tick(value, write(value)) for value in found if low <= value <= high]
 
@@ -96,7 +96,7 @@ def _multiple(count: int, mantissa: int, exponent: int) -> float:
     return count * mantissa / 10**-exponent if exponent < 0 else float(count * mantissa * 10**exponent)
 
 
-def _written(largest: float, mantissa: int, exponent: int) -> Callable[[float], str]:
+def _written(largest: float, exponent: int) -> Callable[[float], str]:
     """How the numbers of an axis are written, all alike."""
     if largest >= 1e15 or largest < 1e-5:
         digits = min(max(math.floor(math.log10(largest)) - exponent, 0), 15)

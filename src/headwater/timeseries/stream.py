@@ -42,7 +42,7 @@ class Stream(
     >>> rows = pa.table({"symbol": ["a", "a"], "ts": [1, 2], "price": [10.0, 12.0]})
     >>> trades = lake.stream(rows, time="ts", by="symbol")
     >>> trades.shift("price", 1).filter("price > 10").columns
-    ['symbol', 'ts', 'price', 'price_shifted']
+    ['symbol', 'ts', 'price', 'price_lag_1']
     """
 
     def __repr__(self) -> str:

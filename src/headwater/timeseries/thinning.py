@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.timeseries.reaching import time_numbers
+from headwater.timeseries.rows import sort_indices
 
 __all__ = ["COLUMN", "LEVEL", "TIME", "VALUE", "Thinning", "thinned_schema"]
 
@@ -77,7 +78,7 @@ class Thinning:
         """Rows of a stream."""
         times, there = time_numbers(table.column(time))
         chosen = None if there is None else np.flatnonzero(there)
-        keys = table.select(self._by)
+        keys = _unsigned(table.select(self._by))
         if chosen is not None:
             keys, times = keys.take(pa.array(chosen)), times[chosen]
         if self._by and len(times):
@@ -140,17 +141,27 @@ class Thinning:
         return code
 
 
+def _unsigned(keys: pa.Table) -> pa.Table:
+    """Keys in which -0.0 is 0.0, as Spark has it."""
+    for k, field in enumerate(keys.schema):
+        if pa.types.is_floating(field.type):
+            keys = keys.set_column(k, field, pc.add(keys.column(k), pa.scalar(0.0, field.type)))
+    return keys
+
+
 def _ranks(column: pa.ChunkedArray) -> Numbers:
-    """For each value its place among those that occur; null is the first, then NaN, and -0.0 is 0.0."""
-    if pa.types.is_floating(column.type):
-        column = pc.add(column, pa.scalar(0.0, column.type))
+    """For each value its place among those that occur; null is the first, and NaN the last."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     coded = pa.concat_arrays([pa.array([], column.type), *column.chunks]).dictionary_encode("encode")
-    order = pc.sort_indices(coded.dictionary, null_placement="at_start").to_numpy()
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[np.asarray(coded.indices)]
+    order = sort_indices([pa.chunked_array([coded.dictionary])])
+    if order is None:
+        rank = np.arange(len(coded.dictionary))
+    else:
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+    found: Numbers = rank[np.asarray(coded.indices)]
+    return found
 
 
 def _doubles(column: pa.ChunkedArray) -> Values:
@@ -158,7 +169,7 @@ def _doubles(column: pa.ChunkedArray) -> Values:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     found: Values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), float("nan")).to_numpy()
-    return np.where(np.isfinite(found), found, np.nan)
+    return np.where(np.isfinite(found), found + 0.0, np.nan)
 
 
 def _thinned(points: _Points, rows: int) -> tuple[Numbers, Numbers]:

@@ -113,14 +113,17 @@ def chart_of(points: pa.Table, node: Thinned, kind: Kind, title: str | None = No
         times, values = curves.setdefault((key, row[COLUMN]), ([], []))
         times.append(row[TIME])
         values.append(None if row[VALUE] != row[VALUE] else row[VALUE])
+    # Of one series the columns are enough to tell the curves apart.
+    alone = len(seen) == 1 and len(node.columns) > 1
     drawn = [
-        Curve(_label(seen[key], node.columns[column], node), times, values, kind)
+        Curve(_label([] if alone else seen[key], node.columns[column], node), times, values, kind)
         for (key, column), (times, values) in curves.items()
     ]
-    names = ", ".join(node.columns)
+    shown = ", ".join(node.columns)
+    if node.by:
+        shown += f" of {', '.join(next(iter(seen.values())))}" if alone else f" by {', '.join(node.by)}"
     notes = [f"the first {node.series} series"] if more else []
     notes += [f"thinned to {node.rows:,} points of each"] if thinned else []
-    shown = f"{names} by {', '.join(node.by)}" if node.by else names
     field = node.input.schema.field(node.time)
     return Chart(shown if title is None else title, drawn, axis=_axis(field.type), note="; ".join(notes))
 

@@ -64,7 +64,7 @@ class AsOf(Keyed):
         return pa.schema(fields)
 
     def line(self) -> str:
-        parts = [f"{self.direction} as-of join on {self.left_time}"]
+        parts = [f"as-of join {self.direction} on {self.left_time}"]
         if self.left_by:
             parts.append(f"by {', '.join(self.left_by)}")
         if self.tolerance is not None:

@@ -120,16 +120,17 @@ class Join(Keyed):
         return _Join(self.query, self.on, kinds, self.how, tuple(self.renamed), self.schema)
 
     def frame(self, *frames: DataFrame) -> DataFrame:
-        from pyspark.sql.functions import broadcast, col
+        from pyspark.sql.functions import broadcast
 
         left, right = frames
         names = [*((b, a) for a, b in self.on), *self.renamed.items()]
-        right = right.select(*[col(quoted(old)).alias(new) for old, new in names])
+        # Texts, because a column of Spark's costs several calls into the JVM, and a query of many joins has hundreds.
+        right = right.selectExpr(*[f"{quoted(old)} AS {quoted(new)}" for old, new in names])
         if self.broadcast is not None:
             right = broadcast(right) if self.broadcast else right.hint("merge")
         how = {"semi": "left_semi", "anti": "left_anti"}.get(self.how, self.how)
         joined = left.join(right, on=[a for a, _ in self.on], how=how)
-        return joined.select(*[col(quoted(name)) for name in self.schema.names])
+        return joined.selectExpr(*map(quoted, self.schema.names))
 
 
 @dataclass(frozen=True, slots=True)

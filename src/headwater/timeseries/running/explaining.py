@@ -48,14 +48,18 @@ def _draw(stage: Stage, nodes: list[GraphNode], drawn: dict[int, str]) -> str:
     if known is not None:
         return known
     inputs = tuple(_draw(below, nodes, drawn) for below in stage.inputs)
-    box = f"{len(drawn) + 1}: {stage.begins.replace('/', ' per ')}"
-    for line in stage.lines or (stage.begins,):
+    begins = stage.begins.partition(" ")
+    exchanged = begins[0].rstrip(":") == "exchange"
+    # An exchange is a node of its own: what is said of it is longer than the caption of a box may be.
+    box = f"{len(drawn) + 1}: {begins[0].rstrip(':') if exchanged else stage.begins.replace('/', ' per ')}"
+    for k, line in enumerate([stage.begins, *stage.lines] if exchanged else stage.lines or (stage.begins,)):
         word, _, rest = line.partition(" ")
         name = f"n{len(nodes)}"
+        meets = len(stage.inputs) > 1 and k == exchanged
         kind = {"scan": "source", "filter": "filter", "exchange": "exchange"}.get(
-            word, "map" if len(stage.inputs) < 2 else "join"
+            word.rstrip(":"), "join" if meets else "map"
         )
-        nodes.append(GraphNode(name, kind, word, rest, inputs, group=box))
+        nodes.append(GraphNode(name, kind, word.rstrip(":"), rest, inputs, group=box))
         inputs = (name,)
     drawn[id(stage)] = inputs[0]
     return inputs[0]

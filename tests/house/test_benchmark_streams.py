@@ -1,0 +1,45 @@
+"""The benchmark of time series runs at a size of seconds, and all engines have the same answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GENERATOR = Path(sys.executable).with_name("tpchgen-cli")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "benchmarks" / "streams.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+@pytest.mark.skipif(not GENERATOR.is_file(), reason="tpchgen-cli makes TPC-H's data")
+def test_all_sections_run_small(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    small = ("--quotes", "2000", "--trades", "400", "--rows", "3000", "--scale", "0.001", "--rounds", "1")
+    done = run(*small, "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())["sections"]
+    assert list(found) == ["asof", "operators", "tpch"]
+    assert found["asof"]["answer"][0] == 400
+    operators = {name: f for name, f in found["operators"].items() if name not in ("title", "notes")}
+    assert len(operators) == 11
+    assert all({"ours", "Spark", "polars"} <= set(f["samples"]) for f in operators.values())
+    assert {f["chosen"] for f in operators.values()} == {"blocks", "Spark"}
+    assert operators["tumbling 1m"]["chosen"] == "Spark"
+    assert operators["ema"]["chosen"] == "blocks"
+    assert operators["shift"]["samples"]["ours"]["cpu_s"] > 0
+    assert len(found["tpch"]["queries"]) + len(found["tpch"]["not expressible"]) == 22
+    assert found["tpch"]["geometric mean, CPU"] > 0
+    assert "target" not in done.stdout  # of ratios at full size only
+
+
+def test_unknown_sections_are_refused() -> None:
+    done = run("--only", "spoon")
+    assert done.returncode == 2
+    assert "there is no `spoon`; there are: asof," in done.stderr
