@@ -175,4 +175,6 @@ def _regret(contest: _Contest, samples: Measured) -> str | None:
 
 
 def _mean(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+    # The CPU of workers that ended meanwhile is not always counted, so that of a very short run may be nothing.
+    kept = [r for r in ratios if r > 0]
+    return math.exp(sum(map(math.log, kept)) / len(kept))

@@ -20,7 +20,7 @@ __all__ = ["TEMPO", "Other", "series"]
 class Other:
     """tempo's way, the columns that are compared, and why they are not if they are not."""
 
-    frame: Callable[[Any], DataFrame]
+    frame: Callable[[Any], Any]
     values: tuple[str, ...]
     apart: str | None = None
 
@@ -31,23 +31,23 @@ def series(rows: DataFrame) -> Any:
     return TSDF(rows, ts_col="ts", partition_cols=["symbol"])
 
 
-def _tumbling(t: Any) -> DataFrame:
+def _tumbling(t: Any) -> Any:
     found = t.withGroupedStats(metricCols=["price", "size"], freq="1 minute").df
     names = {"ts": "window_start", "count_price": "n", "sum_size": "volume", "max_price": "high", "mean_price": "mean"}
     return found.withColumnsRenamed(names)
 
 
-def _sliding(t: Any) -> DataFrame:
+def _sliding(t: Any) -> Any:
     # All numbers are summarised if none are named, and with names it fails on a timestamp: what is not wanted has to go before.
     found = series(t.df.select("symbol", "ts", "price", "size")).withRangeStats(rangeBackWindowSecs=10).df
     return found.withColumnsRenamed({"sum_size": "volume", "max_price": "high", "mean_price": "mean"})
 
 
-def _interpolated(t: Any) -> DataFrame:
+def _interpolated(t: Any) -> Any:
     return t.interpolate(freq="1 second", func="mean", method="linear", target_cols=["price"], perform_checks=False).df
 
 
-def _bars(t: Any) -> DataFrame:
+def _bars(t: Any) -> Any:
     found = t.calc_bars(freq="1 minute", metricCols=["price"]).df
     return found.withColumnsRenamed({f"{name}_price": name for name in ("open", "high", "low", "close")})
 

@@ -125,6 +125,8 @@ def _sum_up(report: Report, found: dict[str, Measured], plans: dict[str, float])
     report.notes += [f"{name} is not: {why}" for name, why in NOT_EXPRESSIBLE.items()]
     each = [_ratios(m, plans[name]) for name, m in found.items()]
     for kind, ratios in zip(("wall", "wall without planning", "CPU"), zip(*each, strict=True), strict=True):
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        # The CPU of workers that ended meanwhile is not always counted, so that of a very short run may be nothing.
+        kept = [r for r in ratios if r > 0]
+        mean = math.exp(sum(map(math.log, kept)) / len(kept))
         report.figures[f"geometric mean, {kind}"] = mean
         report.target(f"stream / Spark SQL, geometric mean, {kind}", mean, most=1.1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import headwater as hw
+from headwater.base.errors import InputError
 from headwater.timeseries.node import Node
 from headwater.timeseries.operators.asof import AsOf
 from headwater.timeseries.operators.narrow import Filter
@@ -69,3 +71,11 @@ def test_rows_without_columns_are_still_rows(tmp_path: Path) -> None:
     wide = _lake(tmp_path).stream("wide")
     plan = narrowed(wide.select(one="1").plan)
     assert [len(s.names) for s in _sources(plan)] == [1]
+
+
+def test_an_ordering_whose_column_is_dropped_says_so(tmp_path: Path) -> None:
+    wide = _lake(tmp_path).stream("wide", time="t", by="k", tiebreak="a")
+    with pytest.raises(InputError, match="`ordering` is None") as refused:
+        wide.drop("a").filter("b > 0").shift("b")
+    assert refused.value.hint is not None and "`a`, which was part of it, is gone" in refused.value.hint
+    assert wide.drop("a").ordered("t", by="k").shift("b").columns[-1] == "b_lag_1"

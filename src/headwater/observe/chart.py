@@ -37,7 +37,7 @@ class Curve:
     label
         What it is called.
     times
-        Timestamps, dates or whole numbers; they are put in order.
+        Timestamps, dates or whole numbers; they are put in order. Timestamps with a zone are shown in UTC.
     values
         As many numbers or None.
     kind

@@ -23,6 +23,7 @@ class Methods:
         self.plan = plan
         self.ordering = ordering
         self.lake = lake
+        self._lost: str | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -37,12 +38,16 @@ class Methods:
     def _with(self, plan: Node, ordering: Ordering | None = None) -> Self:
         """The stream of another plan. An ordering whose columns are not all there is not one any more."""
         found = ordering if ordering is not None else self.ordering
-        if found is not None and not set(found.columns) <= set(plan.schema.names):
-            found = None
-        return type(self)(plan, found, lake=self.lake)
+        lost = None if found is None else next((c for c in found.columns if c not in plan.schema.names), None)
+        made = type(self)(plan, None if lost is not None else found, lake=self.lake)
+        made._lost = lost if lost is not None else self._lost
+        return made
 
     def _ordered(self, what: str) -> Ordering:
         """The ordering, which ``what`` needs."""
+        if self.ordering is None and self._lost is not None:
+            expected = f"an ordering for {what}: `{self._lost}`, which was part of it, is gone; say .ordered(time, by=[...]) again"
+            raise InputError.bad_argument("ordering", None, expected)
         if self.ordering is None:
             expected = f"the column that {what} goes by: lake.stream(..., time=, by=[...]) or .ordered(time, by=[...])"
             raise InputError.bad_argument("time", None, expected)

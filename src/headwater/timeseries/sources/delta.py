@@ -23,7 +23,7 @@ from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 from headwater.timeseries.sources.delta_reading import DeltaReading, shaped
-from headwater.timeseries.sources.source import SHARE_BYTES, Size, Source, Tasks
+from headwater.timeseries.sources.source import LEAST_BYTES, SHARE_BYTES, Size, Source, Tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,7 +135,7 @@ Span = tuple[int, int] | None
 def _shares(files: tuple[AddFile, ...]) -> list[list[tuple[AddFile, Span]]]:
     """What each task reads: files that are small together, large ones in pieces; about as many bytes each."""
     total = sum(f.size for f in files)
-    wanted = max(1, min(SHARE_BYTES, total // _FEWEST_TASKS))
+    wanted = max(LEAST_BYTES, min(SHARE_BYTES, total // _FEWEST_TASKS))
     pieces: list[tuple[int, AddFile, Span]] = []
     for f in files:
         count = max(1, f.size // wanted)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import Schema
 from headwater.base.storage import Entry, Storage, open_storage
-from headwater.timeseries.sources.source import SHARE_BYTES, Size, Source, Tasks
+from headwater.timeseries.sources.source import LEAST_BYTES, SHARE_BYTES, Size, Source, Tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +99,7 @@ class FilesSource(Source):
 
     def _shares(self) -> Iterator[list[tuple[str, Span]]]:
         total = sum(f.size for f in self.files)
-        wanted = max(1, min(SHARE_BYTES, total // _FEWEST_TASKS))
+        wanted = max(LEAST_BYTES, min(SHARE_BYTES, total // _FEWEST_TASKS))
         share: list[tuple[str, Span]] = []
         held = 0
         for f in self.files:
