@@ -39,6 +39,8 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--tempo", type=Path, help="the folder that tempo is installed in")
+    parser.add_argument("--operators", type=several, default=[], help="only those whose names begin so")
+    parser.add_argument("--queries", type=several, default=[], help="only these of TPC-H: q1,q6")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args(arguments)
     for name in options.only:
@@ -71,11 +73,13 @@ def _section(name: str, options: argparse.Namespace, session: SparkSession) -> R
     if name == "tpch":
         from streaming import tpch
 
-        return tpch.run(session, options.scale, options.rounds)
+        return tpch.run(session, options.scale, options.rounds, only=options.queries)
     if name == "operators":
         from streaming import operators
 
-        return operators.run(session, options.rows, options.rounds, tempo=options.tempo is not None)
+        return operators.run(
+            session, options.rows, options.rounds, tempo=options.tempo is not None, only=options.operators
+        )
     from streaming import asof
     from streaming.market import Market
 

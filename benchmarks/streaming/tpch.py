@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ NOT_EXPRESSIBLE: dict[str, str] = {}
 """Queries that streams cannot say, with the reason."""
 
 
-def run(session: SparkSession, scale: float, rounds: int) -> Report:
+def run(session: SparkSession, scale: float, rounds: int, *, only: Sequence[str] = ()) -> Report:
     """One table: a row for each query."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-tpch-") as folder:
         tpch.open_lake(Path(folder), scale)
@@ -41,13 +41,13 @@ def run(session: SparkSession, scale: float, rounds: int) -> Report:
         for name in tpch.FILES:
             lake.table(name).spark().createOrReplaceTempView(name)
         try:
-            return _measured(lake, session, scale, rounds)
+            return _measured(lake, session, scale, rounds, only)
         finally:
             for name in tpch.FILES:
                 session.catalog.dropTempView(name)
 
 
-def _measured(lake: Lake, session: SparkSession, scale: float, rounds: int) -> Report:
+def _measured(lake: Lake, session: SparkSession, scale: float, rounds: int, only: Sequence[str]) -> Report:
     report = Report(
         f"TPC-H through streams and in Spark SQL, median seconds ({rounds} rounds in turns, scale {scale:g}, answers equal)",
         ("", "stream s", "plan ms", "Spark SQL s", "stream / SQL, wall", "without planning", "stream / SQL, CPU"),
@@ -57,9 +57,10 @@ def _measured(lake: Lake, session: SparkSession, scale: float, rounds: int) -> R
     found: dict[str, Measured] = {}
     plans: dict[str, float] = {}
     for name, text in tpch.queries().items():
-        if name in NOT_EXPRESSIBLE:
+        if name in NOT_EXPRESSIBLE or (only and name not in only):
             continue
-        work = {"stream": _ours(name, text, tables), "SQL": _theirs(text, session)}
+        planned: list[float] = []
+        work = {"stream": _ours(name, text, tables, planned), "SQL": _theirs(text, session)}
         # The first pass checks and warms; if there is one round only, it is that too.
         first = {who: timed(run, children=True) for who, run in work.items()}
         other = difference(first["SQL"][0], first["stream"][0], exact=True)
@@ -69,7 +70,7 @@ def _measured(lake: Lake, session: SparkSession, scale: float, rounds: int) -> R
         samples = found[name] = Measured({who: [sample] for who, (_, sample) in first.items()} if rounds == 1 else {})
         for _, who in interleaved(list(work), rounds if rounds > 1 else 0):
             samples.add(who, timed(work[who], children=True)[1])
-        plans[name] = statistics.median(_plan_s(name, text, tables) for _ in range(rounds))
+        plans[name] = statistics.median(planned[-rounds:])
         report.rows.append(_line(name, samples, plans[name]))
         print(f"{name} is right", file=sys.stderr, flush=True)
     _sum_up(report, found, plans)
@@ -82,18 +83,20 @@ def _frame(name: str, text: str, tables: Tables) -> DataFrame:
     return frame if limit or not order else frame.orderBy(*order)
 
 
-def _ours(name: str, text: str, tables: Tables) -> Callable[[], pa.Table]:
-    return lambda: _frame(name, text, tables).toArrow()
+def _ours(name: str, text: str, tables: Tables, planned: list[float]) -> Callable[[], pa.Table]:
+    """Runs a query's stream, and adds to `planned` how many seconds it took until Spark had a plan."""
+
+    def run() -> pa.Table:
+        start = time.perf_counter()
+        frame = _frame(name, text, tables)
+        planned.append(time.perf_counter() - start)
+        return frame.toArrow()
+
+    return run
 
 
 def _theirs(text: str, session: SparkSession) -> Callable[[], pa.Table]:
     return lambda: session.sql(text).toArrow()
-
-
-def _plan_s(name: str, text: str, tables: Tables) -> float:
-    start = time.perf_counter()
-    _frame(name, text, tables)
-    return time.perf_counter() - start
 
 
 def _ending(text: str) -> tuple[list[Column], bool]:
