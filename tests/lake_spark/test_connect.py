@@ -96,4 +96,4 @@ def test_connect(run_python: RunPython, tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
-    assert out == ["857 285", "E2002 3 row(s) break the constraint `small`: id < 5000", "857", "853 853 853"]
+    assert out == ["857 285", "E2002 3 row(s) break the constraint `small`: id < 5000", "857", "850 850 850"]
