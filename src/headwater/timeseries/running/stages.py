@@ -42,7 +42,7 @@ __all__ = ["Run", "Strategy"]
 Strategy = Literal["auto", "blocks", "spark"]
 """Whether an operator that has both forms runs in the cheaper one, in tasks of ours, or as Spark's own."""
 
-_BUCKET_BYTES = 128 << 20
+_BUCKET_BYTES = 32 << 20
 _SMALL_BYTES = 1 << 20
 _GIVEN_BYTES = 8 << 20
 """A side of a join that is smaller than this is given to every task."""
