@@ -12,6 +12,7 @@ from headwater.base.errors import InputError
 from headwater.timeseries.node import Node
 from headwater.timeseries.operators.asof import AsOf
 from headwater.timeseries.operators.narrow import Filter
+from headwater.timeseries.running.here import run_here
 from headwater.timeseries.running.narrowing import narrowed
 from headwater.timeseries.sources.delta import DeltaSource
 
@@ -47,6 +48,15 @@ def test_a_table_that_is_read_twice_is_read_for_each(tmp_path: Path) -> None:
     assert isinstance(plan, AsOf)
     assert plan.schema.names == ["t", "k", "b", "t_right", "c"]
     assert [s.names for s in _sources(plan)] == [("t", "k", "a", "b"), ("t", "k", "a", "c")]
+
+
+def test_names_that_a_join_gave_stay(tmp_path: Path) -> None:
+    wide = _lake(tmp_path).stream("wide", time="t", by="k")
+    for joined in (wide.join_asof(wide), wide.join_range(wide, before=1)):
+        plan = narrowed(joined.select("t", other="c_right").plan)
+        assert plan.schema.names == ["t", "other"]
+        assert [s.names for s in _sources(plan)] == [("t", "k"), ("t", "k", "c")]
+        assert run_here(plan).num_rows == 200
 
 
 def test_conditions_skip_files(tmp_path: Path) -> None:

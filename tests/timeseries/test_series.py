@@ -15,9 +15,10 @@ from headwater.timeseries.frames import Frame
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.series import OverSeries, Windowed
 from headwater.timeseries.operators.values import Values
-from headwater.timeseries.reaching import Reach, carried, neighbourhoods, time_field
+from headwater.timeseries.reaching import Reach, carried, neighbourhoods
 from headwater.timeseries.rows import sort_table
 from headwater.timeseries.running.here import run_here
+from headwater.timeseries.times import time_field
 
 SORTED = Ordering("t", ("s",))
 

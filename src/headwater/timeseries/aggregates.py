@@ -10,7 +10,7 @@ order go by the place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -182,6 +182,12 @@ def _general(texts: Mapping[str, str], schema: pa.Schema, window: str | None) ->
     return tuple(_query(some, schema, window) for some in _some(texts))
 
 
+def _named_in_turn(places: Sequence[int]) -> Callable[[Call], str]:
+    """Gives the columns of these measures, one after the other."""
+    coming = iter(places)
+    return lambda _: f"__hw_m{next(coming)}"
+
+
 def _some(texts: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """A few texts at a time: reading a query takes time that grows faster than its columns."""
     items = list(texts.items())
@@ -220,8 +226,7 @@ def _fast(
         if len(calls) == 1 and text.strip() == text[calls[0].start : calls[0].end]:
             direct[name] = places[0]
         else:
-            numbered = iter(places)
-            outer[name] = replaced(text, lambda _, n=numbered: f"__hw_m{next(n)}")  # type: ignore[misc]
+            outer[name] = replaced(text, _named_in_turn(places))
     if not measures:
         return None, list(texts)
     parts = pa.schema([pa.field(f"__hw_m{i}", m.kind) for m, i in measures.items()])

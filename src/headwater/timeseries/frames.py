@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from headwater.base.errors import ExpressionError
 from headwater.timeseries.plain_aggregates import PlainAggregate
-from headwater.timeseries.reaching import Neighbourhood, Reach, time_numbers
+from headwater.timeseries.reaching import Neighbourhood, Reach
+from headwater.timeseries.times import time_numbers
 
 __all__ = ["Bounds", "Frame", "bounds_of", "doubles_of", "over_bounds", "taken", "words_of"]
 

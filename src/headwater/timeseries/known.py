@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.rows import sort_indices
+from headwater.timeseries.times import moved, time_numbers
 from headwater.timeseries.total_order import check_total
 
-__all__ = ["Direction", "Known", "moved", "whole_numbers"]
+__all__ = ["Direction", "Known"]
 
 Direction = Literal["backward", "forward", "nearest"]
 Words = npt.NDArray[np.int64]
@@ -55,7 +56,7 @@ class Known:
             codes = codes * size + encoded.indices.to_numpy(zero_copy_only=False)
             count *= size
         self._count = count
-        times = whole_numbers(rows.column(time))
+        times = time_numbers(rows.column(time))[0]
         self._first = int(times.min()) if len(times) else 0
         self._span = (int(times.max()) - self._first + 3) if len(times) else 3
         self._ranked: Words | None = None
@@ -94,7 +95,7 @@ class Known:
     ) -> Words:
         """For each key and time the row that was known, by its place in `rows`; -1 where there is none."""
         base, there = self._asked(keys, times)
-        moments = whole_numbers(times)
+        moments = time_numbers(times)[0]
         if not len(self._words) or not there.any():
             return np.full(len(times), -1, np.int64)
         words = base + self._placed(moments)
@@ -119,7 +120,7 @@ class Known:
         base, there = self._asked(keys, times)
         if not len(self._words) or not there.any():
             return np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
-        moments = whole_numbers(times)
+        moments = time_numbers(times)[0]
         first = np.searchsorted(self._words, base + self._placed(moved(moments, -before)), side="left")
         last = np.searchsorted(self._words, base + self._placed(moved(moments, after)), side="right")
         return first, np.where(there, np.maximum(last - first, 0), 0)
@@ -201,19 +202,3 @@ def _one(column: Any, kind: pa.DataType) -> pa.DictionaryArray:
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([], kind).dictionary_encode()
     return column
-
-
-def moved(times: Words, by: int) -> Words:
-    """Times so much later, or earlier, as far as there are times."""
-    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    return np.minimum(times, high - by) + by if by >= 0 else np.maximum(times, low - by) + by
-
-
-def whole_numbers(column: pa.ChunkedArray) -> Words:
-    """A column of times as numbers; null is 0."""
-    kind = column.type
-    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        column = column.cast(pa.int32())
-    numbers = column.cast(pa.int64())
-    values: Words = (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy()
-    return values

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.base.spans import span
-from headwater.timeseries.reaching import time_field
+from headwater.timeseries.times import time_field
 from headwater.timeseries.windows import Hopping, Length, Moment, Tumbling
 
 __all__ = ["check_room", "length_in", "moment_in", "moment_type", "moments_from", "offset_in"]

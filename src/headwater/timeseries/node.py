@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -69,9 +69,25 @@ class Node(ABC):
     """A step of a plan. Subclasses are frozen dataclasses."""
 
     @property
-    @abstractmethod
     def inputs(self) -> tuple[Node, ...]:
-        """Where its rows come from."""
+        """Where its rows come from: its fields that hold nodes, in their order."""
+        found: list[Node] = []
+        for value in _values(self).values():
+            found += _nodes(value)
+        return tuple(found)
+
+    def with_inputs(self, *inputs: Node) -> Self:
+        """The same node over other inputs."""
+        given = iter(inputs)
+        changes: dict[str, Any] = {}
+        for name, value in _values(self).items():
+            if isinstance(value, Node):
+                changes[name] = next(given)
+            elif _nodes(value):
+                changes[name] = tuple(next(given) for _ in value)
+        itself: Any = self
+        made: Self = replace(itself, **changes)
+        return made
 
     @property
     @abstractmethod
@@ -94,6 +110,17 @@ class Node(ABC):
     def frame_first(self) -> bool:
         """Whether Spark's own form is the cheaper one where both could run."""
         return False
+
+
+def _values(node: Any) -> dict[str, Any]:
+    return {f.name: getattr(node, f.name) for f in fields(node)}
+
+
+def _nodes(value: Any) -> tuple[Node, ...]:
+    """The nodes that a field holds: itself, or all of a tuple."""
+    if isinstance(value, Node):
+        return (value,)
+    return value if isinstance(value, tuple) and value and all(isinstance(v, Node) for v in value) else ()
 
 
 class RowWise(Node):

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from headwater.base.errors import UnsupportedError
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.rows import key_starts
+from headwater.timeseries.times import time_numbers
 
-__all__ = ["Carried", "Neighbourhood", "Reach", "carried", "neighbourhoods", "places", "time_field", "time_numbers"]
+__all__ = ["Carried", "Neighbourhood", "Reach", "carried", "neighbourhoods", "places"]
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -171,36 +170,3 @@ class _Series:
             return self._start
         limit = max(int(self._times[at]) - self._reach.before, _LEAST)
         return int(self._start + self._untimed + np.searchsorted(self._times, limit, "left"))
-
-
-def time_numbers(column: pa.ChunkedArray) -> tuple[Numbers, Flags | None]:
-    """Times as numbers in the unit of lengths (`headwater.base.spans.span`), and which are there (None: all).
-
-    >>> time_numbers(pa.chunked_array([pa.array([0, None, 1], pa.timestamp("ms"))]))[0].tolist()
-    [0, 0, 1000]
-    """
-    kind = column.type
-    if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz)) if kind.unit != "us" else column
-        column = column.cast(pa.int64())
-    elif pa.types.is_date(kind):
-        column = column.cast(pa.date32()).cast(pa.int32())
-    valid = np.asarray(pc.is_valid(column)) if column.null_count else None
-    numbers = (column.fill_null(0) if column.null_count else column).to_numpy()
-    return numbers.astype(np.int64, copy=False), valid
-
-
-def time_field(schema: pa.Schema, name: str) -> pa.Field:
-    """A time column whose distances can be measured.
-
-    >>> time_field(pa.schema([("t", pa.date32())]), "t").type
-    DataType(date32[day])
-    """
-    field = schema.field(name)
-    kind = field.type
-    finer = pa.types.is_timestamp(kind) and kind.unit == "ns"
-    known = pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind)
-    if finer or not known or kind == pa.uint64():
-        hint = "times are timestamps of microseconds, dates or whole numbers of at most 63 bits: cast it first"
-        raise UnsupportedError.column_type(name, str(kind), hint)
-    return field

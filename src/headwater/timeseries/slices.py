@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from headwater.spark.blocks import split
 from headwater.spark.buckets import hash_of
-from headwater.timeseries.known import moved, whole_numbers
 from headwater.timeseries.rows import key_starts, sort_table
+from headwater.timeseries.times import moved, time_numbers
 
 __all__ = ["HotKey", "Sliced", "hot_keys"]
 
@@ -75,7 +75,7 @@ class Sliced:
         for hot in self.hot:
             mine = np.flatnonzero(hashes == np.uint64(hot.hash))
             if len(mine):
-                times = whole_numbers(table.column(self.time).take(pa.array(mine)))
+                times = time_numbers(table.column(self.time).take(pa.array(mine)))[0]
                 cuts = np.array(hot.cuts, np.int64)
                 places[mine] = first + np.searchsorted(cuts, times, side="right")
                 if self.reach is not None:
@@ -111,7 +111,7 @@ class Sliced:
         if not rows.num_rows:
             return
         starts = key_starts(rows, self.keys)
-        times = whole_numbers(rows.column(self.time))
+        times = time_numbers(rows.column(self.time))[0]
         ends = np.append(starts[1:], rows.num_rows)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             of_key = times[start:end]
@@ -124,7 +124,7 @@ class Sliced:
 
     def _all_of_one_time(self, rows: pa.Table, at: int, start: int, end: int) -> pa.Table:
         """A row with all others of its key and time: which of them is meant, or that it is not clear, the kernel says."""
-        times = whole_numbers(rows.column(self.time).slice(start, end - start))
+        times = time_numbers(rows.column(self.time).slice(start, end - start))[0]
         low, high = (
             np.searchsorted(times, times[at - start], side="left"),
             np.searchsorted(times, times[at - start], side="right"),
@@ -154,7 +154,7 @@ def hot_keys(
         valid = table.filter(table.column(time).is_valid()) if table.column(time).null_count else table
         hashes.append(hash_of([valid.column(name) for name in names], valid.num_rows))
         weights.append(np.full(valid.num_rows, weight))
-        moments.append(whole_numbers(valid.column(time)))
+        moments.append(time_numbers(valid.column(time))[0])
     every, weight_of, moment_of = np.concatenate(hashes), np.concatenate(weights), np.concatenate(moments)
     if not len(every):
         return ()

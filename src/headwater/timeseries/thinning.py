@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.timeseries.reaching import time_numbers
 from headwater.timeseries.rows import sort_indices
+from headwater.timeseries.times import time_numbers
 
 __all__ = ["COLUMN", "LEVEL", "TIME", "VALUE", "Thinning", "thinned_schema"]
 

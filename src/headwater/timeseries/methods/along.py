@@ -20,7 +20,7 @@ from headwater.timeseries.operators.shift import Shift
 from headwater.timeseries.operators.state_intervals import NAMES, StateIntervals
 from headwater.timeseries.operators.stateful import SeriesTransform, Stateful
 from headwater.timeseries.operators.time_filter import TimeFilter, moment
-from headwater.timeseries.reaching import time_field
+from headwater.timeseries.times import time_field
 
 __all__ = ["AlongMethods", "Moment"]
 

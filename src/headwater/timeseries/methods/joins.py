@@ -77,7 +77,7 @@ class JoinMethods(Methods):
             reach,
             strict,
             how,
-            suffix,
+            suffix=suffix,
         )
         return self._with(node)
 
@@ -122,7 +122,7 @@ class JoinMethods(Methods):
             raise InputError.bad_argument("after", after, "no earlier than `before`")
         if min(reach) < 0:
             raise InputError.bad_argument("before" if reach[0] < 0 else "after", min(reach), "0 or more")
-        node = RangeJoin(self.plan, other.plan, left_time, right_time, left_by, right_by, *reach, how, suffix)
+        node = RangeJoin(self.plan, other.plan, left_time, right_time, left_by, right_by, *reach, how, suffix=suffix)
         return self._with(node)
 
     def _pairs(

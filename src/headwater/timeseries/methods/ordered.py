@@ -25,7 +25,7 @@ from headwater.timeseries.operators.shift import Shift
 from headwater.timeseries.operators.vwap import Vwap, VwapWindows
 from headwater.timeseries.operators.zscore import zscore_node
 from headwater.timeseries.plain_aggregates import named_texts
-from headwater.timeseries.reaching import time_field
+from headwater.timeseries.times import time_field
 
 __all__ = ["OrderedMethods"]
 

@@ -14,7 +14,7 @@ from headwater.timeseries.frames import Frame
 from headwater.timeseries.methods.base import Methods, names_of
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.rolling import row_frame, time_frame
-from headwater.timeseries.reaching import time_field
+from headwater.timeseries.times import time_field
 
 __all__ = ["Length", "OrderedArguments", "whole_number"]
 

@@ -11,8 +11,8 @@ from headwater.base.errors import InputError, UnsupportedError
 from headwater.timeseries.methods.base import Methods, names_of
 from headwater.timeseries.methods.ordered_arguments import whole_number
 from headwater.timeseries.operators.thinned import Thinned
-from headwater.timeseries.reaching import time_field
 from headwater.timeseries.thinning import COLUMN, LEVEL, TIME, VALUE
+from headwater.timeseries.times import time_field
 
 if TYPE_CHECKING:
     from headwater.observe.chart import Chart, Kind

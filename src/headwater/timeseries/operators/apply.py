@@ -46,10 +46,6 @@ class Apply(Keyed):
         check_keys(self.input.schema, self.by)
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.result
 

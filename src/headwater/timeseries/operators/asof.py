@@ -16,29 +16,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
 
 from headwater.timeseries.known import Direction, Known
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Slicing
+from headwater.timeseries.node import KeyedKernel, Slicing
+from headwater.timeseries.operators.time_join import TimeJoin
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.walking import walked
 
-__all__ = ["AsOf", "AsOfKernel", "taken_names"]
+__all__ = ["AsOf", "AsOfKernel"]
 
 
 @dataclass(frozen=True)
-class AsOf(Keyed):
+class AsOf(TimeJoin):
     """Each left row, and the right row that was known at its time."""
 
-    left: Node
-    right: Node
-    left_time: str
-    right_time: str
-    left_by: tuple[str, ...]
-    right_by: tuple[str, ...]
     tiebreak: tuple[str, ...] = ()
     """What decides between right rows of one key and time: the last one by these columns is meant."""
     direction: Direction = "backward"
@@ -46,22 +40,6 @@ class AsOf(Keyed):
     """In the units of the time columns."""
     strict: bool = False
     how: Literal["left", "inner"] = "left"
-    suffix: str = "_right"
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    @cached_property
-    def taken(self) -> dict[str, str]:
-        """The right side's columns that come out, by the names they get."""
-        return taken_names(self.left.schema, self.right.schema, self.right_by, self.suffix)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        fields = list(self.left.schema)
-        fields += [pa.field(name, self.right.schema.field(column).type) for name, column in self.taken.items()]
-        return pa.schema(fields)
 
     def line(self) -> str:
         parts = [f"as-of join {self.direction} on {self.left_time}"]
@@ -72,18 +50,9 @@ class AsOf(Keyed):
             parts.append(f"within {timedelta(microseconds=self.tolerance) if is_moment else self.tolerance}")
         return " ".join(parts) + (", strictly" if self.strict else "")
 
-    def keys(self) -> tuple[tuple[str, ...], ...]:
-        return (self.left_by, self.right_by)
-
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
-        right = {column for name, column in self.taken.items() if name in wanted}
-        return wanted | {self.left_time, *self.left_by}, frozenset(
-            right | {self.right_time, *self.right_by, *self.tiebreak}
-        )
-
-    @property
-    def takes_whole_second(self) -> bool:
-        return True
+        left, right = super().needs(wanted)
+        return left, None if right is None else right | set(self.tiebreak)
 
     def slicing(self) -> tuple[Slicing, ...]:
         before, after = self.direction != "forward", self.direction != "backward"
@@ -103,19 +72,6 @@ class AsOf(Keyed):
             tuple(self.taken.items()),
             self.schema,
         )
-
-
-def taken_names(left: pa.Schema, right: pa.Schema, keys: tuple[str, ...], suffix: str) -> dict[str, str]:
-    """The right side's columns that come out of a join, all but its keys, by the names they get."""
-    names: dict[str, str] = {}
-    for column in right.names:
-        if column in keys:
-            continue
-        name = column
-        while name in left.names or name in names:
-            name += suffix
-        names[name] = column
-    return names
 
 
 @dataclass(frozen=True, slots=True)

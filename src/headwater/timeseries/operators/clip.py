@@ -40,10 +40,6 @@ class Clip(RowWise):
     bounds: Mapping[str, Bounds]
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.input.schema
 

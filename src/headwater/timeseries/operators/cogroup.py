@@ -50,10 +50,6 @@ class Cogroup(Keyed):
         key_types(self.left.schema, self.right.schema, self.on)
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.result
 

@@ -43,10 +43,6 @@ class Products(Gathered):
             if not (t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)):
                 raise UnsupportedError.column_type(name, str(kind), "products are of numbers; name the columns")
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field("column", pa.string()), *(pa.field(n, pa.float64()) for n in self.columns)])

@@ -36,10 +36,6 @@ class Computed(RowWise):
     columns: Mapping[str, tuple[Function, pa.DataType]]
     batch: str = "arrow"
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def schema(self) -> pa.Schema:
         fields = {f.name: f for f in self.input.schema}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,10 +69,6 @@ class Running(Keyed):
     ordering: Ordering
     columns: Mapping[str, PlainAggregate]
     shown: str
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @property
     def schema(self) -> pa.Schema:
@@ -195,11 +191,11 @@ class _State:
         return found
 
 
-def _along(values: npt.NDArray, starts: Numbers, carry: float) -> npt.NDArray:  # type: ignore[type-arg]
+def _along(values: npt.NDArray[Any], starts: Numbers, carry: float) -> npt.NDArray[Any]:
     """Running sums that begin anew at each start; the first goes on from the carry."""
     sums = np.cumsum(values)
     lengths = np.diff(starts, append=len(values))
     base = sums[starts] - values[starts]
     base[0] = -carry
-    found: npt.NDArray = sums - np.repeat(base, lengths)  # type: ignore[type-arg]
+    found: npt.NDArray[Any] = sums - np.repeat(base, lengths)
     return found

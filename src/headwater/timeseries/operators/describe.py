@@ -61,10 +61,6 @@ class Describe(Gathered):
     error: float
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return _SCHEMA
 

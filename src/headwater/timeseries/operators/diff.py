@@ -72,10 +72,6 @@ class Diff(Keyed):
     n: int
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         below = self.input.schema
         kinds = {new: below.field(old).type for new, old in self.columns.items()}

@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from headwater.timeseries.frames import doubles_of
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
-from headwater.timeseries.reaching import Carried, carried, time_numbers
+from headwater.timeseries.reaching import Carried, carried
 from headwater.timeseries.rows import Rows
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 
 __all__ = ["Decay", "Ema"]
@@ -53,10 +54,6 @@ class Ema(Keyed):
     columns: Mapping[str, str]
     decay: Decay
     shown: str
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @property
     def schema(self) -> pa.Schema:

@@ -42,10 +42,6 @@ class FirstRows(Keyed):
     latest: bool = False
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.input.schema
 

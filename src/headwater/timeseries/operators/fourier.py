@@ -40,10 +40,6 @@ class Fourier(Keyed):
     names: tuple[str, str, str] = ("freq", "ft_real", "ft_imag")
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return extended_schema(self.input.schema, dict.fromkeys(self.names, pa.float64()))
 

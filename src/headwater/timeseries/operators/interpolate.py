@@ -28,10 +28,10 @@ import pyarrow.compute as pc
 from headwater.base.errors import InputError
 from headwater.timeseries.moments import check_room, moment_type, moments_from
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
-from headwater.timeseries.reaching import time_numbers
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
 from headwater.timeseries.searching import first_from, series_of
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 from headwater.timeseries.windowing import one_zero
 
@@ -73,10 +73,6 @@ class Interpolate(Keyed):
             number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
             if self.method in ("linear", "zero") and not number:
                 raise InputError.bad_argument("columns", f"{name} ({kind})", f"numbers, for {self.method}")
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def schema(self) -> pa.Schema:

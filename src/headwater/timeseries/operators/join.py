@@ -57,10 +57,6 @@ class Join(Keyed):
     broadcast: bool | None = None
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    @property
     def frame_first(self) -> bool:
         return True
 

@@ -46,10 +46,6 @@ class Lookback(Keyed):
     name: str
     exact: bool = False
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def schema(self) -> pa.Schema:
         return extended_schema(self.input.schema, {self.name: pa.list_(pa.list_(self._kind))})

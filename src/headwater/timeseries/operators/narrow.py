@@ -41,10 +41,6 @@ class Filter(RowWise):
     condition: str
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.input.schema
 
@@ -81,10 +77,6 @@ class Project(RowWise):
     columns: Mapping[str, str]
     """Expressions by the names they get, in order; a column of the input by its quoted name."""
     shown: str = field(default="", compare=False)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -168,10 +168,6 @@ class Nearest(Gathered):
     def __post_init__(self) -> None:
         self.search.check(self.input.schema, self.probes.schema)
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def schema(self) -> pa.Schema:
         return joined_schema(self.input.schema, self.probes.schema, self.search)
@@ -205,10 +201,6 @@ class WithinDistance(RowWise):
 
     def __post_init__(self) -> None:
         self.search.check(self.input.schema, self.probes.schema)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -40,10 +40,6 @@ class Spread(RowWise):
     input: Node
     shards: int
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def schema(self) -> pa.Schema:
         return self.input.schema.append(pa.field(SHARD, pa.int32()))
@@ -62,10 +58,6 @@ class Shard(RowWise):
     input: Node
     column: str
     shards: int
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -90,10 +82,6 @@ class NearestInShard(Keyed):
 
     def __post_init__(self) -> None:
         self.search.check(self.rows.schema, self.probes.schema)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.rows, self.probes)
 
     @cached_property
     def schema(self) -> pa.Schema:

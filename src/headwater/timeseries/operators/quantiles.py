@@ -42,10 +42,6 @@ class Quantiles(Gathered):
         for name in self.columns:
             check_words(known.field(name))
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def schema(self) -> pa.Schema:
         known = self.input.schema

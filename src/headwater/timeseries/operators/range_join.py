@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.timeseries.known import Known
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Slicing
-from headwater.timeseries.operators.asof import taken_names
+from headwater.timeseries.node import KeyedKernel, Slicing
+from headwater.timeseries.operators.time_join import TimeJoin
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.walking import walked
 
@@ -28,50 +27,18 @@ _PAIRS = 1 << 18
 
 
 @dataclass(frozen=True)
-class RangeJoin(Keyed):
+class RangeJoin(TimeJoin):
     """Each left row with the right rows around its time."""
 
-    left: Node
-    right: Node
-    left_time: str
-    right_time: str
-    left_by: tuple[str, ...]
-    right_by: tuple[str, ...]
     before: int
     after: int
     how: Literal["left", "inner"] = "inner"
-    suffix: str = "_right"
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    @cached_property
-    def taken(self) -> dict[str, str]:
-        return taken_names(self.left.schema, self.right.schema, self.right_by, self.suffix)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        fields = list(self.left.schema)
-        fields += [pa.field(name, self.right.schema.field(column).type) for name, column in self.taken.items()]
-        return pa.schema(fields)
 
     def line(self) -> str:
         moment = pa.types.is_timestamp(self.left.schema.field(self.left_time).type)
         before, after = (timedelta(microseconds=n) if moment else n for n in (self.before, self.after))
         by = f" by {', '.join(self.left_by)}" if self.left_by else ""
         return f"range join on {self.left_time}{by}, from {before} before to {after} after"
-
-    def keys(self) -> tuple[tuple[str, ...], ...]:
-        return (self.left_by, self.right_by)
-
-    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
-        right = {column for name, column in self.taken.items() if name in wanted}
-        return wanted | {self.left_time, *self.left_by}, frozenset(right | {self.right_time, *self.right_by})
-
-    @property
-    def takes_whole_second(self) -> bool:
-        return True
 
     def slicing(self) -> tuple[Slicing, ...]:
         return Slicing(self.left_time), Slicing(self.right_time, reach=(self.before, self.after))

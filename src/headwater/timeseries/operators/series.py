@@ -25,8 +25,9 @@ from headwater.timeseries.frames import Frame, bounds_of, over_bounds
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.plain_aggregates import PlainAggregate, is_order_free, plain_aggregate, schema_for
 from headwater.timeseries.querying import RowsQuery, quoted
-from headwater.timeseries.reaching import Neighbourhood, Reach, neighbourhoods, time_numbers
+from headwater.timeseries.reaching import Neighbourhood, Reach, neighbourhoods
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 
 if TYPE_CHECKING:
@@ -88,10 +89,6 @@ class OverSeries(Keyed):
     ordering: Ordering
     columns: Mapping[str, Windowed]
     shown: str
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -47,10 +47,6 @@ class Shift(Keyed):
     """By column, what stands where there is no such row; null for the others."""
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         below = self.input.schema
         return extended_schema(below, {new: below.field(old).type for new, old in self.columns.items()})

@@ -44,10 +44,6 @@ class StateIntervals(Keyed):
     columns: tuple[str, ...]
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         below = self.input.schema
         kept = [below.field(name) for name in (*self.ordering.by, *self.columns)]

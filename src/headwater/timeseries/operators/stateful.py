@@ -63,10 +63,6 @@ class Stateful(Keyed):
     batch_rows: int = 65_536
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.given
 

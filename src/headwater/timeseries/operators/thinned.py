@@ -37,10 +37,6 @@ class Thinned(Gathered):
         check_keys(self.input.schema, self.by)
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return thinned_schema(self.input.schema, self.by)
 

@@ -38,10 +38,6 @@ class TimeFilter(RowWise):
     with_end: bool = True
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.input.schema
 

@@ -43,10 +43,6 @@ class TopK(Gathered):
     by: tuple[By, ...]
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.input.schema
 
@@ -89,10 +85,6 @@ class TopKOfEach(Keyed):
 
     def __post_init__(self) -> None:
         check_keys(self.input.schema, self.per)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @property
     def schema(self) -> pa.Schema:

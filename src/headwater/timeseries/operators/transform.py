@@ -35,10 +35,6 @@ class Transform(RowWise):
     batch: str = "arrow"
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @property
     def schema(self) -> pa.Schema:
         return self.result
 

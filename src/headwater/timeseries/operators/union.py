@@ -35,10 +35,6 @@ class Union(Stacked):
 
     streams: tuple[Node, ...]
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return self.streams
-
     @cached_property
     def schema(self) -> pa.Schema:
         first, *others = [node.schema for node in self.streams]

@@ -18,10 +18,6 @@ class Values(Node):
     table: pa.Table
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return ()
-
-    @property
     def schema(self) -> pa.Schema:
         return self.table.schema
 

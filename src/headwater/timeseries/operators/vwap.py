@@ -20,8 +20,9 @@ from headwater.timeseries.frames import Frame, bounds_of, doubles_of
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
 from headwater.timeseries.querying import quoted
-from headwater.timeseries.reaching import carried, neighbourhoods, time_numbers
+from headwater.timeseries.reaching import carried, neighbourhoods
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 
 if TYPE_CHECKING:
@@ -51,10 +52,6 @@ class Vwap(Keyed):
     volume: str
     name: str
     over: Frame | None = None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @property
     def schema(self) -> pa.Schema:
@@ -166,10 +163,6 @@ class VwapWindows(Keyed):
     price: str
     volume: str
     every: int
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @property
     def schema(self) -> pa.Schema:

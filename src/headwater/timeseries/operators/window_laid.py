@@ -23,9 +23,9 @@ from headwater.timeseries.aggregates import Aggregates
 from headwater.timeseries.moments import check_room, moment_type
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.querying import quoted
-from headwater.timeseries.reaching import time_numbers
 from headwater.timeseries.rows import Rows, key_starts
 from headwater.timeseries.searching import first_from, series_of
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.windowing import START_AND_END, Bounds, followed, timed_rows
 
 if TYPE_CHECKING:
@@ -56,10 +56,6 @@ class LaidWindows(Keyed):
     texts: Mapping[str, str]
     bounds: Bounds = START_AND_END
     shown: str = ""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def aggregates(self) -> Aggregates:

@@ -42,10 +42,6 @@ class RowWindows(Keyed):
     texts: Mapping[str, str]
     shown: str = ""
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def aggregates(self) -> Aggregates:
         low = f"{self.size - 1} PRECEDING" if self.size > 1 else "CURRENT ROW"

@@ -20,10 +20,10 @@ from headwater.timeseries.moments import check_room, moment_type, moments_from
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.window_laid import laid
 from headwater.timeseries.operators.window_session import session_starts
-from headwater.timeseries.reaching import time_numbers
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows, key_starts
 from headwater.timeseries.searching import series_of
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 from headwater.timeseries.windowing import START_AND_END, Bounds, followed
 
@@ -50,10 +50,6 @@ class RunningWindows(Keyed):
     gap: int | None = None
     bounds: Bounds = START_AND_END
     shown: str = ""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def aggregates(self) -> Aggregates:

@@ -23,10 +23,11 @@ from headwater.timeseries.aggregates import GROUP, TIME, Aggregates
 from headwater.timeseries.moments import check_room, moment_type
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.querying import quoted
-from headwater.timeseries.reaching import Reach, neighbourhoods, time_numbers
+from headwater.timeseries.reaching import Reach, neighbourhoods
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.searching import first_from, series_of
+from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 
 if TYPE_CHECKING:
@@ -57,10 +58,6 @@ class SlidingWindows(Keyed):
     def __post_init__(self) -> None:
         if self.low > self.high:
             raise InputError.bad_argument("window", self.line(), "a window that a row can be in")
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def aggregates(self) -> Aggregates:

@@ -7,9 +7,6 @@ cannot meet it, and the filter stays.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
-
 from headwater.timeseries.node import Node
 from headwater.timeseries.operators.narrow import Filter, Project
 from headwater.timeseries.sources.source import Source
@@ -47,18 +44,4 @@ def _new(node: Node, wanted: Wanted, made: dict[tuple[int, Wanted], Node]) -> No
         inputs = [inputs[0].filtered(node.condition)]
     if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
         return node
-    return _with_inputs(node, inputs)
-
-
-def _with_inputs(node: Any, inputs: list[Node]) -> Node:
-    """The node over other inputs: its fields that hold nodes, in the order of `inputs`."""
-    given = iter(inputs)
-    changes: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Node):
-            changes[f.name] = next(given)
-        elif isinstance(value, tuple) and value and all(isinstance(v, Node) for v in value):
-            changes[f.name] = tuple(next(given) for _ in value)
-    made: Node = replace(node, **changes)
-    return made
+    return node.with_inputs(*inputs)

@@ -51,10 +51,6 @@ class Source(Node):
     """The beginning of a plan."""
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return ()
-
-    @property
     @abstractmethod
     def size(self) -> Size: ...
 
