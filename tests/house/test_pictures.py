@@ -18,6 +18,7 @@ from headwater.sql.query import parse_query
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.running import stages
 from headwater.timeseries.running.here import run_here
+from headwater.timeseries.sources import sharing
 from headwater.timeseries.stream import Stream
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -129,6 +130,7 @@ def test_the_stages_are_those_of_the_guide(
     """As they would be of large tables: the limits are made small."""
     for name, value in (("_GIVEN_BYTES", 0), ("_SMALL_BYTES", 1), ("_SLICED_ROWS", 1_000)):
         monkeypatch.setattr(stages, name, value)
+    monkeypatch.setattr(sharing, "_LEAST_BYTES", 1)
     usual = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     lake = hw.connect(tmp_path, spark=spark)

@@ -32,7 +32,7 @@ from headwater.lake.row_groups import may_match
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["POSITION", "live_vector", "map_files", "read_file", "scan", "thread_count"]
+__all__ = ["POSITION", "first_byte", "live_vector", "map_files", "read_file", "scan", "thread_count"]
 
 POSITION = "__position"
 Positions = np.ndarray[Any, np.dtype[np.int64]]
@@ -168,7 +168,7 @@ def _row_groups(
         meta = file.metadata.row_group(group)
         end = start + meta.num_rows
         here = None if only is None else _within(only, start, end)
-        theirs = within is None or within[0] <= _first_byte(meta) < within[1]
+        theirs = within is None or within[0] <= first_byte(meta) < within[1]
         if theirs and (here is None or len(here)) and may_match(meta, conjuncts, shape.sources):
             if not names:
                 yield start, meta.num_rows
@@ -184,7 +184,8 @@ def _row_groups(
         start = end
 
 
-def _first_byte(meta: Any) -> int:
+def first_byte(meta: Any) -> int:
+    """Where a row group begins in its file, by its metadata."""
     column = meta.column(0)
     return int(column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset)
 

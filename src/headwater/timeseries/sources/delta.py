@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,7 +22,8 @@ from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 from headwater.timeseries.sources.delta_reading import DeltaReading, shaped
-from headwater.timeseries.sources.source import LEAST_BYTES, SHARE_BYTES, Size, Source, Tasks
+from headwater.timeseries.sources.sharing import IN_MEMORY, shares_of
+from headwater.timeseries.sources.source import Size, Source, Tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from headwater.lake.readable import ReadableTable
 
 __all__ = ["DeltaSource"]
-
-_IN_MEMORY = 4
-"""How many times as large rows are in memory as in their files, about."""
-_FEWEST_TASKS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +74,7 @@ class DeltaSource(Source):
         counts = [f.num_records for f in self.files]
         rows = None if None in counts else sum(c for c in counts if c is not None)
         share = len(self.names) / max(1, len(self.snapshot.schema.names))
-        return Size(rows, int(sum(f.size for f in self.files) * _IN_MEMORY * share))
+        return Size(rows, int(sum(f.size for f in self.files) * IN_MEMORY * share))
 
     def line(self) -> str:
         parts = [f"{self.table.name or self.snapshot.where}@{self.snapshot.version}: {len(self.files)} files"]
@@ -90,7 +86,7 @@ class DeltaSource(Source):
         return f"scan {', '.join(parts)}"
 
     def tasks(self) -> Tasks:
-        shares = _shares(self.files)
+        shares = shares_of((f, f.size) for f in self.files)
         bare = _without_files(self.snapshot)
         texts = tuple(json.dumps([[f.to_action()["add"], within] for f, within in share]) for share in shares)
         return Tasks(len(shares), DeltaReading(bare, texts, self.names, self._conjuncts, self.schema))
@@ -127,29 +123,3 @@ def _without_files(now: Snapshot) -> Snapshot:
     from headwater.lake.spark.tasks import without_files
 
     return without_files(now)
-
-
-Span = tuple[int, int] | None
-
-
-def _shares(files: tuple[AddFile, ...]) -> list[list[tuple[AddFile, Span]]]:
-    """What each task reads: files that are small together, large ones in pieces; about as many bytes each."""
-    total = sum(f.size for f in files)
-    wanted = max(LEAST_BYTES, min(SHARE_BYTES, total // _FEWEST_TASKS))
-    pieces: list[tuple[int, AddFile, Span]] = []
-    for f in files:
-        count = max(1, f.size // wanted)
-        if count == 1:
-            pieces.append((f.size, f, None))
-            continue
-        edges = [f.size * i // count for i in range(count)] + [f.size + 1]
-        pieces += [(b - a, f, (a, b)) for a, b in pairwise(edges)]
-    shares: list[list[tuple[AddFile, Span]]] = []
-    held = wanted
-    for size, f, span in pieces:
-        if held + size // 2 >= wanted:
-            shares.append([])
-            held = 0
-        shares[-1].append((f, span))
-        held += size
-    return shares

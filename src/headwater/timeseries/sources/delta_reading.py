@@ -34,9 +34,10 @@ class DeltaReading:
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    """A batch with exactly these columns and types."""
+    """A batch with exactly these columns and types; one that it lacks is null."""
     arrays = []
     for f in schema:
-        column = batch.column(f.name)
+        at = batch.schema.get_field_index(f.name)
+        column = pa.nulls(batch.num_rows, f.type) if at < 0 else batch.column(at)
         arrays.append(column if column.type == f.type else column.cast(f.type))
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -21,7 +20,10 @@ import pyarrow.parquet as pq
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import Schema
 from headwater.base.storage import Entry, Storage, open_storage
-from headwater.timeseries.sources.source import LEAST_BYTES, SHARE_BYTES, Size, Source, Tasks
+from headwater.lake.scan import first_byte
+from headwater.timeseries.sources.delta_reading import shaped
+from headwater.timeseries.sources.sharing import IN_MEMORY, Span, shares_of
+from headwater.timeseries.sources.source import Size, Source, Tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,10 +39,6 @@ _ENDINGS: dict[str, FileFormat] = {
     ".ndjson": "json",
 }
 _PACKED = (".gz", ".bz2", ".zst", ".lz4")
-_IN_MEMORY = {"parquet": 4, "csv": 1, "json": 1}
-_FEWEST_TASKS = 8
-
-Span = tuple[int, int] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +59,10 @@ class FilesSource(Source):
 
     @property
     def size(self) -> Size:
-        share = len(self.names) / max(1, len(self.whole)) if self.format == "parquet" else 1.0
-        return Size(None, int(sum(f.size for f in self.files) * _IN_MEMORY[self.format] * share))
+        size = sum(f.size for f in self.files)
+        if self.format != "parquet":
+            return Size(None, size)
+        return Size(None, size * IN_MEMORY * len(self.names) // max(1, len(self.whole)))
 
     def line(self) -> str:
         what = {"parquet": "Parquet", "csv": "CSV", "json": "JSON"}[self.format]
@@ -70,7 +70,8 @@ class FilesSource(Source):
         return f"scan {len(self.files)} {what} files of {self.storage.url}{less}"
 
     def tasks(self) -> Tasks:
-        shares = tuple(tuple(share) for share in self._shares())
+        found = shares_of(((f.path, f.size) for f in self.files), whole=self.format != "parquet")
+        shares = tuple(tuple(share) for share in found)
         return Tasks(
             len(shares),
             _Reading(self.storage, shares, self.format, self.schema, self.whole, self.delimiter, self.header),
@@ -97,23 +98,6 @@ class FilesSource(Source):
         tables = [t.slice(0, max(1, rows // len(chosen))) for t in found if t is not None]
         return pa.concat_tables([self.schema.empty_table(), *tables])
 
-    def _shares(self) -> Iterator[list[tuple[str, Span]]]:
-        total = sum(f.size for f in self.files)
-        wanted = max(LEAST_BYTES, min(SHARE_BYTES, total // _FEWEST_TASKS))
-        share: list[tuple[str, Span]] = []
-        held = 0
-        for f in self.files:
-            count = max(1, f.size // wanted) if self.format == "parquet" else 1
-            edges = [f.size * i // count for i in range(count)] + [f.size + 1]
-            for a, b in pairwise(edges):
-                if share and held + (b - a) // 2 >= wanted:
-                    yield share
-                    share, held = [], 0
-                share.append((f.path, (a, b) if count > 1 else None))
-                held += b - a
-        if share:
-            yield share
-
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
@@ -132,7 +116,7 @@ class _Reading:
     def file(self, path: str, within: Span) -> Iterator[pa.Table]:
         try:
             for batch in _READERS[self.format](self, path, within):
-                yield _shaped(batch, self.schema)
+                yield shaped(batch, self.schema)
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, NotFoundError):
                 raise
@@ -145,9 +129,7 @@ def _parquet(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBa
         file = pq.ParquetFile(handle, coerce_int96_timestamp_unit="us")
         names = [n for n in reading.schema.names if n in file.schema_arrow.names]
         for group in range(file.metadata.num_row_groups):
-            column = file.metadata.row_group(group).column(0)
-            first = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
-            if within is not None and not within[0] <= first < within[1]:
+            if within is not None and not within[0] <= first_byte(file.metadata.row_group(group)) < within[1]:
                 continue
             if names:
                 yield from file.iter_batches(131_072, row_groups=[group], columns=names)
@@ -196,15 +178,6 @@ _READERS: dict[str, Callable[[_Reading, str, Span], Iterator[pa.RecordBatch]]] =
 def _unpacked(handle: Any, path: str) -> Any:
     codec = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path[path.rfind(".") :])
     return pa.CompressedInputStream(handle, codec) if codec else handle
-
-
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    arrays = []
-    for f in schema:
-        at = batch.schema.get_field_index(f.name)
-        column = pa.nulls(batch.num_rows, f.type) if at < 0 else batch.column(at)
-        arrays.append(column if column.type == f.type else column.cast(f.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def files_at(

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.base.schema import Schema
-from headwater.timeseries.sources.source import SHARE_BYTES, Size, Source, Tasks
+from headwater.timeseries.sources.sharing import IN_MEMORY, shares_of
+from headwater.timeseries.sources.source import Size, Source, Tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["IcebergSource"]
-
-_IN_MEMORY = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +57,14 @@ class IcebergSource(Source):
     def size(self) -> Size:
         share = len(self.names) / max(1, len(self.whole))
         bytes_ = sum(f.file.file_size_in_bytes for f in self._files)
-        return Size(sum(f.file.record_count for f in self._files), int(bytes_ * _IN_MEMORY * share))
+        return Size(sum(f.file.record_count for f in self._files), int(bytes_ * IN_MEMORY * share))
 
     def line(self) -> str:
         return f"scan Iceberg {'.'.join(self.table.name())}: {len(self._files)} files"
 
     def tasks(self) -> Tasks:
-        shares: list[list[Any]] = []
-        held = SHARE_BYTES
-        for file in self._files:
-            if held >= SHARE_BYTES:
-                shares.append([])
-                held = 0
-            shares[-1].append(file)
-            held += file.file.file_size_in_bytes
+        cut = shares_of(((f, f.file.file_size_in_bytes) for f in self._files), whole=True)
+        shares = [[file for file, _ in share] for share in cut]
         return Tasks(
             len(shares), _Reading(self.table.metadata, self.table.io, self._scan().projection(), shares, self.schema)
         )

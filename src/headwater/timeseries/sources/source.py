@@ -18,12 +18,7 @@ from headwater.timeseries.node import Node
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LEAST_BYTES", "SHARE_BYTES", "Size", "Source", "Tasks"]
-
-SHARE_BYTES = 32 << 20
-"""About how much of its files a task reads."""
-LEAST_BYTES = 1 << 20
-"""Less than this is not worth a task of its own."""
+__all__ = ["Size", "Source", "Tasks"]
 
 
 @dataclass(frozen=True, slots=True)
