@@ -93,7 +93,7 @@ def run(
     shards: Sequence[int] = (1, 2, 3),
     most_rows: int = 6,
     deletes: float = 0.4,
-    restarts: float = 0.05,
+    restarts: float = 0.1,
     transactions: float = 0.1,
 ) -> int:
     """Play a history, and give the number of steps that were checked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,11 @@ import pytest
 from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged
 from tests.incremental.ordered.test_asof import RIGHT, draw_right
 
+import headwater as hw
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, intervals
+from headwater.incremental.store import Store
 
 LEFT = pa.schema(
     [pa.field("lo", pa.int64()), pa.field("k", pa.string()), pa.field("hi", pa.int64()), pa.field("a", pa.string())]
@@ -56,15 +59,34 @@ def test_equals_recomputation(seed: int) -> None:
     play.check(expected, seed, steps=50, most=10)
 
 
-def test_classes_are_those_in_use() -> None:
+def test_classes_are_those_that_there_ever_were() -> None:
     node, left, right = build()
     play = Play(node, [left, right], [])
     play.step([[((0, "x", 0, None), 1), ((0, "x", 5, None), 2), ((0, "x", 7, None), 1), ((None, "x", 7, None), 1)], []])
     classes = node.traces()["classes"]
-    assert classes.zset().to_arrow().to_pydict() == {CLASS: [0, 3], "_weight": [1, 3]}
+    assert classes.zset().to_arrow().to_pydict() == {CLASS: [0, 3], "_weight": [1, 1]}
     play.step([[((0, "x", 0, None), -1)], [(("x", 6, 0, None), 1)]])
-    assert classes.zset().to_arrow().to_pydict() == {CLASS: [3], "_weight": [3]}
+    assert classes.zset().to_arrow().to_pydict() == {CLASS: [0, 3], "_weight": [1, 1]}
     assert play.output == Counter({(0, "x", 7, None, 6, 0, None): 1})
+
+
+@pytest.mark.parametrize("shards", [(1, 2), (2, 3), (3, 1)])
+def test_every_shard_knows_the_classes_after_a_restore(shards: tuple[int, int], tmp_path: Path) -> None:
+    def circuit(count: int) -> hw.Circuit:
+        c = hw.Circuit("spans", shards=count)
+        spans = c.input("spans", pa.schema([("k", pa.int64()), ("lo", pa.int64()), ("hi", pa.int64())]))
+        times = c.input("times", pa.schema([("k", pa.int64()), ("t", pa.int64())]))
+        spans.join_between(times, ("lo", "hi"), "t", by="k").select("k").output("found")
+        return c
+
+    keys = list(range(50))
+    before, after = map(circuit, shards)
+    before.step({"spans": pa.table({"k": keys, "lo": [0] * 50, "hi": keys})})
+    store = Store(tmp_path)
+    before.checkpoint(store)
+    after.restore(store)
+    found = after.step({"times": pa.table({"k": keys, "t": [0] * 50})})["found"].to_arrow()
+    assert sorted(found["k"].to_pylist()) == keys
 
 
 def test_what_is_refused() -> None:

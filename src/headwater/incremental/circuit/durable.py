@@ -101,6 +101,9 @@ def _restore_vertex(circuit: Circuit, vertex: Vertex, name: str, store: Store, m
 def _divided(old: list[Trace], vertex: Vertex, shards: int) -> list[ZSet]:
     layout = old[0].layout
     rows = concatenate([t.zset() for t in old], layout).consolidate()
+    if vertex.node.everywhere:
+        rows.rows[:, -1] = 1
+        return [rows] * shards
     keys = min(vertex.keys, layout.keys)
     if not keys or shards == 1:
         return [rows, *(ZSet.empty(layout) for _ in range(shards - 1))]

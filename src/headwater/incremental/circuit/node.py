@@ -47,6 +47,8 @@ class Node(ABC):
 
     kind: ClassVar[Kind]
     restless: ClassVar[bool] = False
+    everywhere: ClassVar[bool] = False
+    """Its traces are sets that every shard has in whole, and not shares of the rows."""
 
     def __init__(self, inputs: Sequence[Node], layout: Layout, *, label: str, detail: str = "", sql: str = "") -> None:
         self.inputs = tuple(inputs)

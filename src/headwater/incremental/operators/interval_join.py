@@ -4,7 +4,7 @@
 which intervals have it, and for those no order is good: sorted by their begins, the ones that matter are anywhere before. So intervals are
 kept in **classes** by their length: class ``c`` has those shorter than ``2^c`` and not shorter than half of that (`Lengths` adds the class as a column, and the left is
 arranged by key and class). An interval of class ``c`` that has ``t`` begins at most ``2^c`` before it, a slice; at least about half of what is
-read there matches where intervals are spread evenly. There are at most 65 classes, and only those in use are asked, so a changed time
+read there matches where intervals are spread evenly. There are at most 65 classes, and only those that there ever were are asked, so a changed time
 costs a binary search in each, and about twice the pairs it finds.
 
 Nulls match nothing, and intervals that end before they begin have no times: both are left out of the left's state.
@@ -91,6 +91,7 @@ class IntervalJoin(Node):
     """The join of intervals (made by `intervals`) with times, arranged by the same key and ordered by the time."""
 
     kind: ClassVar[Kind] = "join"
+    everywhere: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class IntervalJoin(Node):
         right = without_nulls(deltas[1], [self._time])
         one = self._of_intervals(left) if len(left) else self.empty
         two = self._of_times(right) if len(right) else self.empty
-        self._count(left)
+        self._note(left)
         return concatenate([one, two], self.layout)
 
     def _of_intervals(self, probes: ZSet) -> ZSet:
@@ -166,12 +167,14 @@ class IntervalJoin(Node):
             )
         return concatenate(found, self.layout)
 
-    def _count(self, left: ZSet) -> None:
-        """Stage how many rows of each class there are."""
+    def _note(self, left: ZSet) -> None:
+        """Stage the classes that are new."""
+        known = self._classes.zset().rows[:, 1]
+        new = np.setdiff1d(left.rows[:, self._class.word], known)
         layout = self._classes.layout
-        rows = np.zeros((len(left), layout.width), dtype=np.int64)
-        rows[:, 1] = left.rows[:, self._class.word]
-        rows[:, -1] = left.rows[:, -1]
+        rows = np.zeros((len(new), layout.width), dtype=np.int64)
+        rows[:, 1] = new
+        rows[:, -1] = 1
         self._classes.stage(ZSet(layout, rows))
 
     def commit(self) -> None:
