@@ -110,6 +110,21 @@ def test_too_few_values_give_none(frame: Frame) -> None:
     assert_same(answer(node_of(table, frame, least=2)), expected(table, frame, TEXTS, least=2))
 
 
+@pytest.mark.parametrize("frame", [row_frame(4, 0, "right"), time_frame(1_000_000, 0, "both")], ids=str)
+def test_aggregates_may_stand_in_an_expression(frame: Frame) -> None:
+    table = random_rows(6)
+    texts = {"spread": "max(i) - min(i) + count(*)", "away": "i - max(i)"}
+    parts = {"hi": "max(i)", "lo": "min(i)", "n": "count(*)"}
+
+    def of(row: dict[str, Any]) -> dict[str, Any]:
+        hi, lo, n = (row.pop(name) for name in parts)
+        row["spread"] = None if hi is None else hi - lo + n
+        row["away"] = None if row["i"] is None else row["i"] - hi
+        return row
+
+    assert_same(answer(node_of(table, frame, texts)), [of(row) for row in expected(table, frame, parts)])
+
+
 def test_no_rows() -> None:
     assert answer(node_of(random_rows(1).slice(0, 0), ROWS[1])) == []
 

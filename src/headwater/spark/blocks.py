@@ -6,7 +6,8 @@ blocks of many rows (`block_format`), as values of a column. A row of Spark's is
     bucket int     where the rows have to go; the number of a partition after an exchange
     side   int     which input of the next operator they are
     origin long    the task that made the block and its number there; so the order of blocks does not depend on who is first
-    block  binary
+    size   long    and
+    block  binary  what `block_format` says
 
 Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its scheduler, its shuffle with spilling and checksums, its retries
 and its lineage do the rest. A task that is run again makes the same blocks with the same origins.
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from headwater.spark.block_format import decode, encode
+from headwater.spark.block_format import Block, decode, encode
 from headwater.spark.buckets import bucket_of
 from headwater.spark.failures import carried, told
 
@@ -52,8 +53,16 @@ __all__ = [
     "tasks_of",
 ]
 
-BLOCK_COLUMNS = "bucket int, side int, origin long, block binary"
-_SCHEMA = pa.schema([("bucket", pa.int32()), ("side", pa.int32()), ("origin", pa.int64()), ("block", pa.binary())])
+BLOCK_COLUMNS = "bucket int, side int, origin long, size long, block binary"
+_SCHEMA = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("side", pa.int32()),
+        ("origin", pa.int64()),
+        ("size", pa.int64()),
+        ("block", pa.binary()),
+    ]
+)
 _GATHER_BYTES = 64 << 20
 _HELD_BYTES = 256 << 20
 _ROW_BYTES = 4 << 20
@@ -138,15 +147,24 @@ class _ToBlocks:
 
 def _block(bucket: int, side: int, origin: int, rows: pa.Table, compress: bool) -> pa.RecordBatch:
     block = encode(rows, compress=compress)
+    ends = pa.py_buffer(np.array([0, block.data.size], np.int32))
     return pa.RecordBatch.from_arrays(
         [
             pa.array([bucket], pa.int32()),
             pa.array([side], pa.int32()),
             pa.array([origin], pa.int64()),
-            pa.array([block], pa.binary()),
+            pa.array([block.size], pa.int64()),
+            pa.Array.from_buffers(pa.binary(), 1, [None, ends, block.data]),
         ],
         schema=_SCHEMA,
     )
+
+
+def _blocks_in(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, Block]]:
+    """The blocks of some of Spark's rows, each with its origin."""
+    origins, sizes = batch.column("origin").to_pylist(), batch.column("size").to_pylist()
+    for origin, size, data in zip(origins, sizes, batch.column("block"), strict=True):
+        yield origin, Block(size, data.as_buffer())
 
 
 def _gathered(tables: Tables, size: int) -> Tables:
@@ -206,35 +224,34 @@ class Arrived:
         self, batches: Iterator[pa.RecordBatch], schemas: Sequence[pa.Schema], held_bytes: int = _HELD_BYTES
     ) -> None:
         self._schemas = list(schemas)
-        self._found: list[list[tuple[int, pa.Buffer]]] = [[] for _ in schemas]
+        self._found: list[list[tuple[int, Block]]] = [[] for _ in schemas]
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         held = 0
-        waiting: list[tuple[int, int, pa.Buffer]] = []
+        waiting: list[tuple[int, int, Block]] = []
         for batch in batches:
-            sides, origins = batch.column("side").to_pylist(), batch.column("origin").to_pylist()
-            for side, origin, block in zip(sides, origins, batch.column("block"), strict=True):
-                waiting.append((side, origin, block.as_buffer()))
-                held += len(waiting[-1][2])
+            for side, (origin, block) in zip(batch.column("side").to_pylist(), _blocks_in(batch), strict=True):
+                waiting.append((side, origin, block))
+                held += block.data.size
             if held > held_bytes:
                 self._write(waiting)
                 waiting, held = [], 0
-        for side, origin, buffer in waiting:
-            self._found[side].append((origin, buffer))
+        for side, origin, block in waiting:
+            self._found[side].append((origin, block))
         for blocks in self._found:
             blocks.sort(key=lambda block: block[0])
 
-    def _write(self, blocks: list[tuple[int, int, pa.Buffer]]) -> None:
+    def _write(self, blocks: list[tuple[int, int, Block]]) -> None:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="headwater-blocks-", ignore_cleanup_errors=True)
         path = os.path.join(self._folder.name, f"{len(os.listdir(self._folder.name))}.blocks")
         with pa.OSFile(path, "wb") as sink:
-            for _, _, buffer in blocks:
-                sink.write(buffer)
+            for _, _, block in blocks:
+                sink.write(block.data)
         mapped = pa.memory_map(path).read_buffer()
         at = 0
-        for side, origin, buffer in blocks:
-            self._found[side].append((origin, mapped.slice(at, buffer.size)))
-            at += buffer.size
+        for side, origin, block in blocks:
+            self._found[side].append((origin, block._replace(data=mapped.slice(at, block.data.size))))
+            at += block.data.size
 
     def tables(self, side: int) -> Tables:
         """The rows of one side, block by block; a block is let go when the next is asked for."""
@@ -245,7 +262,7 @@ class Arrived:
 
     def bytes(self, side: int) -> int:
         """How large the blocks of a side are."""
-        return sum(buffer.size for _, buffer in self._found[side])
+        return sum(block.data.size for _, block in self._found[side])
 
 
 # ---------------------------------------------------------------------- what the driver does
@@ -301,15 +318,12 @@ class _Here:
 def collected(frame: DataFrame, source: Source, schema: pa.Schema) -> pa.Table:
     """The tables of all tasks, here: in the order of the tasks."""
     with told():
-        found = blocks_of(frame, source, _Here()).select("origin", "block").toArrow()
-    blocks = sorted(
-        ((origin.as_py(), block.as_buffer()) for origin, block in zip(found["origin"], found["block"], strict=True)),
-        key=lambda block: block[0],
-    )
+        found = blocks_of(frame, source, _Here()).select("origin", "size", "block").toArrow()
+    blocks = sorted(_blocks_in(found), key=lambda block: block[0])
     return pa.concat_tables([schema.empty_table(), *(decode(block, schema) for _, block in blocks)])
 
 
 def streamed(frame: DataFrame, source: Source, schema: pa.Schema) -> Iterator[pa.Table]:
     """The tables of all tasks, here, one after the other: a task is asked for when the one before was taken."""
-    for row in blocks_of(frame, source, _Here()).select("block").toLocalIterator(prefetchPartitions=True):
-        yield decode(bytes(row["block"]), schema)
+    for row in blocks_of(frame, source, _Here()).select("size", "block").toLocalIterator(prefetchPartitions=True):
+        yield decode(Block(row["size"], pa.py_buffer(bytes(row["block"]))), schema)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.base.dictionaries import encoded
 from headwater.base.errors import UnsupportedError
 
 __all__ = ["bucket_of", "hash_of"]
@@ -80,14 +81,14 @@ def _words(column: pa.ChunkedArray | pa.Array) -> tuple[Hashes, npt.NDArray[Any]
         return np.full(len(column), _NULL, np.uint64), None
     if pa.types.is_dictionary(kind) or _is_bytes(kind) or pa.types.is_decimal(kind):
         # Each value that occurs is hashed once.
-        encoded = _one(column if pa.types.is_dictionary(kind) else pc.dictionary_encode(column))
-        values = encoded.dictionary
+        once = encoded(column)
+        values = once.dictionary
         if pa.types.is_dictionary(kind):
             found, inner = _words(values)
             found = found if inner is None else found[inner]
         else:
             found = _text_words(values) if _is_bytes(kind) else _decimal_words(values)
-        codes: npt.NDArray[Any] = encoded.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+        codes: npt.NDArray[Any] = once.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
         return np.append(found, _NULL), codes
     numbers = _number_words(column)
     return np.where(np.asarray(pc.is_null(column)), _NULL, numbers) if column.null_count else numbers, None
@@ -162,15 +163,3 @@ def _decimal_word(value: Decimal) -> int:
     unscaled = int("".join(map(str, digits)))
     assert isinstance(exponent, int)
     return ((-unscaled if sign else unscaled) * _PRIME + exponent) & _WORD
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
-    if isinstance(column, pa.ChunkedArray):
-        if not column.num_chunks:
-            # pa.array([], type) cannot make dictionaries of all types.
-            nothing = pa.array([], column.type.value_type)
-            return pa.DictionaryArray.from_arrays(pa.array([], column.type.index_type), nothing)
-        column = column.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    return column

@@ -26,7 +26,7 @@ def followed(session: SparkSession, what: str) -> Iterator[None]:
     """Show how far the jobs of the block are."""
     with events.task(what, unit="tasks") as task:
         told = _Told(task)
-        if hasattr(session, "_jsparkSession"):
+        if not _is_connect(session):
             stop = threading.Event()
             watching = threading.Thread(target=_watch, args=(session, told, stop), daemon=True)
             watching.start()
@@ -42,6 +42,10 @@ def followed(session: SparkSession, what: str) -> Iterator[None]:
                 yield
             finally:
                 session.removeProgressHandler(handler)
+
+
+def _is_connect(session: SparkSession) -> bool:
+    return ".connect." in type(session).__module__
 
 
 class _Told:

@@ -16,7 +16,9 @@ What is asked for decides the kind of session:
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -209,8 +211,9 @@ def _local_options() -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{driver_memory_mb(memory_bytes())}m",
+        "spark.python.daemon.module": "headwater.spark.daemon",
         "spark.sql.shuffle.partitions": str(cores()),
-        "spark.sql.warehouse.dir": (_scratch() / "warehouse").as_uri(),
+        "spark.sql.warehouse.dir": _warehouse().as_uri(),
     }
 
 
@@ -218,6 +221,14 @@ def _java_options(asked: str) -> str:
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     derby = _scratch() / "derby"
     return f"-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
+
+
+def _warehouse() -> Path:
+    # One of its own: the catalogue of tables ends with the session, so what another one left there would only be in the way.
+    _scratch().mkdir(exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="warehouse-", dir=_scratch())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _scratch() -> Path:

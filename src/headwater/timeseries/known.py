@@ -11,13 +11,14 @@ differ in a column that is read, that is refused: there is no right answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.base.dictionaries import encoded
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.rows import sort_indices
 from headwater.timeseries.times import moved, time_numbers
@@ -49,11 +50,11 @@ class Known:
         codes = np.zeros(rows.num_rows, np.int64)
         count = 1
         for name in by:
-            encoded = _one(pc.dictionary_encode(rows.column(name)), rows.schema.field(name).type)
-            self._values.append(encoded.dictionary)
-            size = max(1, len(encoded.dictionary))
+            key = encoded(rows.column(name))
+            self._values.append(key.dictionary)
+            size = max(1, len(key.dictionary))
             assert count * size <= _MOST, "more keys than numbers"
-            codes = codes * size + encoded.indices.to_numpy(zero_copy_only=False)
+            codes = codes * size + key.indices.to_numpy(zero_copy_only=False)
             count *= size
         self._count = count
         times = time_numbers(rows.column(time))[0]
@@ -194,11 +195,3 @@ def _with_all(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     for name in missing:
         rows = rows.filter(pc.is_valid(rows.column(name)))
     return rows
-
-
-def _one(column: Any, kind: pa.DataType) -> pa.DictionaryArray:
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], kind).dictionary_encode()
-    return column

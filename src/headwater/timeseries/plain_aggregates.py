@@ -15,6 +15,7 @@ import pyarrow as pa
 from headwater.base.errors import InputError, NotFoundError
 from headwater.sql.lineage import lineage
 from headwater.sql.query import parse_query
+from headwater.timeseries.aggregate_calls import over
 
 __all__ = ["PlainAggregate", "columns_of", "is_order_free", "named_texts", "plain_aggregate", "schema_for"]
 
@@ -104,10 +105,11 @@ def columns_of(text: str, schema: pa.Schema) -> tuple[str, ...]:
     ('a', 'b')
     """
     near = schema_for(text, schema)
+    query = f"SELECT {over(text, '')} AS x FROM rows"
     try:
-        plan = parse_query(f"SELECT {text} AS x FROM rows", lambda *_: near)
+        plan = parse_query(query, lambda *_: near)
     except NotFoundError:
-        plan = parse_query(f"SELECT {text} AS x FROM rows", lambda *_: schema)
+        plan = parse_query(query, lambda *_: schema)
     read = {source.name for source in lineage(plan).columns[0].sources}
     return tuple(name for name in near.names if name in read)
 

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.base.dictionaries import encoded
 from headwater.timeseries.digits import order_by_digits
 
 __all__ = ["BUDGET_BYTES", "Rows", "comparable", "key_starts", "sort_indices", "sort_table", "whole_keys"]
@@ -215,15 +216,11 @@ def _filled(column: pa.ChunkedArray) -> Words:
 
 
 def _ranks(column: pa.ChunkedArray) -> Words:
-    if not len(column):
-        return np.empty(0, np.int32)
-    encoded = pc.dictionary_encode(column).combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], column.type).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    once = encoded(column)
+    order = pc.sort_indices(once.dictionary).to_numpy()
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    codes = once.indices.fill_null(0).to_numpy(zero_copy_only=False)
     return rank[codes] if len(order) else np.zeros(len(column), np.int32)
 
 

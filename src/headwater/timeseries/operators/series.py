@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import NotFoundError
+from headwater.timeseries.aggregate_calls import calls_in, over
 from headwater.timeseries.frames import Frame, bounds_of, over_bounds
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.plain_aggregates import PlainAggregate, is_order_free, plain_aggregate, schema_for
@@ -67,10 +68,11 @@ class Windowed:
 
     def text(self, parts: str, kind: pa.DataType | None) -> str:
         """Its SQL over a window."""
-        over = f"OVER ({parts} {self.frame.sql(kind) if self.frame else ''})"
+        window = f"{parts} {self.frame.sql(kind) if self.frame else ''}".strip()
+        text = over(self.function, window) if calls_in(self.function) else f"{self.function} OVER ({window})"
         if not self.least:
-            return f"{self.function} {over}"
-        return f"CASE WHEN count_if({self.present}) {over} >= {self.least} THEN {self.function} {over} END"
+            return text
+        return f"CASE WHEN count_if({self.present}) OVER ({window}) >= {self.least} THEN {text} END"
 
 
 @dataclass(frozen=True)

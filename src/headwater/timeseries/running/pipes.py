@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.spark import blocks
-from headwater.spark.block_format import decode, encode
+from headwater.spark.block_format import Block, decode, encode
 from headwater.spark.blocks import Arrived, ByKeys, Placement
 from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
 from headwater.timeseries.rows import Rows
@@ -158,7 +158,7 @@ class _Beside:
     before: blocks.Source
     kernel: KeyedKernel
     schema: pa.Schema
-    second: bytes
+    second: Block
     second_schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
