@@ -72,7 +72,7 @@ def test_equals_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     hot = (HotKey(int(hash_of([pa.array(["a"])], 1)[0]), cuts),)
     arrived: dict[int, list[list[pa.Table]]] = {}
     for side, (table, s) in enumerate(zip((left, right), slicing, strict=True)):
-        place = Sliced(("k",), s.time, 2, hot, s.before, s.after, s.tiebreak, s.reach)
+        place = Sliced(("k",), s.time, 2, hot, s.before, s.after, s.reach)
         for piece in CutAtRandom(seed)(table):
             for bucket, rows in place(piece):
                 arrived.setdefault(bucket, [[], []])[side].append(rows)

@@ -39,7 +39,7 @@ def _sliced(node: AsOf, hot: tuple[HotKey, ...], plain: int, seed: int) -> pa.Ta
     cut = CutAtRandom(seed)
     arrived: dict[int, list[list[pa.Table]]] = {}
     for side, (below, s, keys) in enumerate(zip(node.inputs, slicing, node.keys(), strict=True)):
-        place = Sliced(keys, s.time, plain, hot, s.before, s.after, s.tiebreak)
+        place = Sliced(keys, s.time, plain, hot, s.before, s.after)
         assert isinstance(below, Values)
         for piece in cut(below.table):
             for bucket, rows in place(piece):

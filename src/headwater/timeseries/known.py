@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from headwater.base.dictionaries import encoded
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.rows import sort_indices
+from headwater.timeseries.searching import places_of
 from headwater.timeseries.times import moved, time_numbers
 from headwater.timeseries.total_order import check_total
 
@@ -29,6 +30,7 @@ __all__ = ["Direction", "Known"]
 Direction = Literal["backward", "forward", "nearest"]
 Words = npt.NDArray[np.int64]
 _MOST = (1 << 63) - 1
+_FEW_KEYS = 1 << 16
 
 
 class Known:
@@ -67,15 +69,18 @@ class Known:
         assert count * self._span <= _MOST, "more keys and times than numbers"
         self._times = times
         words = codes * self._span + self._placed(times)
-        order = self._order(words, [rows.column(name) for name in tiebreak])
+        order = self._order(words, codes, [rows.column(name) for name in tiebreak])
         self._sorted_rows = order
         self._words = words if order is None else words[order]
 
-    def _order(self, words: Words, tiebreak: list[pa.ChunkedArray]) -> Words | None:
+    def _order(self, words: Words, codes: Words, tiebreak: list[pa.ChunkedArray]) -> Words | None:
         if tiebreak:
             return sort_indices([pa.chunked_array([words]), *tiebreak])
-        if len(words) < 2 or bool((words[1:] >= words[:-1]).all()):
+        if _rises(words):
             return None
+        if self._count <= _FEW_KEYS and _rises(self._times):
+            # As most logs are written; small numbers are sorted by counting.
+            return np.argsort(codes.astype(np.uint16), kind="stable")
         return np.argsort(words)
 
     def _placed(self, times: Words) -> Words:
@@ -122,8 +127,8 @@ class Known:
         if not len(self._words) or not there.any():
             return np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
         moments = time_numbers(times)[0]
-        first = np.searchsorted(self._words, base + self._placed(moved(moments, -before)), side="left")
-        last = np.searchsorted(self._words, base + self._placed(moved(moments, after)), side="right")
+        first = places_of(self._words, base + self._placed(moved(moments, -before)), "left")
+        last = places_of(self._words, base + self._placed(moved(moments, after)), "right")
         return first, np.where(there, np.maximum(last - first, 0), 0)
 
     def rows_at(self, place: Words) -> Words:
@@ -145,13 +150,13 @@ class Known:
         return codes * self._span, there
 
     def _back(self, base: Words, words: Words, there: npt.NDArray[np.bool_], *, strict: bool) -> Words:
-        place = np.searchsorted(self._words, words, side="left" if strict else "right") - 1
+        place = places_of(self._words, words, "left" if strict else "right") - 1
         met = there & (place >= 0)
         met &= self._words[np.maximum(place, 0)] >= base
         return np.where(met, place, -1)
 
     def _ahead(self, base: Words, words: Words, there: npt.NDArray[np.bool_], *, strict: bool) -> Words:
-        place = np.searchsorted(self._words, words, side="right" if strict else "left")
+        place = places_of(self._words, words, "right" if strict else "left")
         met = there & (place < len(self._words))
         met &= self._words[np.minimum(place, len(self._words) - 1)] - base < self._span
         return np.where(met, place, -1)
@@ -187,6 +192,10 @@ class Known:
         rows = np.flatnonzero(chosen) if self._sorted_rows is None else self._sorted_rows[chosen]
         names = dict.fromkeys((*self._ordering.columns, *self._read))
         check_total(self.rows.select(list(names)).take(pa.array(rows)), self._ordering, self._read)
+
+
+def _rises(words: Words) -> bool:
+    return bool((words[1:] >= words[:-1]).all())
 
 
 def _with_all(rows: pa.Table, names: Sequence[str]) -> pa.Table:

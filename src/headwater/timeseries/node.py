@@ -60,7 +60,6 @@ class Slicing:
     time: str
     before: bool = False
     after: bool = False
-    tiebreak: tuple[str, ...] = ()
     reach: tuple[int, int] | None = None
     """How long before and after a slice rows are still given to it."""
 

@@ -1,4 +1,4 @@
-"""Places in sorted series: for each question the first row of a series at or after a moment, all in one search.
+"""Places in sorted words, and in sorted series: for each question the first row of a series at or after a moment, all in one search.
 
 Times of different series go up and down again, so they cannot be searched as they are. They become one rising sequence: each series is moved to begin just behind
 the end of the one before. Where that leaves 64 bits, times are first replaced by their ranks among all moments that occur.
@@ -6,14 +6,17 @@ the end of the one before. Where that leaves 64 bits, times are first replaced b
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["first_from", "series_of"]
+__all__ = ["first_from", "places_of", "series_of"]
 
 Places = npt.NDArray[np.int64]
 
 _MOST = 1 << 62
+_MANY = 4_096
 
 
 def series_of(starts: Places, rows: int) -> Places:
@@ -23,6 +26,20 @@ def series_of(starts: Places, rows: int) -> Places:
     [0, 0, 1]
     """
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
+
+
+def places_of(words: Places, asked: Places, side: Literal["left", "right"]) -> Places:
+    """`np.searchsorted`, for many questions in no order: they are sorted first, so that each search begins where memory is at hand.
+
+    >>> places_of(np.array([1, 3, 5]), np.array([4, 0, 3]), "left").tolist()
+    [2, 0, 1]
+    """
+    if len(asked) < _MANY or bool((asked[1:] >= asked[:-1]).all()):
+        return np.searchsorted(words, asked, side)
+    order = np.argsort(asked)
+    found = np.empty(len(asked), np.int64)
+    found[order] = np.searchsorted(words, asked[order], side)
+    return found
 
 
 def first_from(times: Places, starts: Places, series: Places, moments: Places) -> Places:
@@ -46,5 +63,4 @@ def first_from(times: Places, starts: Places, series: Places, moments: Places) -
     moved = times + np.repeat(base - first, ends - starts)
     # Clipped before it is moved: a moment may be anywhere.
     asked = np.clip(moments, first[series], last[series] + 1) - first[series] + base[series]
-    found: Places = np.searchsorted(moved, asked, "left")
-    return found
+    return places_of(moved, asked, "left")

@@ -2,7 +2,7 @@
 
 The problem: rows that agree in their keys meet in one task, and one key may have a fifth of all rows. The idea: for an operator that
 looks from a row only to the nearest row before or after it, a key can be cut by time, if each slice is also given the last row
-before it and the first row after it. Each task that makes blocks sends, for each slice, the last (first) such row that it
+before it and the first row after it. Each task that makes blocks sends, for each slice, the last (first) such rows that it
 has; the last of those is the last of all. So slices are exact whatever the cuts are; cuts only decide how even they are.
 
 Which keys are cut, and where, comes from a sample: `hot_keys` finds keys with more rows than a bucket should have, and cuts them at the
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.base.dictionaries import encoded
 from headwater.spark.blocks import split
 from headwater.spark.buckets import hash_of
-from headwater.timeseries.rows import key_starts, sort_table
 from headwater.timeseries.times import moved, time_numbers
 
 __all__ = ["HotKey", "Sliced", "hot_keys"]
@@ -51,7 +51,6 @@ class Sliced:
         whether a slice is given the last row before it, and the first row after it
     reach : pair of int or None
         how long before and after a slice begins and ends rows are still given to it
-    tiebreak : what decides between rows of one time, where only one of them is sent
     """
 
     keys: tuple[str, ...]
@@ -60,7 +59,6 @@ class Sliced:
     hot: tuple[HotKey, ...]
     before: bool = False
     after: bool = False
-    tiebreak: tuple[str, ...] = ()
     reach: tuple[int, int] | None = None
 
     @property
@@ -84,8 +82,7 @@ class Sliced:
                         for slice_, rows in self._reached(times, cuts)
                     ]
                 if self.before or self.after:
-                    rows = table.take(pa.array(mine))
-                    carried += [(first + slice_, row) for slice_, row in self._carried(rows, hot.cuts)]
+                    carried += [(first + slice_, rows) for slice_, rows in self._carried(table, mine, cuts)]
             first += len(hot.cuts) + 1
         yield from split(table, places, self.buckets)
         yield from carried
@@ -102,34 +99,28 @@ class Sliced:
             if len(rows):
                 yield slice_, rows
 
-    def _carried(self, rows: pa.Table, cuts: Sequence[int]) -> Iterator[tuple[int, pa.Table]]:
-        """For each slice the rows that it needs of the others: nearly always one of each, for there is one key here."""
-        column = rows.column(self.time)
-        rows = sort_table(
-            rows.filter(column.is_valid()) if column.null_count else rows, (*self.keys, self.time, *self.tiebreak)
-        )
-        if not rows.num_rows:
-            return
-        starts = key_starts(rows, self.keys)
-        times = time_numbers(rows.column(self.time))[0]
-        ends = np.append(starts[1:], rows.num_rows)
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            of_key = times[start:end]
-            at = np.searchsorted(of_key, np.array(cuts, np.int64), side="left")
-            for number, place in enumerate(at.tolist()):
+    def _carried(self, table: pa.Table, mine: Words, cuts: Words) -> Iterator[tuple[int, pa.Table]]:
+        """For each slice the rows that it needs of the others, with all others of their time: which of them is meant, the kernel says."""
+        for rows, times in self._by_key(table, mine):
+            ordered = np.sort(times)
+            for number, place in enumerate(np.searchsorted(ordered, cuts, side="left").tolist()):
                 if self.before and place > 0:
-                    yield number + 1, self._all_of_one_time(rows, start + place - 1, start, end)
-                if self.after and place < end - start:
-                    yield number, self._all_of_one_time(rows, start + place, start, end)
+                    yield number + 1, table.take(pa.array(rows[times == ordered[place - 1]]))
+                if self.after and place < len(ordered):
+                    yield number, table.take(pa.array(rows[times == ordered[place]]))
 
-    def _all_of_one_time(self, rows: pa.Table, at: int, start: int, end: int) -> pa.Table:
-        """A row with all others of its key and time: which of them is meant, or that it is not clear, the kernel says."""
-        times = time_numbers(rows.column(self.time).slice(start, end - start))[0]
-        low, high = (
-            np.searchsorted(times, times[at - start], side="left"),
-            np.searchsorted(times, times[at - start], side="right"),
-        )
-        return rows.slice(start + int(low), int(high - low))
+    def _by_key(self, table: pa.Table, mine: Words) -> Iterator[tuple[Words, Words]]:
+        """The rows that have a time, and their times, of each key with the hash: nearly always there is one."""
+        times, timed = time_numbers(table.column(self.time).take(pa.array(mine)))
+        if timed is not None:
+            mine, times = mine[timed], times[timed]
+        codes = np.zeros(len(mine), np.int64)
+        for name in self.keys:
+            key = encoded(table.column(name).take(pa.array(mine)))
+            codes = codes * (len(key.dictionary) + 1) + key.indices.fill_null(len(key.dictionary)).to_numpy()
+        for code in np.unique(codes):
+            of_key = codes == code
+            yield mine[of_key], times[of_key]
 
 
 def hot_keys(

@@ -56,7 +56,7 @@ class AsOf(TimeJoin):
 
     def slicing(self) -> tuple[Slicing, ...]:
         before, after = self.direction != "forward", self.direction != "backward"
-        return Slicing(self.left_time), Slicing(self.right_time, before, after, self.tiebreak)
+        return Slicing(self.left_time), Slicing(self.right_time, before, after)
 
     def kernel(self) -> KeyedKernel:
         return AsOfKernel(
