@@ -198,6 +198,8 @@ class Explanation:
 # The overrides in force here, by name, as they were passed; the innermost block wins.
 _overrides: ContextVar[Mapping[str, object]] = ContextVar("headwater_settings", default={})  # noqa: B039 (never mutated)
 _cached: tuple[tuple[object, ...], Settings] | None = None
+# The last settings with overrides, beside what they were made of: within a block they are asked for again and again.
+_overridden: tuple[Settings, Mapping[str, object], Settings] | None = None
 
 
 def _environment() -> tuple[object, ...]:
@@ -215,12 +217,17 @@ def current() -> Settings:
     ...     current().progress
     'off'
     """
-    global _cached
-    raw = _environment()
-    if _cached is None or _cached[0] != raw:
-        _cached = (raw, Settings.from_env())
+    global _cached, _overridden
+    raw, known = _environment(), _cached
+    if known is None or known[0] != raw:
+        _cached = known = (raw, Settings.from_env())
     changes = _overrides.get()
-    return _cached[1].replace(**changes) if changes else _cached[1]
+    if not changes:
+        return known[1]
+    last = _overridden
+    if last is None or last[0] is not known[1] or last[1] is not changes:
+        _overridden = last = (known[1], changes, known[1].replace(**changes))
+    return last[2]
 
 
 @contextmanager

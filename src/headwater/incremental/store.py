@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from headwater.base import faults
-from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.errors import ConflictError, CorruptionError, InputError, NotFoundError
 from headwater.base.storage.interface import ObjectExistsError
 from headwater.base.storage.local import LocalStorage, flush_folder, translated
 from headwater.incremental.lock import Lock
@@ -116,7 +116,12 @@ class Store:
         runs = {id(run): run for trace in traces.values() for run in trace.snapshot()}
         self._runs.keep(list(runs.values()))
 
-    def checkpoint(self, epoch: int, traces: Mapping[str, Trace], extra: Any = None) -> str:
+    def next_name(self) -> str:
+        """The name of the next manifest; it stays free as long as the lock is held, because nobody else gives names."""
+        self._check_lock()
+        return f"{self._next_number():012d}.json"
+
+    def checkpoint(self, epoch: int, traces: Mapping[str, Trace], extra: Any = None, *, name: str | None = None) -> str:
         """Make the state durable, and give the name of its manifest.
 
         Parameters
@@ -127,6 +132,8 @@ class Store:
             the state, by names that stay the same
         extra : anything that JSON can hold
             what else belongs to it: the frontier of the sources
+        name : str, optional
+            what `next_name` gave, for callers that tell others before it is there
 
         Raises
         ------
@@ -134,38 +141,41 @@ class Store:
             the disk is full, or fails. The state in memory and the checkpoints before are as they were
         """
         self._check_lock()
-        runs = {name: trace.snapshot() for name, trace in traces.items()}
+        runs = {key: trace.snapshot() for key, trace in traces.items()}
         self._runs.keep(list({id(run): run for some in runs.values() for run in some}.values()))
         entries = {}
-        for name, trace in traces.items():
+        for key, trace in traces.items():
             trace.spine.store = self
-            entries[name] = TraceEntry(trace.layout.fingerprint, trace.bound, _entries(runs[name]))
+            entries[key] = TraceEntry(trace.layout.fingerprint, trace.bound, _entries(runs[key]))
         manifest = Manifest("", epoch, entries, extra).encode()
         with translated(self.folder, _MANIFESTS):
             faults.point("state.checkpoint.before_manifest", str(epoch))
-        while True:
-            name = f"{self._next_number():012d}.json"
-            with suppress(ObjectExistsError):
-                self._storage.put_if_absent(f"{_MANIFESTS}/{name}", manifest)
-                return name
+        return self._put(manifest, name)
 
     def adopt(self, data: bytes) -> str:
         """Take in a manifest that was made elsewhere, whose runs lie here already, and give its name."""
         self._check_lock()
         Manifest.decode("", data, self.folder)
+        return self._put(data, None)
+
+    def _put(self, manifest: bytes, given: str | None) -> str:
         while True:
-            name = f"{self._next_number():012d}.json"
-            with suppress(ObjectExistsError):
-                self._storage.put_if_absent(f"{_MANIFESTS}/{name}", data)
+            name = given or f"{self._next_number():012d}.json"
+            try:
+                self._storage.put_if_absent(f"{_MANIFESTS}/{name}", manifest)
                 return name
+            except ObjectExistsError:
+                if given is not None:  # the lock's file was taken away, and somebody else has it
+                    raise ConflictError.state_locked("another process, which has saved a state", self.folder) from None
 
     def manifests(self) -> list[str]:
         """The names of the manifests, oldest first."""
         return sorted(e.path.rpartition("/")[2] for e in self._storage.list(_MANIFESTS) if _is_manifest(e.path))
 
     def _next_number(self) -> int:
-        names = self.manifests()
-        return int(names[-1].partition(".")[0]) + 1 if names else 1
+        with translated(self.folder, _MANIFESTS):
+            names = filter(_is_manifest, os.listdir(os.path.join(self.folder, _MANIFESTS)))
+            return int(max(names, default="0.").partition(".")[0]) + 1
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

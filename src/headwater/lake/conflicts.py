@@ -53,6 +53,8 @@ class Proposal:
     sent: bool = False
     # Paths of files that were written without flushing: the commit comes after they are on the disk.
     unflushed: Sequence[str] = ()
+    # Called as the last thing before a put: it waits for what else the commit names, and raises if that failed.
+    ready: Callable[[], object] | None = None
 
     @property
     def is_blind_append(self) -> bool:

@@ -27,7 +27,7 @@ from headwater.lake import partitions, stats
 from headwater.lake.actions import Action, AddFile, Metadata
 from headwater.lake.physical import physical_field, to_physical
 
-__all__ = ["CHANGE_TYPE", "Layout", "change_feed", "file_stats", "write_rows"]
+__all__ = ["CHANGE_TYPE", "Layout", "change_feed", "encodings", "file_stats", "write_rows"]
 
 CHANGE_TYPE = "_change_type"
 _MAX_OPEN = 64
@@ -75,7 +75,7 @@ def file_stats(layout: Layout, footer: Any, nan_free: Iterable[str] = ()) -> str
 
 
 @lru_cache(maxsize=64)
-def _encodings(schema: pa.Schema) -> dict[str, Any]:
+def encodings(schema: pa.Schema) -> dict[str, Any]:
     """Whole numbers, decimals, dates and times as packed differences, the rest by dictionary.
 
     Measured on 20M keys: a third of the size of a dictionary, and read with a third to a seventh of its CPU. Decimals of up to 18
@@ -113,7 +113,7 @@ class _OpenFile:
         self._sink: IO[bytes] = self._stack.enter_context(storage.open_output(path, flush=flush))
         try:
             self._writer = pq.ParquetWriter(
-                self._sink, schema, compression=_codec(feed=feed), write_statistics=not feed, **_encodings(schema)
+                self._sink, schema, compression=_codec(feed=feed), write_statistics=not feed, **encodings(schema)
             )
         except BaseException as e:
             self._stack.__exit__(type(e), e, e.__traceback__)
@@ -266,14 +266,12 @@ def write_rows(
     *,
     data_change: bool = True,
     prefix: str = "part",
-    flush: bool = True,
 ) -> list[AddFile]:
     """Write ``batches`` (with the table's columns) to new files; nothing is left of them if it fails.
 
-    The names of the files begin with ``prefix``, by which a writer finds its own again. Without ``flush`` the commit has to see to it that
-    they are on the disk (`Proposal.unflushed`).
+    The names of the files begin with ``prefix``, by which a writer finds its own again.
     """
-    writer = _write(storage, layout, batches, "", (), prefix, flush=flush)
+    writer = _write(storage, layout, batches, "", (), prefix, flush=True)
     return [
         AddFile(partitions.encode_path(path), values, size, now_ms(), data_change, text)
         for path, values, size, text in writer.done
@@ -285,7 +283,7 @@ def change_feed(
 ) -> list[Action]:
     """Write rows by kind of change to the change data feed, and give their ``cdc`` actions; none if it is off.
 
-    ``prefix`` and ``flush`` are as in `write_rows`.
+    ``prefix`` is as in `write_rows`. Without ``flush`` the commit has to see to it that they are on the disk (`Proposal.unflushed`).
     """
     if metadata.configuration.get("delta.enableChangeDataFeed", "false").lower() != "true":
         return []

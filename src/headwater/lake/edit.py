@@ -23,7 +23,7 @@ from headwater.lake.actions import AddFile, RemoveFile
 from headwater.lake.scan import Positions, live_vector, read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Edit", "remove_rows"]
+__all__ = ["Edit", "removal", "remove_rows"]
 
 
 @dataclass(slots=True)
@@ -33,16 +33,32 @@ class Edit:
     adds: list[AddFile] = field(default_factory=list)
     removes: list[RemoveFile] = field(default_factory=list)
     metrics: dict[str, int | float] = field(default_factory=dict)
-    written: list[str] = field(default_factory=list)
+    vectors: tuple[str, bytes] | None = None
+    """A file that the actions name and that is still to be written: its path, and what is in it."""
+
+    def write(self, snapshot: Snapshot, *, flush: bool = True) -> list[str]:
+        """Write the file of vectors, if there is one; the paths of what was written."""
+        if self.vectors is None:
+            return []
+        path, data = self.vectors
+        faults.point("lake.vector_file.before_publish", path)
+        snapshot.storage.put(path, data, flush=flush)
+        self.vectors = None
+        return [path]
 
 
-def remove_rows(
-    snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, folder: str = "", flush: bool = True
-) -> Edit:
+def remove_rows(snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, folder: str = "") -> Edit:
     """Actions that delete the rows at these positions of these files; None stands for a whole file.
 
-    Files of vectors are written to ``folder`` below the table's own; those that are not flushed are named in ``written``.
+    Vectors too large for the log are written to a file in ``folder``, below the table's own.
     """
+    edit = removal(snapshot, deleted, folder=folder)
+    edit.write(snapshot)
+    return edit
+
+
+def removal(snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, folder: str = "") -> Edit:
+    """What `remove_rows` gives, with its file of vectors still to be written (`Edit.write`)."""
     edit, now = Edit(), now_ms()
     vectors = rewritten = rows = 0
     packed = deletion_vectors.FileWriter(prefix=folder)
@@ -69,10 +85,8 @@ def remove_rows(
         else:
             edit.adds += _rewrite(snapshot, layout, add, positions)
             rewritten += 1
-    if packed.path and packed.to_bytes() and vectors and _is_used(edit, packed):
-        faults.point("lake.vector_file.before_publish", packed.path)
-        snapshot.storage.put(packed.path, packed.to_bytes(), flush=flush)
-        edit.written.append(packed.path)
+    if packed.descriptors:
+        edit.vectors = (packed.path, packed.to_bytes())
     edit.metrics = {
         "numDeletedRows": rows,
         "numRemovedFiles": len(edit.removes) - vectors - rewritten,
@@ -80,13 +94,6 @@ def remove_rows(
         "numRewrittenFiles": rewritten,
     }
     return edit
-
-
-def _is_used(edit: Edit, packed: deletion_vectors.FileWriter) -> bool:
-    paths = {
-        f.deletion_vector.relative_path() for f in edit.adds if f.deletion_vector and not f.deletion_vector.is_inline
-    }
-    return packed.path in paths
 
 
 def _vector(bitmap: Any, packed: deletion_vectors.FileWriter) -> deletion_vectors.DeletionVector:

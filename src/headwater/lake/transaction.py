@@ -225,13 +225,21 @@ def _keeps_time(metadata: Metadata | None) -> bool:
 def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, proposal: Proposal) -> bool:
     """Whether the commit is ours, now or already; ``proposal.sent`` stays set unless it certainly is not."""
     faults.point("lake.commit.before_publish", storage.url)
-    proposal.sent, failure = True, None
+    failure = None
+
+    def ready() -> None:
+        if proposal.ready is not None:
+            proposal.ready()
+        proposal.sent = True
+
     try:
-        storage.put_if_absent(log.commit_path(version), dump(actions), after=proposal.unflushed)
+        storage.put_if_absent(log.commit_path(version), dump(actions), after=proposal.unflushed, ready=ready)
         return True
     except ObjectExistsError:
         pass
     except StorageError as e:
+        if not proposal.sent:
+            raise
         failure = e
     try:
         there: Commit | None = log.read_commit(storage, version)

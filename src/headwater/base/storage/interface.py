@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +47,13 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def put_if_absent(self, path: str, data: bytes, *, after: Sequence[str] = ()) -> None:
+    def put_if_absent(
+        self, path: str, data: bytes, *, after: Sequence[str] = (), ready: Callable[[], object] | None = None
+    ) -> None:
         """Create an object, or raise `ObjectExistsError`; exactly one of many racing writers wins.
 
         It is there only after the objects of ``after``, which were written without flushing, are safe from the machine's ending.
+        ``ready`` is called then, as the last thing before it is there: what it waits for goes on during the flush. If it raises, nothing is put.
         """
 
     @abstractmethod

@@ -6,7 +6,7 @@ import builtins
 import errno
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -99,7 +99,9 @@ class LocalStorage(Storage):
                 flush_folder(self._full(path))
             faults.point("storage.put.after_publish", path)
 
-    def put_if_absent(self, path: str, data: bytes, *, after: Sequence[str] = ()) -> None:
+    def put_if_absent(
+        self, path: str, data: bytes, *, after: Sequence[str] = (), ready: Callable[[], object] | None = None
+    ) -> None:
         full = self._full(path)
         with translated(self.root, path):
             staged = self._staged(path)
@@ -107,6 +109,8 @@ class LocalStorage(Storage):
                 self._write_staged(staged, data, flush=not after)
                 if after and settings.current().fsync:
                     flush_together([staged, *self._with_folders(after)])
+                if ready is not None:
+                    ready()
                 faults.point("storage.put_if_absent.before_publish", path)
                 try:
                     os.link(staged, full)

@@ -6,7 +6,7 @@ import builtins
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import IO, Any, cast
@@ -90,10 +90,14 @@ class S3Storage(Storage):
             obstore.put(self._store, self._key(path), data)
             faults.point("storage.put.after_publish", path)
 
-    def put_if_absent(self, path: str, data: bytes, *, after: Sequence[str] = ()) -> None:
+    def put_if_absent(
+        self, path: str, data: bytes, *, after: Sequence[str] = (), ready: Callable[[], object] | None = None
+    ) -> None:
         import obstore
 
         del after
+        if ready is not None:
+            ready()
         with self._errors(path):
             faults.point("storage.put_if_absent.before_publish", path)
             obstore.put(self._store, self._key(path), data, mode="create")

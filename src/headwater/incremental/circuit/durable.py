@@ -49,9 +49,17 @@ def fingerprints(circuit: Circuit) -> list[str]:
     return found
 
 
-def checkpoint(circuit: Circuit, store: Store, extra: Any = None, beside: Mapping[str, Trace] | None = None) -> str:
+def checkpoint(
+    circuit: Circuit,
+    store: Store,
+    extra: Any = None,
+    beside: Mapping[str, Trace] | None = None,
+    *,
+    name: str | None = None,
+) -> str:
     """Make the state of a circuit durable, with traces that others keep ``beside`` it, and give the name of its manifest."""
-    return store.checkpoint(circuit.steps, traces_of(circuit, beside), {"shards": circuit.shards, "extra": extra})
+    facts = {"shards": circuit.shards, "extra": extra}
+    return store.checkpoint(circuit.steps, traces_of(circuit, beside), facts, name=name)
 
 
 def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> dict[str, Trace]:

@@ -7,7 +7,7 @@ worked out for; whoever comes second is told so, and begins again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -100,9 +100,11 @@ def commit(
     *,
     definition: Definition | None = None,
     metadata: Metadata | None = None,
+    ready: Callable[[], object] | None = None,
 ) -> Committed:
     """Commit a change of rows with what they reflect, on ``base`` and nothing else; or raise ConflictError.
 
+    ``ready`` is called before that is so, and returns when the state is saved that the record names (`Proposal.ready`).
     A checkpoint of the log that is due then is left to be written.
     """
     assert record.published == base.version + 1, "a record names the version that it is a part of"
@@ -121,5 +123,6 @@ def commit(
         reads=lambda _: True,
         yields_to_appends=False,
         unflushed=changed.unflushed,
+        ready=ready,
     )
     return transaction.run(base.storage, lambda _: proposal, if_version=base.version, checkpoints=False)

@@ -24,9 +24,9 @@ from headwater.incremental.views.addresses import Addresses, Places, address
 from headwater.incremental.views.keys import row_keys
 from headwater.incremental.views.together import together
 from headwater.incremental.zset import ZSet
-from headwater.lake import data_files, partitions
+from headwater.lake import data_files, partitions, small_files
 from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
-from headwater.lake.edit import Edit, remove_rows
+from headwater.lake.edit import removal
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["PREFIX", "VECTORS", "Changed", "places_of", "prefix_at", "publish", "rows_in_order", "write_in_order"]
@@ -52,65 +52,83 @@ class Changed:
     unflushed: list[str] = field(default_factory=list)
 
 
-def publish(base: Snapshot, addresses: Addresses, delta: ZSet, also: Callable[[], object] = lambda: None) -> Changed:
+def publish(
+    base: Snapshot, addresses: Addresses, delta: ZSet, also: Callable[[], object] | None = None
+) -> Changed:
     """The actions that make a change, consolidated, of the rows at ``base``.
 
-    ``also`` is called when the addresses are up to date, while files are being written: to save them.
+    ``also`` is called when the addresses are up to date, before files are written: to begin to save them.
     """
-    weights = delta.weights
-    if len(delta) and (weights > 0).all():
-        gone, come = ZSet.empty(delta.layout), delta
-    else:
-        gone, come = (delta.filtered(np.flatnonzero(side)) for side in (weights < 0, weights > 0))
-    gone_keys, come_keys = row_keys(gone), row_keys(come)
-    leaving, places = addresses.leaving(gone_keys, -gone.weights, base.where)
-    coming = addresses.coming(come_keys, come.weights)
-    deleted = addresses.by_file(places)
-    count = len(coming.keys)
+    gone, come = _sides(delta)
+    keys = row_keys(delta)
+    gone_keys, come_keys = keys[gone], keys[come]
+    leaving, places = addresses.leaving(gone_keys, -delta.weights[gone], base.where)
+    coming = addresses.coming(come_keys, delta.weights[come])
+    edit = removal(base, addresses.by_file(places), folder=VECTORS)
+    went, came = gone[leaving.which], come[coming.which]
+    count, metadata = len(came), base.state.metadata
+    is_small = 0 < count <= _CHUNK_ROWS
+    path = small_files.new_path(prefix_at(base))
     adds: list[AddFile] = []
-    if count > _CHUNK_ROWS:
-        adds = write_in_order(base, base.state.metadata, rows_in_order(come, coming.which))
-        new, number = places_of(addresses, adds), None
+    if is_small:
+        new = address(addresses.number(path), np.arange(count, dtype=np.int64))
     else:
-        number = addresses.number("") if count else None
-        new = address(number, np.arange(count, dtype=np.int64)) if number else np.empty(0, dtype=np.int64)
+        adds = write_in_order(base, metadata, rows_in_order(delta, came))
+        new = places_of(addresses, adds)
     assert len(new) == count, "each row that comes is written once"
     addresses.change([(leaving.keys, places)], [(coming.keys, new)])
     addresses.count(np.concatenate([gone_keys, come_keys]), np.concatenate([leaving.more, coming.more]))
+    kept = {f.path for f in edit.adds}
+    addresses.forget(f.path for f in edit.removes if f.path not in kept)
+    if also is not None:
+        also()
+    has_feed = len(places) > 0 and base.writes_change_feed
+    batch = None
+    if len(went) + count <= _CHUNK_ROWS:
+        batch = next(rows_in_order(delta, np.concatenate([went, came])), None)
 
     def rows() -> list[AddFile]:
-        if number is None:
+        if not is_small:
             return adds
-        return write_in_order(base, base.state.metadata, rows_in_order(come, coming.which), flush=False)
-
-    def vectors() -> Edit:
-        return remove_rows(base, deleted, folder=VECTORS, flush=False)
+        here = next(rows_in_order(delta, came)) if batch is None else batch.slice(len(went))
+        return [small_files.write_rows(base.storage, metadata, here, path)]
 
     def feed() -> list[Action]:
         # Without it, what went would have to be looked up in the files that it lay in.
-        return _feed(base, base.state.metadata, gone, leaving.which, come, coming.which) if len(places) else []
+        if not has_feed:
+            return []
+        if batch is None:
+            return _feed(base, delta, went, came)
+        at = small_files.new_path(prefix_at(base), feed=True)
+        return [small_files.write_feed(base.storage, metadata, batch, at, deleted=len(went))]
+
+    def vectors() -> list[str]:
+        return edit.write(base, flush=False)
 
     if base.storage.local_path("") is None:
-        adds, edit, cdc, _ = together(rows, vectors, feed, also)
+        adds, cdc, written = together(rows, feed, vectors)
     else:  # files that are not flushed are written at once, and threads would only get in each other's way
-        (adds, edit, cdc), _ = together(lambda: (rows(), vectors(), feed()), also)
-    written = [] if number is None else [partitions.decode_path(f.path) for f in adds]
-    written += [*edit.written, *(partitions.decode_path(a["cdc"]["path"]) for a in cdc)]
+        adds, cdc, written = rows(), feed(), vectors()
+    written += [partitions.decode_path(f.path) for f in adds] if is_small else []
+    written += [partitions.decode_path(a["cdc"]["path"]) for a in cdc]
     faults.point("view.publish.written", base.where)
-    if number is not None:
-        assert [f.num_records for f in adds] == [count], "a small change is written to one file"
-        addresses.files[number] = adds[0].path
-    kept = {f.path for f in edit.adds}
-    addresses.forget(f.path for f in edit.removes if f.path not in kept)
+    assert not is_small or [(f.path, f.num_records) for f in adds] == [(path, count)], "one file, named beforehand"
     return Changed(edit.adds + adds, edit.removes, cdc, count, len(places), written)
 
 
-def _feed(base: Snapshot, metadata: Metadata, gone: ZSet, went: Words, come: ZSet, came: Words) -> list[Action]:
+def _sides(delta: ZSet) -> tuple[Words, Words]:
+    """Which rows go, and which come."""
+    weights = delta.weights
+    return np.flatnonzero(weights < 0), np.flatnonzero(weights > 0)
+
+
+def _feed(base: Snapshot, delta: ZSet, went: Words, came: Words) -> list[Action]:
+    schema = _loose(delta)
     changes = {
-        "delete": pa.Table.from_batches(rows_in_order(gone, went), _loose(gone)),
-        "insert": pa.Table.from_batches(rows_in_order(come, came), _loose(come)),
+        kind: pa.Table.from_batches(rows_in_order(delta, which), schema)
+        for kind, which in (("delete", went), ("insert", came))
     }
-    return data_files.change_feed(metadata, base.storage, changes, prefix=prefix_at(base), flush=False)
+    return data_files.change_feed(base.state.metadata, base.storage, changes, prefix=prefix_at(base), flush=False)
 
 
 def rows_in_order(rows: ZSet, which: Words) -> Iterator[pa.RecordBatch]:
@@ -132,7 +150,6 @@ def write_in_order(
     batches: Iterator[pa.RecordBatch],
     *,
     data_change: bool = True,
-    flush: bool = True,
 ) -> list[AddFile]:
     """Write rows to new files, the first rows first."""
     assert not metadata.partition_columns, "a view's table is not partitioned"
@@ -142,7 +159,6 @@ def write_in_order(
         batches,
         data_change=data_change,
         prefix=prefix_at(base),
-        flush=flush,
     )
 
 

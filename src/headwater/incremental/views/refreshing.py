@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -46,7 +46,7 @@ from headwater.incremental.views.reconciling import reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
-from headwater.incremental.views.together import begin
+from headwater.incremental.views.together import Begun, begin
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
@@ -187,25 +187,50 @@ class Attempt:
             rows_in, delta = self._stepped(circuit, sources.changes, self.definition, task)
         except Unavailable as e:
             raise _Unusable(str(e)) from None
+        if not (rows_in or rewritten):
+            self._commit_changes(sources, plan, rows_in, start, Changed(), self.record.state)
+            return
+        # The state is saved beside all that follows, up to the moment before the commit is there.
         folder, addresses = self.live.folder, self.live.addresses
-        with self.timed("publish"), begin(lambda: folder.flush(durable.traces_of(circuit))) as saving:
+        name = folder.next_name()
+        with begin(lambda: folder.flush(durable.traces_of(circuit))) as stepped, ExitStack() as after:
+            saving: list[Begun] = []
+
+            def save() -> None:
+                def job() -> None:
+                    stepped.end()
+                    folder.save(circuit, addresses, name=name)
+
+                saving.append(after.enter_context(begin(job)))
+
             changed = Changed()
             if len(delta):
+                with self.timed("publish"):
+                    changed = publish(self.base, addresses, delta, save)
+            else:
+                save()
+            del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
 
-                def save() -> None:
-                    saving.end()
-                    folder.flush(addresses.traces)
+            def saved() -> None:
+                with self.timed("save"):
+                    saving[0].end()
 
-                changed = publish(self.base, addresses, delta, save)
-        del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
+            self._commit_changes(sources, plan, rows_in, start, changed, name, saved)
+
+    def _commit_changes(
+        self,
+        sources: Sources,
+        plan: RefreshPlan,
+        rows_in: int,
+        start: float,
+        changed: Changed,
+        state: str | None,
+        ready: Callable[[], object] | None = None,
+    ) -> None:
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
         rates = rates.after_changes(rows_in, time.perf_counter() - start)
-        state = self.record.state
-        if rows_in or rewritten:
-            with self.timed("save"):
-                state = self.live.folder.save(circuit, self.live.addresses)
         record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
-        self.commit("REFRESH MATERIALIZED VIEW", changed, record)
+        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=ready)
         self._report(sources, "incremental", rows_in, changed, plan.reason)
 
     def _stepped(
@@ -335,11 +360,14 @@ class Attempt:
         *,
         definition: Definition | None = None,
         metadata: Metadata | None = None,
+        ready: Callable[[], object] | None = None,
     ) -> None:
         """Make it true, and tidy up."""
         faults.point("view.commit.before", self.view)
         with self.timed("commit"):
-            output_table.commit(self.base, operation, changed, record, definition=definition, metadata=metadata)
+            output_table.commit(
+                self.base, operation, changed, record, definition=definition, metadata=metadata, ready=ready
+            )
         faults.point("view.commit.after", self.view)
         with self.timed("tidy"):
             self.base = snapshot.at_version(self.base.storage, record.published)

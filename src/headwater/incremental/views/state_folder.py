@@ -122,14 +122,22 @@ class StateFolder:
         with _unflushed():
             self.store.flush(traces)
 
-    def save(self, circuit: Circuit, addresses: Addresses) -> str:
-        """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan."""
+    def next_name(self) -> str:
+        """The name that the next state will have, for a commit that is being prepared while the state is saved."""
+        return f"{uuid.uuid4().hex}.json" if self.remote else self.store.next_name()
+
+    def save(self, circuit: Circuit, addresses: Addresses, *, name: str | None = None) -> str:
+        """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan.
+
+        ``name`` is what `next_name` gave, if that was asked.
+        """
         saved = {**addresses.to_json(), _BOOT: boot_id()}
+        name = name or self.next_name()
         with _unflushed():
-            local = durable.checkpoint(circuit, self.store, saved, addresses.traces)
+            given = None if self.remote else name
+            local = durable.checkpoint(circuit, self.store, saved, addresses.traces, name=given)
         if not self.remote:
             return local
-        name = f"{uuid.uuid4().hex}.json"
         for file in sorted(self.store.restore(local).files):
             self._upload(f"runs/{file}")
         faults.point("view.state.before_upload", name)
