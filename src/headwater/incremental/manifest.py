@@ -93,11 +93,12 @@ class Manifest:
             "extra": self.extra,
         }
         try:
-            # Once through JSON, so that the checksum is of what will be read: keys are texts, tuples are lists.
-            facts = json.loads(json.dumps(facts, allow_nan=False))
+            # Once through JSON, so that the checksum is of what will be read: keys are texts, and in the order of texts.
+            facts["extra"] = json.loads(json.dumps(self.extra, allow_nan=False))
         except (TypeError, ValueError) as e:
             raise InputError.bad_argument("extra", self.extra, f"something that JSON can hold ({e})") from None
-        return (json.dumps({**facts, "checksum": _checksum(facts)}) + "\n").encode()
+        text = _canonical(facts)
+        return f'{text[:-1]},"checksum":"{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
     @classmethod
     def decode(cls, name: str, data: bytes, where: str) -> Manifest:
@@ -124,5 +125,9 @@ def _trace(facts: dict[str, Any]) -> TraceEntry:
     return TraceEntry(facts["layout"], None if bound is None else (bound[0], bound[1]), runs)
 
 
+def _canonical(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
+
+
 def _checksum(facts: dict[str, Any]) -> str:
-    return f"{zlib.crc32(json.dumps(facts, sort_keys=True, separators=(',', ':')).encode()):08x}"
+    return f"{zlib.crc32(_canonical(facts).encode()):08x}"

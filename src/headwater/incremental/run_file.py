@@ -76,6 +76,7 @@ _TEXT = _FIXED.size + len(_NAMES) * _SECTION.size
 _FIRST_READ = 4096
 _LONGEST_HEADER = 1 << 24
 _SMALL = 1 << 18
+_ONE_CALL = 1 << 24
 _ZEROS = b"\0" * ALIGNMENT
 
 
@@ -200,10 +201,11 @@ def write_run(run: Run, fd: int) -> Header:
     pieces = [_bytes(a) for a in (run.rows, run.hashes, heap, run.directory, words)]
     checksums = [zlib.crc32(_filling(p), zlib.crc32(p)) for p in pieces]
     header = header_of(run.layout, run.rows, run.hashes, run.bits, [len(p) for p in pieces], checksums)
-    _write(fd, header.encode())
-    for piece in pieces:
-        _write(fd, piece)
-        _write(fd, _filling(piece))
+    everything = [header.encode(), *(part for piece in pieces for part in (piece, _filling(piece)))]
+    if header.length > _ONE_CALL or os.writev(fd, everything) != header.length:
+        os.lseek(fd, 0, os.SEEK_SET)
+        for part in everything:
+            _write(fd, part)
     return header
 
 

@@ -11,6 +11,9 @@ have no name: they are unlinked as soon as they are mapped, so they go with the 
 Only its owner puts another run in the place of one, because kernels read runs by address: a run is written by another
 thread, but changes places at the next commit of its trace. If the disk is full, the runs stay in memory, and there is
 a notice. An owner that adds faster than the disk can take waits as soon as twice the budget is used.
+
+Merging can wait, and somebody who waits for a refresh cannot. So within `put_off` nothing is begun, for at most a quarter of a second, and
+unless somebody needs it (`hurry`).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import os
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -31,16 +35,28 @@ from headwater.incremental.run_merge import merge_to_file
 from headwater.spark.machine import memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from headwater.incremental.layout import Layout
     from headwater.incremental.spine import Spine
     from headwater.incremental.store import Store
 
-__all__ = ["background", "budget_bytes", "has_room", "merged_somewhere", "relieve", "spilled", "tell", "used_bytes"]
+__all__ = [
+    "background",
+    "budget_bytes",
+    "has_room",
+    "hurry",
+    "merged_somewhere",
+    "put_off",
+    "relieve",
+    "spilled",
+    "tell",
+    "used_bytes",
+]
 
 _SMALLEST = 1 << 18
 _SHARE = 4
+_LONGEST_SECONDS = 0.25
 
 
 @cache
@@ -51,6 +67,52 @@ def _background(_pid: int) -> ThreadPoolExecutor:
 def background() -> ThreadPoolExecutor:
     """The one thread of this process that merges and spills."""
     return _background(os.getpid())
+
+
+class _Gate:
+    """Whether what is asked of the background may begin."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.open.set()
+        self._guard = threading.Lock()
+        self._closed_by = 0
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed_by += 1
+            self.open.clear()
+
+    def release(self) -> None:
+        with self._guard:
+            self._closed_by -= 1
+            if not self._closed_by:
+                self.open.set()
+
+
+@cache
+def _gate(_pid: int) -> _Gate:
+    return _Gate()
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Let merges and spills wait for the end of the block."""
+    gate = _gate(os.getpid())
+    gate.close()
+    try:
+        yield
+    finally:
+        gate.release()
+
+
+def hurry() -> None:
+    """Somebody waits for what is put off: let it begin."""
+    _gate(os.getpid()).open.set()
+
+
+def _begin() -> None:
+    _gate(os.getpid()).open.wait(_LONGEST_SECONDS)
 
 
 class _Spines:
@@ -124,6 +186,7 @@ def spill_folder() -> str:
 
 def spilled(run: Run, store: Store | None, folder: str) -> Run:
     """The same run, mapped from a file."""
+    _begin()
     faults.point("state.spill.begin")
     if run.file is not None:
         return run.file.open(run.layout)
@@ -134,6 +197,7 @@ def spilled(run: Run, store: Store | None, folder: str) -> Run:
 
 def merged_somewhere(left: Run, right: Run, bound: Bound | None, store: Store | None, folder: str | None) -> Run:
     """The sum of two runs: in memory, or in a file if a folder is given."""
+    _begin()
     faults.point("state.merge.begin")
     if folder is None:
         return merged([left, right], bound)

@@ -51,6 +51,7 @@ class Spine:
         self._bound = bound
         self._begin()
         while len(self.runs) > _TOO_MANY and self._merging is not None:
+            spill.hurry()
             wait([self._merging[1]])
             self.collect()
         spill.relieve(self)
@@ -116,6 +117,7 @@ class Spine:
 
     def wait(self) -> None:
         """Wait for what is being done now."""
+        spill.hurry()
         wait([future for _, future in self._spilling] + ([self._merging[1]] if self._merging is not None else []))
         self.collect()
 

@@ -43,7 +43,7 @@ from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.quoting import quote_identifier
 
-__all__ = ["WEIGHT", "FileChange", "change_files", "changes", "stream_changes"]
+__all__ = ["WEIGHT", "FileChange", "change_files", "changes", "read_change", "stream_changes"]
 
 WEIGHT = "_weight"
 _FEED = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}

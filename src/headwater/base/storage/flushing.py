@@ -8,7 +8,7 @@ at once before that name is given (`Storage.put_if_absent` with ``after``).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
@@ -17,12 +17,17 @@ __all__ = ["flush_together"]
 _THREADS = 8
 
 
-def flush_together(paths: Iterable[str]) -> None:
-    """Return when every file and folder is on the disk; raises the first error, after all have ended."""
+def flush_together(paths: Iterable[str], *, meanwhile: Callable[[], object] | None = None) -> None:
+    """Return when every file and folder is on the disk, and ``meanwhile`` has returned; raises the first error, after all have ended."""
     first, *others = dict.fromkeys(paths)
-    waiting = [_pool(os.getpid()).submit(_flush, path) for path in others]
+    pool = _pool(os.getpid())
+    waiting = [pool.submit(_flush, path) for path in others]
     try:
-        _flush(first)
+        if meanwhile is None:
+            _flush(first)
+        else:
+            waiting.append(pool.submit(_flush, first))
+            meanwhile()
     finally:
         wait(waiting)
     for done in waiting:

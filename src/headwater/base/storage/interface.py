@@ -53,7 +53,7 @@ class Storage(ABC):
         """Create an object, or raise `ObjectExistsError`; exactly one of many racing writers wins.
 
         It is there only after the objects of ``after``, which were written without flushing, are safe from the machine's ending.
-        ``ready`` is called then, as the last thing before it is there: what it waits for goes on during the flush. If it raises, nothing is put.
+        It is there only after ``ready`` has returned, too, which is called while they are being flushed. If it raises, nothing is put.
         """
 
     @abstractmethod

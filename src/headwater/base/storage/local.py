@@ -108,8 +108,8 @@ class LocalStorage(Storage):
             try:
                 self._write_staged(staged, data, flush=not after)
                 if after and settings.current().fsync:
-                    flush_together([staged, *self._with_folders(after)])
-                if ready is not None:
+                    flush_together([staged, *self._with_folders(after)], meanwhile=ready)
+                elif ready is not None:
                     ready()
                 faults.point("storage.put_if_absent.before_publish", path)
                 try:

@@ -81,6 +81,8 @@ class Circuit:
         self.name = name
         self.shards = shards
         self.vertices: list[Vertex] = []
+        self.fingerprints: list[str] = []
+        """The names that `durable` gives the vertices, once it has."""
         self.inputs: dict[str, Vertex] = {}
         self.outputs: dict[str, Vertex] = {}
         self._arranged: dict[tuple[object, ...], Vertex] = {}

@@ -35,6 +35,9 @@ def fingerprints(circuit: Circuit) -> list[str]:
 
     Exchanges do not count, so that the names do not depend on the number of shards.
     """
+    known = circuit.fingerprints
+    if len(known) == len(circuit.vertices):  # vertices are only added
+        return known
     found: list[str] = []
     seen: dict[str, int] = {}
     for vertex in circuit.vertices:
@@ -46,6 +49,7 @@ def fingerprints(circuit: Circuit) -> list[str]:
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         seen[name] = seen.get(name, 0) + 1
         found.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+    circuit.fingerprints = found
     return found
 
 

@@ -12,7 +12,7 @@ the circuit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,13 +52,8 @@ class Changed:
     unflushed: list[str] = field(default_factory=list)
 
 
-def publish(
-    base: Snapshot, addresses: Addresses, delta: ZSet, also: Callable[[], object] | None = None
-) -> Changed:
-    """The actions that make a change, consolidated, of the rows at ``base``.
-
-    ``also`` is called when the addresses are up to date, before files are written: to begin to save them.
-    """
+def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
+    """The actions that make a change, consolidated, of the rows at ``base``."""
     gone, come = _sides(delta)
     keys = row_keys(delta)
     gone_keys, come_keys = keys[gone], keys[come]
@@ -80,8 +75,6 @@ def publish(
     addresses.count(np.concatenate([gone_keys, come_keys]), np.concatenate([leaving.more, coming.more]))
     kept = {f.path for f in edit.adds}
     addresses.forget(f.path for f in edit.removes if f.path not in kept)
-    if also is not None:
-        also()
     has_feed = len(places) > 0 and base.writes_change_feed
     batch = None
     if len(went) + count <= _CHUNK_ROWS:

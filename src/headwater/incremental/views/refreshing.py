@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -33,6 +33,7 @@ from headwater.base.frontier import Frontier
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental import spill
 from headwater.incremental.layout import Layout
 from headwater.incremental.views import orphans, output_table, packing_up
 from headwater.incremental.views.addresses import Addresses
@@ -46,7 +47,7 @@ from headwater.incremental.views.reconciling import reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
-from headwater.incremental.views.together import Begun, begin
+from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
@@ -167,7 +168,8 @@ class Attempt:
         with events.task(f"refresh {self.view}", unit="rows") as task:
             if plan.mode == "incremental":
                 try:
-                    self._from_changes(sources, plan, task)
+                    with spill.put_off():
+                        self._from_changes(sources, plan, task)
                     return
                 except _Unusable as e:
                     self.live.discard()
@@ -187,50 +189,25 @@ class Attempt:
             rows_in, delta = self._stepped(circuit, sources.changes, self.definition, task)
         except Unavailable as e:
             raise _Unusable(str(e)) from None
-        if not (rows_in or rewritten):
-            self._commit_changes(sources, plan, rows_in, start, Changed(), self.record.state)
-            return
-        # The state is saved beside all that follows, up to the moment before the commit is there.
-        folder, addresses = self.live.folder, self.live.addresses
-        name = folder.next_name()
-        with begin(lambda: folder.flush(durable.traces_of(circuit))) as stepped, ExitStack() as after:
-            saving: list[Begun] = []
-
-            def save() -> None:
-                def job() -> None:
-                    stepped.end()
-                    folder.save(circuit, addresses, name=name)
-
-                saving.append(after.enter_context(begin(job)))
-
-            changed = Changed()
-            if len(delta):
-                with self.timed("publish"):
-                    changed = publish(self.base, addresses, delta, save)
-            else:
-                save()
+        changed, folder = Changed(), self.live.folder
+        state, saves = self.record.state, bool(rows_in or rewritten)
+        with begin(lambda: folder.flush(durable.traces_of(circuit))) as flushing:
+            with self.timed("publish"):
+                if len(delta):
+                    changed = publish(self.base, self.live.addresses, delta)
             del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
+            rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
+            rates = rates.after_changes(rows_in, time.perf_counter() - start)
+            if saves:
+                state = folder.next_name()
 
-            def saved() -> None:
+            def save() -> None:  # while the files of the commit are being flushed
                 with self.timed("save"):
-                    saving[0].end()
+                    flushing.end()
+                    folder.save(circuit, self.live.addresses, name=state)
 
-            self._commit_changes(sources, plan, rows_in, start, changed, name, saved)
-
-    def _commit_changes(
-        self,
-        sources: Sources,
-        plan: RefreshPlan,
-        rows_in: int,
-        start: float,
-        changed: Changed,
-        state: str | None,
-        ready: Callable[[], object] | None = None,
-    ) -> None:
-        rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
-        rates = rates.after_changes(rows_in, time.perf_counter() - start)
-        record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
-        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=ready)
+            record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
+            self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=save if saves else flushing.end)
         self._report(sources, "incremental", rows_in, changed, plan.reason)
 
     def _stepped(

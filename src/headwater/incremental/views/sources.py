@@ -23,7 +23,7 @@ from headwater.incremental.views.definition import Definition, Input
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake import partitions, snapshot
-from headwater.lake.changes import FileChange, change_files, stream_changes
+from headwater.lake.changes import FileChange, change_files, read_change
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
@@ -133,9 +133,9 @@ class Sources:
             return
         try:
             names = [base.schema.field(c).name for c in one.columns]
-            after = self.record.frontier.get(one.table, -1)
-            for batch in stream_changes(base, after, names, consolidated=False):
-                yield _renamed(batch, one.columns)
+            for change in self.files[one.table]:
+                for batch in read_change(base, change, names):
+                    yield _renamed(batch, one.columns)
         except HeadwaterError as e:
             if isinstance(e, NotFoundError | SchemaError):
                 raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
