@@ -229,7 +229,7 @@ class RunFile:
     As long as one of these is alive, its store does not delete the file.
     """
 
-    __slots__ = ("__weakref__", "_verified", "header", "loose", "path", "synced")
+    __slots__ = ("__weakref__", "_path", "_verified", "folder", "header", "loose", "name", "synced")
 
     def __init__(self, path: str, header: Header, *, synced: bool = True) -> None:
         self.path = path
@@ -246,14 +246,14 @@ class RunFile:
             return cls(path, _header(f.fileno(), path))
 
     @property
-    def name(self) -> str:
-        """The name of the file in its folder."""
-        return os.path.basename(self.path)
+    def path(self) -> str:
+        """Where the file is: its ``name`` in its ``folder``."""
+        return self._path
 
-    @property
-    def folder(self) -> str:
-        """The folder that the file is in."""
-        return os.path.dirname(self.path)
+    @path.setter
+    def path(self, path: str) -> None:
+        self._path = path
+        self.folder, self.name = os.path.split(path)
 
     def open(self, layout: Layout) -> Run:
         """The run in it: mapped, or read if it is small."""

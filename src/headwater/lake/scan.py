@@ -37,6 +37,7 @@ __all__ = ["POSITION", "first_byte", "live_vector", "map_files", "read_file", "s
 POSITION = "__position"
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 _BATCH_ROWS = 131_072
+_FEW_ROWS = 32_768  # are decoded before another thread has woken up
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -176,7 +177,7 @@ def _row_groups(
                 at = start
                 last = end if here is None else int(here[-1])
                 rows = min(_BATCH_ROWS, last + 1 - start)  # what comes after the last one is not decoded
-                for batch in file.iter_batches(rows, row_groups=[group], columns=names):
+                for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=rows > _FEW_ROWS):
                     yield at, batch
                     at += batch.num_rows
                     if at > last:

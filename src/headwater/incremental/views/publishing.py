@@ -1,8 +1,8 @@
 """Publishing: the change of a view's rows as the actions of one commit to its table, at the price of the change.
 
 Rows that go are marked in deletion vectors, at the places that `Addresses` knows; rows that come are written to a new file, and get
-places in it. If rows go, the change is also written to the table's change feed: whoever follows the view reads that small file, in
-any engine, instead of looking up the marked rows in large ones. If none go, the new file says everything already.
+places in it. If rows are marked, the change is also written to the table's change feed: whoever follows the view reads that small file, in
+any engine, instead of looking up the marked rows in large ones. If none go, or all rows of a file do, the files say everything already.
 
 Files of a small change are not flushed one by one: the commit that names them flushes them together (`Changed.unflushed`).
 
@@ -26,7 +26,7 @@ from headwater.incremental.views.together import together
 from headwater.incremental.zset import ZSet
 from headwater.lake import data_files, partitions, small_files
 from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
-from headwater.lake.edit import removal
+from headwater.lake.edit import Edit, removal
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["PREFIX", "VECTORS", "Changed", "places_of", "prefix_at", "publish", "rows_in_order", "write_in_order"]
@@ -37,6 +37,7 @@ VECTORS = "view"
 """The folder of its files of deletion vectors."""
 
 _CHUNK_ROWS = 65_536
+_AS_QUICK = 2
 Words = npt.NDArray[np.int64]
 
 
@@ -75,9 +76,9 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
     addresses.count(np.concatenate([gone_keys, come_keys]), np.concatenate([leaving.more, coming.more]))
     kept = {f.path for f in edit.adds}
     addresses.forget(f.path for f in edit.removes if f.path not in kept)
-    has_feed = len(places) > 0 and base.writes_change_feed
+    has_feed = base.writes_change_feed and not _is_said(base, edit, len(places))
     batch = None
-    if len(went) + count <= _CHUNK_ROWS:
+    if has_feed and len(went) + count <= _CHUNK_ROWS:
         batch = next(rows_in_order(delta, np.concatenate([went, came])), None)
 
     def rows() -> list[AddFile]:
@@ -87,7 +88,6 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
         return [small_files.write_rows(base.storage, metadata, here, path)]
 
     def feed() -> list[Action]:
-        # Without it, what went would have to be looked up in the files that it lay in.
         if not has_feed:
             return []
         if batch is None:
@@ -107,6 +107,17 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
     faults.point("view.publish.written", base.where)
     assert not is_small or [(f.path, f.num_records) for f in adds] == [(path, count)], "one file, named beforehand"
     return Changed(edit.adds + adds, edit.removes, cdc, count, len(places), written)
+
+
+def _is_said(base: Snapshot, edit: Edit, gone: int) -> bool:
+    """Whether the files that come and go say by themselves which rows do, and are read as quickly as a file of the feed.
+
+    Where rows are marked, those that went would have to be looked up in the files that they lie in.
+    """
+    if edit.adds:
+        return False
+    rows = sum(base.files[f.path].num_records or 0 for f in edit.removes)
+    return rows <= _AS_QUICK * gone
 
 
 def _sides(delta: ZSet) -> tuple[Words, Words]:

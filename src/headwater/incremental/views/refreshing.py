@@ -47,7 +47,6 @@ from headwater.incremental.views.reconciling import reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
-from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
@@ -189,25 +188,25 @@ class Attempt:
             rows_in, delta = self._stepped(circuit, sources.changes, self.definition, task)
         except Unavailable as e:
             raise _Unusable(str(e)) from None
-        changed, folder = Changed(), self.live.folder
+        changed, folder, addresses = Changed(), self.live.folder, self.live.addresses
+        with self.timed("publish"):
+            if len(delta):
+                changed = publish(self.base, addresses, delta)
+        del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
+        rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
+        rates = rates.after_changes(rows_in, time.perf_counter() - start)
         state, saves = self.record.state, bool(rows_in or rewritten)
-        with begin(lambda: folder.flush(durable.traces_of(circuit))) as flushing:
-            with self.timed("publish"):
-                if len(delta):
-                    changed = publish(self.base, self.live.addresses, delta)
-            del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
-            rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
-            rates = rates.after_changes(rows_in, time.perf_counter() - start)
-            if saves:
+        if saves:
+            with self.timed("save"):
+                folder.flush(durable.traces_of(circuit, addresses.traces))
                 state = folder.next_name()
 
-            def save() -> None:  # while the files of the commit are being flushed
-                with self.timed("save"):
-                    flushing.end()
-                    folder.save(circuit, self.live.addresses, name=state)
+        def save() -> None:  # what is left of it, while the files of the commit are being flushed
+            with self.timed("save"):
+                folder.save(circuit, addresses, name=state)
 
-            record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
-            self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=save if saves else flushing.end)
+        record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
+        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=save if saves else None)
         self._report(sources, "incremental", rows_in, changed, plan.reason)
 
     def _stepped(
