@@ -1,11 +1,11 @@
 """Run files: a run on disk, mapped into memory as it is.
 
 One file holds one run, and never changes. Opening it reads the header and maps the rest, so that it takes the same time whatever the
-size; kernels read the sections where the system has them. The format, version 1, little-endian::
+size; kernels read the sections where the system has them. The format, little-endian::
 
     offset  bytes
     0       8     magic: "HWRUN" CR LF SUB
-    8       4     format version: 1
+    8       4     format version: 1, or 2 for a small run whose rows are narrow
     12      4     version of the hash (`headwater.kernels.hash`)
     16      8     length of the file
     24      8     number of rows
@@ -31,6 +31,9 @@ The sections follow in this order, each at a multiple of 64 and filled up with z
 4. directory: 2^bits + 1 signed 32-bit positions (`headwater.kernels.merge`);
 5. filter: blocks of 64 bytes (`headwater.kernels.filter`).
 
+In version 2 the rows are stored as `headwater.incremental.run_narrow` says, and the other sections are empty: such a run is read into memory, and
+they are computed from its rows.
+
 A file is valid iff magic, versions and the header's checksum are right, its length is the one stated, and the checksum of each
 section, taken with its filling, is right. So every byte counts. The header and the length are checked when a file is opened, the
 sections by `verify`, which happens when it is first merged: kernels trust what they read, so who doubts a file verifies it first.
@@ -44,7 +47,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,9 +55,10 @@ import numpy.typing as npt
 
 from headwater.base.errors import CorruptionError
 from headwater.incremental.run import NO_HEAP, Run
+from headwater.incremental.run_narrow import is_narrowed, narrowed, shortest, widened
 from headwater.kernels.consolidate import weight_bound
 from headwater.kernels.filter import WORDS, fill_filter, filter_blocks
-from headwater.kernels.hash import HASH_VERSION
+from headwater.kernels.hash import HASH_VERSION, hash_rows
 
 if TYPE_CHECKING:
     from weakref import finalize
@@ -63,9 +67,20 @@ if TYPE_CHECKING:
     from headwater.incremental.packing import Rows
     from headwater.incremental.zset import Hashes
 
-__all__ = ["ALIGNMENT", "VERSION", "Header", "RunFile", "Section", "aligned", "header_of", "header_size", "write_run"]
+__all__ = [
+    "ALIGNMENT",
+    "VERSION",
+    "Header",
+    "RunFile",
+    "Section",
+    "aligned",
+    "header_of",
+    "header_size",
+    "write_narrow",
+    "write_run",
+]
 
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 64
 
 _MAGIC = b"HWRUN\r\n\x1a"
@@ -113,6 +128,7 @@ class Header:
     fingerprint: str
     sections: tuple[Section, ...]
     hash_version: int = HASH_VERSION
+    version: int = 1
 
     @property
     def size(self) -> int:
@@ -134,7 +150,7 @@ class Header:
             out,
             0,
             _MAGIC,
-            VERSION,
+            self.version,
             self.hash_version,
             self.length,
             self.rows,
@@ -166,7 +182,14 @@ def header_size(fingerprint: str) -> int:
 
 
 def header_of(
-    layout: Layout, rows: Rows, hashes: Hashes, bits: int, lengths: Sequence[int], checksums: Sequence[int]
+    layout: Layout,
+    rows: Rows,
+    hashes: Hashes,
+    bits: int,
+    lengths: Sequence[int],
+    checksums: Sequence[int],
+    *,
+    version: int = 1,
 ) -> Header:
     """The header for rows in this layout whose sections have these lengths and checksums."""
     order = None
@@ -190,6 +213,7 @@ def header_of(
         most=weight_bound(rows.ctypes.data, len(rows), layout.width, layout.payload) + 1,
         fingerprint=layout.fingerprint,
         sections=tuple(sections),
+        version=version,
     )
 
 
@@ -198,9 +222,20 @@ def write_run(run: Run, fd: int) -> Header:
     words = np.zeros(filter_blocks(len(run)) * WORDS, dtype=np.uint64)
     fill_filter(run.hashes, words)
     heap = run.heap if run.heap.size > NO_HEAP.size else NO_HEAP[:0]
-    pieces = [_bytes(a) for a in (run.rows, run.hashes, heap, run.directory, words)]
+    return _written(run, fd, [_bytes(a) for a in (run.rows, run.hashes, heap, run.directory, words)], 1)
+
+
+def write_narrow(run: Run, fd: int) -> Header:
+    """The same, in fewer bytes if it is a run for that."""
+    if not is_narrowed(run):
+        return write_run(run, fd)
+    return _written(run, fd, [memoryview(narrowed(run.rows)), *(memoryview(b"") for _ in _NAMES[1:])], 2)
+
+
+def _written(run: Run, fd: int, pieces: Sequence[memoryview], version: int) -> Header:
     checksums = [zlib.crc32(_filling(p), zlib.crc32(p)) for p in pieces]
-    header = header_of(run.layout, run.rows, run.hashes, run.bits, [len(p) for p in pieces], checksums)
+    lengths = [len(p) for p in pieces]
+    header = header_of(run.layout, run.rows, run.hashes, run.bits, lengths, checksums, version=version)
     everything = [header.encode(), *(part for piece in pieces for part in (piece, _filling(piece)))]
     if header.length > _ONE_CALL or os.writev(fd, everything) != header.length:
         os.lseek(fd, 0, os.SEEK_SET)
@@ -263,6 +298,8 @@ class RunFile:
         with _opened(self.path) as f:
             if os.fstat(f.fileno()).st_size != header.length:
                 raise damaged(self.path, "its length has changed")
+            if header.version == 2:
+                return self._opened_narrow(f.read(), layout)
             small = header.length <= _SMALL
             # On Python 3.13 a mapping need not keep a file descriptor.
             options = {"trackfd": False} if sys.version_info >= (3, 13) else {}
@@ -295,6 +332,16 @@ class RunFile:
         )
         if not small:
             run.line[6:8] = (words.__array_interface__["data"][0], words.size // WORDS)
+        return run
+
+    def _opened_narrow(self, data: bytes, layout: Layout) -> Run:
+        self._check(data)
+        header, section = self.header, self.header.sections[0]
+        rows = widened(data[section.offset : section.offset + section.length], header.rows, header.width)
+        if rows is None:
+            raise damaged(self.path, "its rows do not fit")
+        run = Run.sorted(layout, hash_rows(rows, layout.key_parts), rows)
+        run.file, run.most = self, header.most
         return run
 
     def verify(self) -> None:
@@ -355,7 +402,7 @@ def _header(fd: int, path: str) -> Header:
     actual = os.fstat(fd).st_size
     if actual != length:
         raise damaged(path, f"it has {actual} bytes instead of {length}")
-    header = _decoded(fixed, start)
+    header = replace(_decoded(fixed, start), version=version)
     if header.hash_version > HASH_VERSION:
         raise CorruptionError.newer_state(
             os.path.basename(path), header.hash_version, HASH_VERSION, os.path.dirname(path)
@@ -376,12 +423,15 @@ def _decoded(fixed: tuple[Any, ...], start: bytes) -> Header:
 
 def _consistent(header: Header, length: int) -> bool:
     """Would kernels stay within the file?"""
-    rows, hashes, _, directory, words = header.sections
+    rows, hashes, heap, directory, words = header.sections
     at = header.size
     for section in header.sections:
         if section.offset != at:
             return False
         at += aligned(section.length)
+    if header.version == 2:
+        others = hashes.length + heap.length + directory.length + words.length
+        return at == length and not others and 0 <= rows.length - shortest(header.width) <= 8 * header.rows * header.width
     return (
         at == length
         and 0 < header.bits < 32

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary, finalize
 
 from headwater.base import faults, settings
 from headwater.base.storage.local import flush_folder, translated
-from headwater.incremental.run_file import Header, RunFile, damaged, write_run
+from headwater.incremental.run_file import Header, RunFile, damaged, write_narrow
 
 if TYPE_CHECKING:
     from headwater.incremental.manifest import RunEntry
@@ -193,7 +193,7 @@ def link(source: str, target: str) -> None:
 
 
 def _writer(run: Run) -> Callable[[int], Header]:
-    return lambda fd: write_run(run, fd)
+    return lambda fd: write_narrow(run, fd)
 
 
 def _temporary(name: str) -> str:

@@ -188,7 +188,7 @@ def spilled(run: Run, store: Store | None, folder: str) -> Run:
     """The same run, mapped from a file."""
     _begin()
     faults.point("state.spill.begin")
-    if run.file is not None:
+    if run.file is not None and run.file.header.version == 1:  # which can be mapped
         return run.file.open(run.layout)
     if store is not None:
         return store.write(run, sync=False)
