@@ -23,7 +23,8 @@ from weakref import WeakValueDictionary, finalize
 
 from headwater.base import faults, settings
 from headwater.base.storage.local import flush_folder, translated
-from headwater.incremental.run_file import Header, RunFile, damaged, write_narrow
+from headwater.incremental.run_file import RunFile, write_narrow
+from headwater.incremental.run_header import Header, damaged
 
 if TYPE_CHECKING:
     from headwater.incremental.manifest import RunEntry

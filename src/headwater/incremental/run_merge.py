@@ -19,7 +19,7 @@ import numpy as np
 
 from headwater.base import faults
 from headwater.incremental.run import NO_HEAP, NO_RUNS, Bound, Run, directory_bits, merge_into
-from headwater.incremental.run_file import Header, aligned, header_of, header_size
+from headwater.incremental.run_header import Header, aligned, header_of, header_size
 from headwater.kernels.filter import WORDS, fill_filter, filter_blocks
 from headwater.kernels.merge import index_run
 

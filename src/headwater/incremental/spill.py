@@ -30,7 +30,8 @@ from weakref import WeakSet
 from headwater.base import events, faults, settings
 from headwater.base.storage.local import translated
 from headwater.incremental.run import Bound, Run, merged
-from headwater.incremental.run_file import Header, RunFile, write_run
+from headwater.incremental.run_file import RunFile, write_run
+from headwater.incremental.run_header import Header
 from headwater.incremental.run_merge import merge_to_file
 from headwater.spark.machine import memory_bytes
 

@@ -18,7 +18,8 @@ from tests.incremental.state.history import ORDERS, orders_change
 from headwater.base.errors import CorruptionError
 from headwater.incremental.layout import Layout, Order
 from headwater.incremental.run import Run, merged
-from headwater.incremental.run_file import ALIGNMENT, RunFile, write_run
+from headwater.incremental.run_file import RunFile, write_run
+from headwater.incremental.run_header import ALIGNMENT
 from headwater.incremental.run_merge import merge_to_file
 from headwater.incremental.zset import ZSet
 

@@ -23,7 +23,13 @@ from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 
-FIELDS = [("id", pa.int64()), ("small", pa.int32()), ("price", pa.float64()), ("day", pa.date32()), ("same", pa.int64())]
+FIELDS = [
+    ("id", pa.int64()),
+    ("small", pa.int32()),
+    ("price", pa.float64()),
+    ("day", pa.date32()),
+    ("same", pa.int64()),
+]
 LAYOUT = Layout(pa.schema(FIELDS), keys=2)
 WORDS = st.integers(-(1 << 63), (1 << 63) - 1)
 

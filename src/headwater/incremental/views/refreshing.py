@@ -30,10 +30,10 @@ from headwater.base.errors import (
     UnsupportedError,
 )
 from headwater.base.frontier import Frontier
+from headwater.incremental import spill
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental import spill
 from headwater.incremental.layout import Layout
 from headwater.incremental.views import orphans, output_table, packing_up
 from headwater.incremental.views.addresses import Addresses
