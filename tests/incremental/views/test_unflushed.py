@@ -76,9 +76,9 @@ def test_where_the_boot_is_not_known_state_is_flushed(
     flushes: list[bool] = []
     save = durable.checkpoint
 
-    def watched(*given: Any) -> str:
+    def watched(*given: Any, **named: Any) -> str:
         flushes.append(settings.current().fsync)
-        return save(*given)
+        return save(*given, **named)
 
     monkeypatch.setattr(durable, "checkpoint", watched)
     monkeypatch.setattr(state_folder, "boot_id", lambda: "this" if known else None)

@@ -2,7 +2,7 @@
 
 Rows that go are marked in deletion vectors, at the places that `Addresses` knows; rows that come are written to a new file, and get
 places in it. If rows are marked, the change is also written to the table's change feed: whoever follows the view reads that small file, in
-any engine, instead of looking up the marked rows in large ones. If none go, or all rows of a file do, the files say everything already.
+any engine, instead of looking up the marked rows in large ones. If none go, or files go as they came, the files say everything already.
 
 Files of a small change are not flushed one by one: the commit that names them flushes them together (`Changed.unflushed`).
 
@@ -112,9 +112,10 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
 def _is_said(base: Snapshot, edit: Edit, gone: int) -> bool:
     """Whether the files that come and go say by themselves which rows do, and are read as quickly as a file of the feed.
 
-    Where rows are marked, those that went would have to be looked up in the files that they lie in.
+    Where rows are marked, those that went would have to be looked up in the files that they lie in; and if a file with marks goes, some readers of the
+    feed take all of its rows for deleted just now.
     """
-    if edit.adds:
+    if edit.adds or any(f.deletion_vector is not None for f in edit.removes):
         return False
     rows = sum(base.files[f.path].num_records or 0 for f in edit.removes)
     return rows <= _AS_QUICK * gone
