@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_narrowed", "narrowed", "shortest", "widened"]
 
-_FEWEST, _MOST = 256, 65_536
+_FEWEST, _MOST = 256, 1 << 18
 _HEAD = 16
 _WIDTHS = (0, 1, 2, 4, 8)
 

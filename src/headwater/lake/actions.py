@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, cast
 
 from headwater.base.errors import CorruptionError
@@ -27,6 +28,7 @@ _FIRST_COUNT = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]')
 _ADD_KEYS = {"path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "deletionVector"}
 _REMOVE_KEYS = {"path", "partitionValues", "size", "deletionTimestamp", "dataChange", "deletionVector"}
 _REMOVE_KEYS |= {"extendedFileMetadata"}
+_WORTH_KEEPING_BYTES = 1 << 16
 
 
 def _rest(data: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
@@ -213,7 +215,7 @@ class Protocol:
 
 @dataclass(slots=True)
 class Commit:
-    """One version's actions, sorted by kind."""
+    """One version's actions, sorted by kind; several readers may have it, and nobody changes it."""
 
     version: int
     timestamp_ms: int
@@ -244,7 +246,16 @@ class Commit:
 
 def parse_commit(data: bytes, version: int, modified_ms: int, where: str) -> Commit:
     """The commit in the bytes of a log file."""
-    commit = Commit(version, modified_ms, origin=(len(data), modified_ms))
+    # A new commit is read by whoever brings a snapshot forward, and again by whoever follows the changes.
+    parsed = (
+        _parsed_lately(data, version, where) if len(data) <= _WORTH_KEEPING_BYTES else _parsed(data, version, where)
+    )
+    stamp = parsed.info.get("inCommitTimestamp")
+    return replace(parsed, timestamp_ms=modified_ms if stamp is None else int(stamp), origin=(len(data), modified_ms))
+
+
+def _parsed(data: bytes, version: int, where: str) -> Commit:
+    commit = Commit(version, 0)
     name = f"{version:020d}.json"
     if not data.strip():
         raise CorruptionError.log_entry(name, "the file is empty", where)
@@ -256,9 +267,10 @@ def parse_commit(data: bytes, version: int, modified_ms: int, where: str) -> Com
                 take_action(commit, json.loads(line))
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise CorruptionError.log_entry(name, f"line {number}: {_plain(e)}", where) from e
-    if commit.info.get("inCommitTimestamp") is not None:
-        commit.timestamp_ms = int(commit.info["inCommitTimestamp"])
     return commit
+
+
+_parsed_lately = lru_cache(maxsize=32)(_parsed)
 
 
 def take_action(commit: Commit, action: Mapping[str, Any]) -> None:

@@ -60,7 +60,7 @@ class Live:
         self._is: tuple[object, ...] | None = None
 
     def _identity(self, table_id: str, definition: Definition, record: Record) -> tuple[object, ...]:
-        return table_id, definition.action()["domainMetadata"]["configuration"], record.state, self.folder.opened
+        return table_id, definition, record.state, self.folder.opened
 
     def has(self, table_id: str, definition: Definition, record: Record) -> bool:
         """Whether the state in memory is the one that is committed."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -47,6 +47,7 @@ from headwater.incremental.views.reconciling import reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
@@ -56,6 +57,7 @@ from headwater.lake.table import Table
 __all__ = ["Attempt", "Timings", "attempts", "refresh"]
 
 _TRIES = 20
+_WORTH_A_THREAD = 32_768
 _LOST = "E4001"
 Timings = dict[str, float]
 
@@ -189,7 +191,7 @@ class Attempt:
         except Unavailable as e:
             raise _Unusable(str(e)) from None
         changed, folder, addresses = Changed(), self.live.folder, self.live.addresses
-        with self.timed("publish"):
+        with self._flushing(circuit, rows_in), self.timed("publish"):
             if len(delta):
                 changed = publish(self.base, addresses, delta)
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
@@ -208,6 +210,12 @@ class Attempt:
         record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
         self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=save if saves else None)
         self._report(sources, "incremental", rows_in, changed, plan.reason)
+
+    def _flushing(self, circuit: Circuit, rows: int) -> AbstractContextManager[object]:
+        """Write the new state of a large step beside what follows; that of a small one is written sooner than a thread has its turn."""
+        if rows < _WORTH_A_THREAD:
+            return nullcontext()
+        return begin(lambda: self.live.folder.flush(durable.traces_of(circuit)))
 
     def _stepped(
         self,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextvars
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["together"]
+__all__ = ["Begun", "begin", "together"]
 
 _THREADS = 8
 
@@ -33,6 +33,37 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
     finally:
         wait(others)
     return [first, *(o.result() for o in others)]
+
+
+class Begun:
+    """A job that goes on beside what follows; a ``with`` block ends after it, and raises its error unless it has one of its own."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def end(self) -> None:
+        """Wait for it; raises its error."""
+        self._future.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        wait([self._future])
+        if error is None:
+            self._future.result()
+
+
+def begin(job: Callable[[], object]) -> Begun:
+    """Begin a job.
+
+    >>> done = []
+    >>> with begin(lambda: done.append(1)):
+    ...     pass
+    >>> done
+    [1]
+    """
+    return Begun(_pool(os.getpid()).submit(contextvars.copy_context().run, job))
 
 
 @cache
