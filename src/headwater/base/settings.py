@@ -200,6 +200,8 @@ _overrides: ContextVar[Mapping[str, object]] = ContextVar("headwater_settings", 
 _cached: tuple[tuple[object, ...], Settings] | None = None
 # The last settings with overrides, beside what they were made of: within a block they are asked for again and again.
 _overridden: tuple[Settings, Mapping[str, object], Settings] | None = None
+# The last overrides that were looked at, and are good.
+_sound: dict[str, object] = {}
 
 
 def _environment() -> tuple[object, ...]:
@@ -233,8 +235,13 @@ def current() -> Settings:
 @contextmanager
 def override(**changes: object) -> Iterator[Settings]:
     """Change settings for the block, in this thread and context; blocks nest."""
+    global _sound
     merged = {**_overrides.get(), **changes}
-    Settings().replace(**merged)  # refuses bad names and values before the block begins
+    if merged == _sound and [*map(type, merged.values())] == [*map(type, _sound.values())]:
+        merged = _sound
+    else:
+        Settings().replace(**merged)  # refuses bad names and values before the block begins
+        _sound = merged
     token = _overrides.set(merged)
     try:
         yield current()
