@@ -24,6 +24,7 @@ def test_all_shapes_run_small(tmp_path: Path) -> None:
     assert [name for name in shapes if set(curve[name]) == {"0.01", "0.1"}] == shapes
     assert curve["group"]["0.1"]["rows"] == 500
     assert curve["group"]["0.1"]["refresh"]["cpu_s"] > 0
+    assert curve["group"]["0.1"]["duckdb_writing"]["median_s"] > 0
     assert "target" not in done.stdout  # of ratios at full size only
 
 

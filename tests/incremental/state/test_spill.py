@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,7 @@ def test_damage_that_the_background_meets_is_the_error_of_the_next_step(tmp_path
 
 LARGE = """
 import sys
+import threading
 import numpy as np, pyarrow as pa
 from headwater.incremental.layout import Layout
 from headwater.incremental.trace import Trace
@@ -208,3 +210,25 @@ def test_probes_of_absent_keys_are_answered_by_the_filter(tmp_path: Path) -> Non
     hidden = np.zeros(int(mapped.line[7]) * 8, dtype=np.uint64)
     mapped.line[6] = hidden.ctypes.data
     assert not Trace(ORDERS, [mapped]).weights(ZSet.packed(ORDERS, rows)).any()
+
+
+def test_merges_wait_while_they_are_put_off_and_no_longer_than_somebody_needs_them() -> None:
+    begun = threading.Event()
+    run = Run.of(ZSet.packed(ORDERS, orders_change(1, 0)[0]))
+
+    def merge() -> None:
+        spill.merged_somewhere(run, run, None, None, None)
+        begun.set()
+
+    with spill.put_off():
+        spill.background().submit(merge)
+        assert not begun.wait(0.05)
+        with spill.put_off():  # another view is refreshed at the same time
+            pass
+        assert not begun.wait(0.05)
+    assert begun.wait(10)
+    begun.clear()
+    with spill.put_off():
+        spill.background().submit(merge)
+        spill.hurry()
+        assert begun.wait(10)
