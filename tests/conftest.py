@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.java_archive import java_options
 
 from headwater.testing.s3_server import S3Server, serve_s3
 
@@ -35,9 +36,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# For every JVM of the tests, in subprocesses too: the second compiler and the collector's threads cost a short life twice the processor
-# time and give nothing back. With one compiler Java reserves little room for code, and a long session would compile again and again.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC")
+# Subprocesses have them too.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 

@@ -20,7 +20,9 @@ import pytest
 
 from headwater.base.errors import ExpressionError
 from headwater.base.schema import spark_type
-from headwater.sql.expressions import Expression, evaluate, parse
+from headwater.sql.expressions import Expression, parse
+
+from .batched import evaluate_all
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,16 +46,6 @@ def _comparable(value: object) -> object:
     if isinstance(value, dict):
         return [(k, _comparable(v)) for k, v in value.items()]
     return str(value) if isinstance(value, Decimal) else value
-
-
-def _ours(expression: Expression, table: pa.Table) -> list[object]:
-    """The answers here, row by row where the whole fails; an ExpressionError stands for a row that fails."""
-    try:
-        return _answers(evaluate(expression, table))
-    except ExpressionError as error:
-        if table.num_rows == 1:
-            return [error]
-        return [v for i in range(table.num_rows) for v in _ours(expression, table.slice(i, 1))]
 
 
 def _spark_answers(df: DataFrame, texts: Sequence[str]) -> list[tuple[str, list[object]]]:
@@ -90,9 +82,9 @@ def differences(interpreted: SparkSession) -> Differences:
     def compare(table: pa.Table, texts: Sequence[str]) -> list[str]:
         numbered = table.append_column("row_number_", pa.array(range(table.num_rows), pa.int32()))
         asked: list[tuple[str, Expression, list[object], str]] = []
-        for text in dict.fromkeys(texts):
-            expression = parse(text, schema=table.schema)
-            ours = _ours(expression, table)
+        known = {text: parse(text, schema=table.schema) for text in dict.fromkeys(texts)}
+        answers = evaluate_all(list(known.values()), table, _answers)
+        for (text, expression), ours in zip(known.items(), answers, strict=True):
             failing = [str(i) for i, v in enumerate(ours) if isinstance(v, ExpressionError)]
             guarded = (
                 f"CASE WHEN row_number_ NOT IN ({', '.join(failing)}) THEN ({text}) END" if failing else f"({text})"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
+from tests.sql.batched import evaluate_all
 from tests.sql.conftest import _answers
 
 from headwater.base.errors import ExpressionError
@@ -59,39 +60,36 @@ def _here(program: Program, table: pa.Table) -> list[object]:
         return [*before, *_here(program, table.slice(error.row, 1)), *(_here(program, after) if len(after) else [])]
 
 
-def _there(expression: Expression, table: pa.Table) -> list[object]:
-    """DuckDB's answers; where the whole fails, those of its halves."""
-    try:
-        return _answers(evaluate(expression, table))
-    except ExpressionError:
-        half = table.num_rows // 2
-        if half == 0:
-            return [FAILED]
-        return _there(expression, table.slice(0, half)) + _there(expression, table.slice(half))
+def _there(expressions: Sequence[Expression], table: pa.Table) -> list[list[object]]:
+    """DuckDB's answers."""
+    found = evaluate_all(expressions, table, _answers)
+    return [[FAILED if isinstance(v, ExpressionError) else v for v in values] for values in found]
 
 
 def difference(text: str, table: pa.Table, expression: Expression | None = None) -> str | None:
     """Where a program and DuckDB's path differ over a table, or None."""
     expression = parse(text, schema=table.schema) if expression is None else expression
+    return _difference(expression, table, _there([expression], table)[0])
+
+
+def _difference(expression: Expression, table: pa.Table, there: list[object]) -> str | None:
     program = compile_expression(expression, table.schema)
     here = _here(program, table)
-    there = _there(expression, table)
     if here == there:
         return None
     row = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if a != b)
-    return f"{text}\n  row {row}: {table.slice(row, 1).to_pylist()}\n  here:   {here[row]!r}\n  duckdb: {there[row]!r}\n{program.explain()}"
+    return f"{expression.text}\n  row {row}: {table.slice(row, 1).to_pylist()}\n  here:   {here[row]!r}\n  duckdb: {there[row]!r}\n{program.explain()}"
 
 
 def differences(texts: Iterable[str], table: pa.Table) -> list[str]:
-    found = []
+    known = []
     for text in dict.fromkeys(texts):
         try:
-            expression = parse(text, schema=table.schema)
+            known.append(parse(text, schema=table.schema))
         except ExpressionError:
             continue  # some lines of the tables are for whole queries
-        if (one := difference(text, table, expression)) is not None:
-            found.append(one)
-    return found
+    answers = zip(known, _there(known, table), strict=True)
+    return [one for expression, there in answers if (one := _difference(expression, table, there)) is not None]
 
 
 __all__ = ["FAILED", "awkward", "columns_of", "difference", "differences", "evaluate", "run"]
