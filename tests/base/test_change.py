@@ -41,7 +41,7 @@ def same_schema(draw: st.DrawFn, count: int = 2) -> list[ChangeBatch]:
     return [ChangeBatch.from_rows(tables), *(c + ChangeBatch.from_rows(tables.slice(0, 2)) for c in changes)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(strategies.changes())
 def test_consolidate_equals_counting(change: ChangeBatch) -> None:
     tidy = change.consolidate()
@@ -53,7 +53,6 @@ def test_consolidate_equals_counting(change: ChangeBatch) -> None:
     assert bool(change) != change.is_empty
 
 
-@settings(max_examples=40, deadline=None)
 @given(same_schema(count=3))
 def test_the_group_laws(changes: list[ChangeBatch]) -> None:
     a, b, c = changes
@@ -74,7 +73,6 @@ def _sum(a: ChangeBatch, b: ChangeBatch) -> Counter[object]:
     return sums
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_applying_a_difference_gives_the_new_table(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas(max_columns=3))

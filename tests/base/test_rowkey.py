@@ -25,7 +25,7 @@ def expected(table: pa.Table) -> list[int]:
     return [seen.setdefault(row, len(seen)) for row in rows]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(strategies.tables())
 def test_row_codes_group_like_the_oracle(table: pa.Table) -> None:
     codes = rowkey.row_codes(table)
@@ -34,7 +34,6 @@ def test_row_codes_group_like_the_oracle(table: pa.Table) -> None:
     assert table.num_rows == 0 or codes.ids[codes.first_rows()].tolist() == list(range(codes.bound))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_column_codes_of_every_type(data: st.DataObject) -> None:
     kind = data.draw(strategies.types(depth=3))
@@ -44,7 +43,6 @@ def test_column_codes_of_every_type(data: st.DataObject) -> None:
     assert all(0 <= code < codes.bound for code in codes.ids)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_take_rows_of_every_type(data: st.DataObject) -> None:
     table = data.draw(strategies.tables(min_rows=1))

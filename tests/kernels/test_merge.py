@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.incremental.layout import Layout
@@ -51,7 +51,6 @@ _SIZES = st.sampled_from([0, 1, 2, 7, 40, 300])
 
 
 @given(st.sampled_from([_WORDS, _TEXTS]), _SIZES, _SIZES, st.sampled_from([1, 4, 1000]), st.integers(0, 10**6))
-@settings(max_examples=80)
 def test_the_sum_of_two_runs(layout: Layout, left: int, right: int, keys: int, seed: int) -> None:
     a, b = _zset(layout, left, keys, seed, signs=True), _zset(layout, right, keys, seed + 1, signs=True)
     one, two = Run.of(a), Run.of(b)
@@ -65,7 +64,6 @@ def test_the_sum_of_two_runs(layout: Layout, left: int, right: int, keys: int, s
 
 
 @given(st.sampled_from([_WORDS, _TEXTS]), _SIZES, _SIZES, st.integers(0, 10**6), st.integers(-1, 6))
-@settings(max_examples=60)
 def test_rows_below_a_bound_are_left_out(layout: Layout, left: int, right: int, seed: int, bound: int) -> None:
     a, b = _zset(layout, left, 9, seed, signs=True), _zset(layout, right, 9, seed + 1, signs=True)
     run = merged([Run.of(a), Run.of(b)], (layout.column("v").word, bound))
@@ -79,7 +77,6 @@ def test_rows_below_a_bound_are_left_out(layout: Layout, left: int, right: int, 
     st.integers(0, 10**6),
     st.sampled_from(["random", "sorted", "reversed"]),
 )
-@settings(max_examples=40)
 def test_hot_keys_in_any_order(rows: int, keys: int, seed: int, arrival: str) -> None:
     rng = np.random.default_rng(seed)
     v = np.arange(rows) if arrival != "random" else rng.permutation(rows)

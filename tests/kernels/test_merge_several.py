@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import ConstraintError
@@ -38,7 +38,6 @@ def _facts(run: Run) -> tuple[object, ...]:
     st.sampled_from([None, 0, 2, 5]),
     st.integers(0, 10**6),
 )
-@settings(max_examples=80, deadline=None)
 def test_several_at_once(layout: Layout, sizes: list[int], keys: int, bound: int | None, seed: int) -> None:
     rng = np.random.default_rng(seed)
     runs = [_run(layout, n, keys, rng) for n in sizes]

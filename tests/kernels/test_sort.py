@@ -51,14 +51,13 @@ def _check(zset: ZSet, hashes: np.ndarray | None = None) -> ZSet:
     st.sampled_from([0, 3, 300, 1 << 40, (1 << 63) - 1]),
     st.integers(0, 10**6),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 def test_rows_come_out_sorted_and_added_up(layout: Layout, rows: int, keys: int, spread: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     _check(ZSet.packed(layout, _table(rng, layout, rows, keys, spread), rng.choice([-1, 1, 2], rows)))
 
 
 @given(st.sampled_from([_NUMBERS, _TEXTS]), st.integers(2, 300), st.integers(1, 4), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
 def test_keys_whose_hashes_collide_stay_apart(layout: Layout, rows: int, hashes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     zset = ZSet.packed(layout, _table(rng, layout, rows, 6, 20), rng.choice([-1, 1], rows))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.incremental.layout import Layout, Order
@@ -41,7 +41,6 @@ _ROW = st.tuples(st.integers(0, 2), st.sampled_from(_POOL))
     st.booleans(),
     st.sampled_from([None, 1]),
 )
-@settings(max_examples=80)
 def test_live(
     history: list[list[tuple[tuple[int, str | None], int]]],
     asked: list[tuple[tuple[int, str | None], bool]],

@@ -119,7 +119,7 @@ def statistics(values: list[Any], kind: pa.DataType, *, nan_free: bool) -> str:
     return stats.from_footer(pq.read_metadata(file), nan_free={"s.c"} if nan_free else ())
 
 
-@settings(max_examples=300)
+@settings(max_examples=4 * settings().max_examples)
 @given(cases(), st.booleans())
 def test_no_matching_file_is_skipped(case: tuple[pa.DataType, list[list[Any]], list[Conjunct]], loose: bool) -> None:
     kind, files, conjuncts = case
@@ -133,7 +133,7 @@ def test_no_matching_file_is_skipped(case: tuple[pa.DataType, list[list[Any]], l
         assert keep or not any(all(meets(v, c) for c in conjuncts) for v in values)
 
 
-@settings(max_examples=300)
+@settings(max_examples=4 * settings().max_examples)
 @given(cases(), st.booleans())
 def test_no_matching_partition_is_skipped(case: tuple[pa.DataType, list[list[Any]], list[Conjunct]], odd: bool) -> None:
     kind, files, conjuncts = case

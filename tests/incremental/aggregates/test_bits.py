@@ -8,7 +8,7 @@ from operator import and_, or_, xor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from headwater.incremental.aggregates.registry import aggregation
 
@@ -28,6 +28,5 @@ CASES = {
 
 @pytest.mark.parametrize("keys", [("g",), ()])
 @given(histories(rows()))
-@settings(max_examples=40, deadline=None)
 def test_histories(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import ExpressionError
@@ -43,7 +43,6 @@ CASES = {
 
 
 @given(histories(rows()))
-@settings(max_examples=60, deadline=None)
 def test_histories(history: list[list[Any]]) -> None:
     check(history, CASES)
 
@@ -51,7 +50,6 @@ def test_histories(history: list[list[Any]]) -> None:
 @given(
     histories(rows(p=st.sampled_from([Decimal("0.01"), Decimal("-0.01"), Decimal("0.02"), Decimal("0.05")])), size=20)
 )
-@settings(max_examples=40, deadline=None)
 def test_half_is_rounded_up(history: list[list[Any]]) -> None:
     check(history, {"ap": CASES["ap"]})
 

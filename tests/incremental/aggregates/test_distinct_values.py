@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.incremental.aggregates.registry import aggregation
@@ -60,6 +60,5 @@ CASES: dict[str, Any] = {
 
 @pytest.mark.parametrize("keys", [("g",), (), ("k",)])
 @given(histories(rows(d=st.one_of(st.none(), SPECIAL_DOUBLES, st.just(math.nan))), steps=5))
-@settings(max_examples=50, deadline=None)
 def test_histories(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)

@@ -48,7 +48,6 @@ CASES = {
 
 
 @given(histories(rows(d=_D)))
-@settings(max_examples=80, deadline=None)
 def test_histories(history: list[list[Any]]) -> None:
     check(history, CASES)
 
@@ -74,7 +73,7 @@ def _summed(batches: list[tuple[list[float], list[int]]]) -> float | None:
 
 
 @given(st.lists(_MANY, max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 def test_the_sum_is_rounded_once(numbers: list[float]) -> None:
     found = _summed([(numbers, [1] * len(numbers))])
     assert found == (fsum(numbers) if numbers else None)
@@ -86,7 +85,6 @@ def test_the_sum_is_rounded_once(numbers: list[float]) -> None:
 
 
 @given(st.lists(_MANY, min_size=1, max_size=30), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
 def test_what_came_and_went_leaves_nothing(numbers: list[float], chance: random.Random) -> None:
     kept = numbers[: len(numbers) // 2 + 1]
     gone = numbers[len(kept) :]

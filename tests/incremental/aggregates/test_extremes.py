@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.incremental.aggregates.registry import aggregation
@@ -100,14 +100,12 @@ _D = st.one_of(st.none(), SPECIAL_DOUBLES)
 
 @pytest.mark.parametrize("keys", [("g",), (), ("h", "k")])
 @given(histories(rows(d=_D)))
-@settings(max_examples=40, deadline=None)
 def test_extremes_of_columns(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)
 
 
 @pytest.mark.parametrize("keys", [("g",), ()])
 @given(histories(rows(d=_D)))
-@settings(max_examples=40, deadline=None)
 def test_extremes_by_other_columns(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, _BY, keys)
 

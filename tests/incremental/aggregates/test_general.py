@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from headwater.base.errors import ExpressionError
 from headwater.incremental.aggregates.general import UserGeneral
@@ -70,7 +70,6 @@ CASES: dict[str, Any] = {
 
 @pytest.mark.parametrize("keys", [("g",), (), ("h", "k")])
 @given(histories(rows(), steps=5))
-@settings(max_examples=40, deadline=None)
 def test_histories(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)
 
@@ -133,7 +132,6 @@ OWN: dict[str, Any] = {
 
 @pytest.mark.parametrize("keys", [("g",), ()])
 @given(histories(rows(), steps=5))
-@settings(max_examples=40, deadline=None)
 def test_functions_of_ones_own(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, OWN, keys)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from headwater.base.errors import ExpressionError, HeadwaterError
 from headwater.incremental.aggregates.registry import aggregation
@@ -46,7 +46,6 @@ CASES: dict[str, Case] = {
 
 
 @given(histories(rows()))
-@settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("keys", [("g",), (), ("h",), ("g", "h", "k")])
 def test_histories(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)

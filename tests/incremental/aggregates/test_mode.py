@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from headwater.incremental.aggregates.registry import aggregation
 
@@ -34,6 +34,5 @@ CASES["w"] = (aggregation("mode", "n", schema=SCHEMA, name="mw", where="w"), _mo
 
 @pytest.mark.parametrize("keys", [("g",), ()])
 @given(histories(rows()))
-@settings(max_examples=50, deadline=None)
 def test_histories(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)

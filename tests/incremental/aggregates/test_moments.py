@@ -106,7 +106,6 @@ def test_histories_of_any_size(history: list[list[Any]]) -> None:
 
 
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=30))
-@settings(max_examples=40, deadline=None)
 def test_they_are_what_others_say(numbers: list[int]) -> None:
     x = {"g": 1, **dict.fromkeys(SCHEMA.names[1:]), "n": 0}
     history = [[("insert", {**x, "v": k, "d": float(k * k % 7)}, 1) for k in numbers]]
@@ -159,7 +158,7 @@ def test_correlation() -> None:
 
 
 @given(st.fractions(min_value=0))
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 def test_roots_are_rounded_once(x: Fraction) -> None:
     assert nearest_root(x) == rooted(x)
     assert nearest(x) == float(x)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import ExpressionError
@@ -92,13 +92,11 @@ CASES: dict[str, Any] = {
 
 @pytest.mark.parametrize("keys", [("g",), (), ("h", "k")])
 @given(histories(rows(d=st.one_of(st.none(), SPECIAL_DOUBLES)), size=12))
-@settings(max_examples=60, deadline=None)
 def test_histories(keys: tuple[str, ...], history: list[list[Any]]) -> None:
     check(history, CASES, keys)
 
 
 @given(histories(rows(g=st.just(1), v=st.integers(0, 30)), steps=25, size=5))
-@settings(max_examples=60, deadline=None)
 def test_long_histories_of_one_group(history: list[list[Any]]) -> None:
     check(history, {k: CASES[k] for k in ("median", "p9", "disc", "p0")})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import SchemaError
@@ -44,7 +44,6 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @given(_STEPS)
-@settings(max_examples=40, deadline=None)
 def test_histories(name: str, steps: list[list[tuple[int, dict[str, Any], int]]]) -> None:
     build, weigh = OPERATIONS[name]
     other = pa.schema([f.with_name(f.name + "2") for f in SCHEMA])

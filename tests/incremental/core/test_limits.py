@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater as hw
@@ -75,7 +75,6 @@ def test_others_are_not(condition: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_they_keep_what_the_condition_keeps(data: st.DataObject) -> None:
     condition = data.draw(st.sampled_from(_SIMPLE))
     columns = data.draw(st.composite(_rows)())

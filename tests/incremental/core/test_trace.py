@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.incremental.core.columns import counted, layouts, rows_of, zsets
 
@@ -74,7 +74,6 @@ def _rows(zset: ZSet) -> list[Any]:
 
 
 @given(histories())
-@settings(max_examples=60)
 def test_a_trace_is_the_sum_of_what_was_added(history: tuple[Layout, list[ZSet]]) -> None:
     layout, deltas = history
     trace = Trace(layout)
@@ -102,7 +101,6 @@ def test_a_trace_is_the_sum_of_what_was_added(history: tuple[Layout, list[ZSet]]
 
 
 @given(histories())
-@settings(max_examples=30)
 def test_snapshots_and_forks_are_independent(history: tuple[Layout, list[ZSet]]) -> None:
     layout, deltas = history
     half = len(deltas) // 2
@@ -125,7 +123,6 @@ def test_snapshots_and_forks_are_independent(history: tuple[Layout, list[ZSet]])
     st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9), st.integers(-2, 2)), max_size=9), max_size=9),
     st.data(),
 )
-@settings(max_examples=60)
 def test_forgetting_drops_only_what_is_below_the_bound(
     history: list[list[tuple[int, int, int]]], data: st.DataObject
 ) -> None:
@@ -213,7 +210,6 @@ def _colliding(layout: Layout, table: pa.Table, weights: Any = 1, *, hashes: int
     ),
     st.sampled_from([1, 2]),
 )
-@settings(max_examples=60)
 def test_keys_that_collide_are_told_apart(history: list[list[Any]], hashes: int) -> None:
     trace = Trace(_TEXT)
     total: Counter[Any] = Counter()

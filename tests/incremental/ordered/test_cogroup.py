@@ -66,7 +66,7 @@ def test_no_change_says_nothing() -> None:
     assert not len(node.step([node.arranged[0].empty]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     there=st.lists(st.integers(0, 60), max_size=40),
     changed=st.lists(st.tuples(st.integers(0, 60), st.sampled_from([-1, 1, 2])), min_size=1, max_size=6),

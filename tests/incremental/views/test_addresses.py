@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.incremental.layout import Layout
@@ -77,7 +77,6 @@ SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.binary()), (
 
 
 @given(ROWS)
-@settings(max_examples=60, deadline=None)
 def test_keys_are_equal_iff_rows_are(rows: list[tuple[object, ...]]) -> None:
     table = pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
     keys = [tuple(k) for k in row_keys(ZSet.packed(Layout(SCHEMA), table)).tolist()]
