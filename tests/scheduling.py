@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BothEnds", "sort_files"]
 
 # Each test of these is a process of its own and minutes in all: they may be shared out.
-_APART = ("tests/house/test_docs_run.py", "tests/lake_spark/test_kill.py")
+_APART = ("tests/house/test_docs_run.py",)
 
 
 def sort_files(items: list[pytest.Item]) -> None:

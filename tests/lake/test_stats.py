@@ -6,10 +6,7 @@ import datetime as dt
 import io
 import json
 import math
-import subprocess
-import sys
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -211,40 +208,3 @@ def test_loosening_writes_valid_json() -> None:
     assert stats.loosen('{"numRecords":1,"maxValues":{"a":NaN,"l":[1.50]}}') == (
         '{"numRecords":1,"maxValues":{"a":null,"l":[1.50]},"tightBounds":false}'
     )
-
-
-_SPARK_SCRIPT = """
-import sys
-from pyspark.sql import SparkSession
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-frame = spark.sql(
-    "select 1 i, 1.5d d, double('NaN') x, timestamp'2020-01-01 00:00:00.1234Z' t, 12.50bd n, 's' s, null u "
-    "union all select 2, 2.5d, 1.0d, timestamp'1960-01-01 00:00:00.1239Z', -3.25bd, null, null"
-).selectExpr("i", "d", "x", "t", "n", "s", "cast(u as int) u", "cast(t as timestamp_ntz) w", "struct(s) o")
-for kind in ("INT96", "TIMESTAMP_MICROS"):
-    spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
-    frame.coalesce(1).write.parquet(sys.argv[1] + "/" + kind)
-"""
-
-
-@pytest.mark.spark
-def test_footers_of_spark(tmp_path: Path) -> None:
-    """parquet-mr shows NaN in the footer, and by default writes instants as INT96, which has no bounds."""
-    pytest.importorskip("pyspark")
-    command = [sys.executable, "-c", _SPARK_SCRIPT, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    both = {}
-    for kind in ("INT96", "TIMESTAMP_MICROS"):
-        (file,) = (tmp_path / kind).glob("*.parquet")
-        both[kind] = json.loads(stats.from_footer(pq.read_metadata(file)))
-    newer = both["TIMESTAMP_MICROS"]
-    assert newer["numRecords"] == 2
-    low, high = newer["minValues"], newer["maxValues"]
-    assert (low.pop("t"), high.pop("t")) == ("1960-01-01T00:00:00.123Z", "2020-01-01T00:00:00.124Z")
-    assert low == {"i": 1, "d": 1.5, "n": -3.25, "s": "s", "w": "1960-01-01T00:00:00.123", "o": {"s": "s"}}
-    assert high == {"i": 2, "d": 2.5, "n": 12.5, "s": "s", "w": "2020-01-01T00:00:00.124", "o": {"s": "s"}}
-    assert newer["nullCount"] == {"i": 0, "d": 0, "x": 0, "t": 0, "n": 0, "s": 1, "u": 2, "w": 0, "o": {"s": 1}}
-    older = both["INT96"]
-    assert "t" not in older["minValues"] and older == newer  # from which t was taken above

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import ONE_COMPILER, free_port
+from .conftest import ONE_COMPILER, SHORT_LIFE, free_port
 
 if TYPE_CHECKING:
     from .conftest import RunPython, StartSpark
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PROGRAM = """
 import headwater as hw
 config = {{"spark.executor.memory": "512m", "spark.driver.memory": "1g", "spark.driver.host": "127.0.0.1"}}
-config |= {{"spark.driver.extraJavaOptions": {java!r}, "spark.executor.extraJavaOptions": {java!r}}}
+config |= {{"spark.driver.extraJavaOptions": {driver!r}, "spark.executor.extraJavaOptions": {executor!r}}}
 session = hw.spark({url!r}, config=config)
 print(session.range(0, 100, 1, 4).mapInArrow(lambda batches: batches, "id long").count())
 print(session.sparkContext.master)
@@ -35,5 +35,5 @@ def test_cluster(start_spark: StartSpark, run_python: RunPython, tmp_path: Path)
         *("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / "work"), url),
         port=int(worker),
     )
-    out = run_python(PROGRAM.format(url=url, java=ONE_COMPILER), PYSPARK_PYTHON=sys.executable)
+    out = run_python(PROGRAM.format(url=url, driver=ONE_COMPILER, executor=SHORT_LIFE), PYSPARK_PYTHON=sys.executable)
     assert out == f"100\n{url}\n--\n"

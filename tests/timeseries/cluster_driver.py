@@ -86,7 +86,7 @@ def main(url: str, folder: str, kinds: list[str]) -> None:
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.dir": f"file://{folder}/events",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": os.environ["EXECUTOR_JAVA_OPTIONS"],
         # A lost executor is noticed by its socket, and its blocks are made again at once.
         "spark.shuffle.io.maxRetries": "1",
         "spark.shuffle.io.retryWait": "1s",
