@@ -15,6 +15,7 @@ from headwater.testing.s3_server import S3Server, serve_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from tests.interop_driver import Driver
 
 ON_S3 = os.environ.get("HEADWATER_TEST_STORAGE") == "s3"
 
@@ -89,6 +90,17 @@ def spark() -> Iterator[SparkSession]:
     stopping = threading.Thread(target=session.stop, daemon=True)
     stopping.start()
     stopping.join(30)
+
+
+@pytest.fixture(scope="session")
+def jvm() -> Iterator[Driver]:
+    """A session with delta-spark's own classes, in another process."""
+    from tests.interop_driver import Driver
+    from tests.interop_jars import delta_jars
+
+    driver = Driver(delta_jars())
+    yield driver
+    driver.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,9 @@
 """A Spark session with delta-spark's own classes, in a process of its own, told what to do on stdin.
 
 A process has one JVM, and the classes of a session are fixed when it starts, so this session cannot share a process
-with another. One JSON object a line goes in, ``{"sql": …, "out": file or null}``; one comes out, ``{"ok": true}`` or
-``{"error": …}``. The result of a query is written to ``out`` as an Arrow file.
+with another, and all tests of a worker share it. One JSON object a line goes in, ``{"sql": …, "out": file or null}``; one comes out,
+``{"ok": true}`` or ``{"error": …}``. The result of a query is written to ``out`` as an Arrow file. ``{"program": …, "arguments": […]}`` runs
+Python beside the session instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Driver:
         self.folder = Path(tempfile.mkdtemp(prefix="interop-"))
         self._log = (self.folder / "driver.log").open("w")
         environment = {**os.environ, "INTEROP_JARS": ",".join(jars), "INTEROP_FOLDER": str(self.folder)}
+        environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HEADWATER_PROGRESS": "off"}
         self._process = subprocess.Popen(
             [sys.executable, __file__],
             stdin=subprocess.PIPE,
@@ -46,7 +48,7 @@ class Driver:
             raise RuntimeError(f"the driver ended: {log[-2000:]}")
         reply = json.loads(answer)
         if "error" in reply:
-            raise RuntimeError(f"{command.get('sql')}: {reply['error']}")
+            raise RuntimeError(f"{command.get('sql', 'the program')}: {reply['error']}")
 
     def run(self, *statements: str) -> None:
         """Run SQL statements for what they do."""
@@ -64,6 +66,10 @@ class Driver:
         """The rows of a Delta table, by delta-spark's reader."""
         return self.query(f"SELECT * FROM delta.`{location}`")
 
+    def execute(self, program: str, *arguments: str) -> None:
+        """Run Python in the process of the session, which it knows as ``session``; its ``arguments`` are texts."""
+        self._ask(program=program, arguments=arguments)
+
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
@@ -78,29 +84,24 @@ class Driver:
 
 
 def _session() -> Any:
-    from pyspark.sql import SparkSession
+    import headwater as hw
 
     config = {
         "spark.jars": os.environ["INTEROP_JARS"],
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": os.path.join(os.environ["INTEROP_FOLDER"], "warehouse"),
         "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
         # Each statement runs once on a few rows: compiling costs more than it saves.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.default.parallelism": "1",
     }
-    builder = SparkSession.builder.master("local[1]").appName("interop")
-    for name, value in config.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return hw.spark("local[1]", config=config)
 
 
 def _main() -> None:
@@ -109,14 +110,17 @@ def _main() -> None:
     for line in sys.stdin:
         command = json.loads(line)
         try:
-            frame = session.sql(command["sql"])
-            if command["out"]:
-                table = frame.toArrow()
-                with pa.OSFile(command["out"], "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-                    writer.write_table(table)
+            if "program" in command:
+                exec(command["program"], {"session": session, "arguments": command["arguments"]})
+            else:
+                frame = session.sql(command["sql"])
+                if command["out"]:
+                    table = frame.toArrow()
+                    with pa.OSFile(command["out"], "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                        writer.write_table(table)
             reply: dict[str, Any] = {"ok": True}
         except Exception as e:  # noqa: BLE001  whatever it is, the other end is told
-            reply = {"error": str(e).split("JVM stacktrace")[0][:2000]}
+            reply = {"error": f"{type(e).__name__}: {e}".split("JVM stacktrace")[0][:2000]}
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
     session.stop()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tests.interop_driver import Driver
-from tests.interop_jars import delta_jars
 
 import headwater as hw
 from headwater.lake import snapshot
@@ -22,13 +20,6 @@ pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 UTC = dt.UTC
-
-
-@pytest.fixture(scope="module")
-def jvm() -> Iterator[Driver]:
-    driver = Driver(delta_jars())
-    yield driver
-    driver.close()
 
 
 def same(jvm: Driver, table: Table) -> None:

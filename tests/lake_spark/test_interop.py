@@ -14,35 +14,24 @@ from pyspark.sql import functions as sf
 from headwater.base.change import ChangeBatch
 from headwater.lakehouse import Lake
 
-from .conftest import RunPython, agree
+from .conftest import agree
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-from tests.interop_jars import delta_jars
+    from tests.interop_driver import Driver
 
 pytestmark = pytest.mark.interop
 
 # In a session with delta-spark's classes, which `Table.spark` takes when they are there: read our tables with them, and
 # make tables for us to read.
 PROGRAM = """
-import json, sys
+import json
 import headwater as hw
 import pyarrow.feather as feather
 from headwater.base.change import ChangeBatch
 from headwater.spark.session import has_delta
 
-jars, folder, names = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-session = hw.spark("local[2]", config={
-    "spark.jars": jars,
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.driver.memory": "1500m",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-})
+folder, names = arguments[0], json.loads(arguments[1])
 assert has_delta(session)
 lake = hw.connect(folder, spark=session)
 
@@ -72,8 +61,7 @@ feather.write_feather(session.read.format("delta").load(f"{folder}/jvm").toArrow
 """
 
 
-def test_both_ways(lake: Lake, spark: SparkSession, run_python: RunPython) -> None:
-    jars = ",".join(delta_jars())
+def test_both_ways(lake: Lake, spark: SparkSession, jvm: Driver) -> None:
     moment = sf.timestamp_micros(sf.col("id") * 1_000_003)
     plain = spark.range(0, 1000, 1, 3).select(
         "id", moment.alias("ts"), sf.lit("x").alias("s"), (sf.col("id") / 7).alias("v")
@@ -99,7 +87,7 @@ def test_both_ways(lake: Lake, spark: SparkSession, run_python: RunPython) -> No
         mapped.rename_column("the id", "id")
         mapped.delete("id = 3")
     names = ["plain", "split", "mapped_name", "mapped_id"]
-    run_python(PROGRAM, jars, lake.location, json.dumps(names))
+    jvm.execute(PROGRAM, lake.location, json.dumps(names))
     ours = lake.table("jvm").to_arrow()
     theirs = feather.read_table(f"{lake.location}/jvm.feather").cast(ours.schema)
     assert ChangeBatch.diff(ours, theirs).is_empty

@@ -40,6 +40,9 @@ def test_read_and_write(s3_lake: Lake, spark: SparkSession) -> None:
     assert table.append(table.spark().where("id < 10"), txn=("a", 1))["numOutputRows"] == 9
     assert table.append(table.spark(), txn=("a", 1)).skipped
     assert agree(table.at(version=0)) == 1000
+    found = s3_lake.sql("SELECT k, count(*) FROM t WHERE id < :n GROUP BY k", engine="spark", parameters={"n": 500})
+    here = s3_lake.sql("SELECT k, count(*) FROM t WHERE id < :n GROUP BY k", engine="duckdb", parameters={"n": 500})
+    assert sorted(found.to_tuples(), key=str) == sorted(here.to_tuples(), key=str)
     table.overwrite(
         spark.range(3).select("id", sf.lit("a b/%é1").alias("k"), sf.lit(0.0).alias("v")), partitions="dynamic"
     )

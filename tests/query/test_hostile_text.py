@@ -9,7 +9,11 @@ from headwater.lakehouse import Lake
 from headwater.sql.expressions import parse
 from headwater.testing import HOSTILE_TEXTS
 
+from .conftest import ON_S3
+
 _SHORT = [t for t in HOSTILE_TEXTS if len(t) <= 1000]
+# What only reaches the text of a commit was tried with every text on the disk: for a server a few of them are enough.
+_TOLD = _SHORT[::8] if ON_S3 else _SHORT
 
 
 def _quoted(text: str) -> str:
@@ -38,7 +42,7 @@ def test_as_values_they_are_stored_and_found(lake: Lake) -> None:
         assert lake.sql("SELECT n FROM orders WHERE s = :s", parameters={"s": text}).to_tuples() == [(number,)]
 
 
-@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("first", range(1 if ON_S3 else 4))
 def test_as_values_of_every_statement(lake: Lake, first: int) -> None:
     rows = _orders(lake)
     for number, text in rows[1 + first :: 8]:
@@ -54,7 +58,7 @@ def test_as_values_of_every_statement(lake: Lake, first: int) -> None:
     assert lake.tables() == ["orders"]
 
 
-@pytest.mark.parametrize("text", _SHORT)
+@pytest.mark.parametrize("text", _TOLD)
 def test_as_quoted_texts(lake: Lake, text: str) -> None:
     assert lake.sql(f"SELECT {_quoted(text)} AS s; ").scalar() == text
     assert (
@@ -96,28 +100,29 @@ def test_as_names_of_columns(lake: Lake) -> None:
     assert lake.tables() == ["t"]
 
 
-@pytest.mark.parametrize("text", _SHORT)
-def test_as_names_of_tables(lake: Lake, text: str) -> None:
+def test_as_names_of_tables(lake: Lake) -> None:
     """Names of tables are folders, so that only plain words will do: anything else is refused and makes nothing."""
     lake.sql("CREATE TABLE orders (id INT)")
-    quoted = f"`{text.replace('`', '``')}`"
-    if text.isascii() and text.isidentifier() and not text.startswith("__"):
-        lake.sql(f"CREATE TABLE {quoted} (id INT)")
-        assert sorted(lake.tables()) == sorted(["orders", text])
-        return
-    if text in ("__HIVE_DEFAULT_PARTITION__", "__headwater_target"):
-        return
-    with pytest.raises(HeadwaterError):
-        lake.sql(f"CREATE TABLE {quoted} (id INT)")
-    with pytest.raises(HeadwaterError):
-        lake.sql(f"DELETE FROM {quoted}")
-    assert lake.tables() == ["orders"]
+    made = ["orders"]
+    for text in _SHORT:
+        quoted = f"`{text.replace('`', '``')}`"
+        if text in ("__HIVE_DEFAULT_PARTITION__", "__headwater_target"):
+            continue
+        if text.isascii() and text.isidentifier() and not text.startswith("__"):
+            lake.sql(f"CREATE TABLE {quoted} (id INT)")
+            made.append(text)
+        else:
+            with pytest.raises(HeadwaterError):
+                lake.sql(f"CREATE TABLE {quoted} (id INT)")
+            with pytest.raises(HeadwaterError):
+                lake.sql(f"DELETE FROM {quoted}")
+        assert sorted(lake.tables()) == sorted(made), text
 
 
 def test_what_the_history_says_is_one_condition(lake: Lake) -> None:
     lake.sql("CREATE TABLE t (s STRING); INSERT INTO t VALUES ('x')")
     schema = lake.table("t").schema
-    for text in _SHORT:
+    for text in _TOLD:
         lake.sql("DELETE FROM t WHERE s = :s AND s != 'x'", parameters={"s": text})
         lake.sql("INSERT INTO t REPLACE WHERE s = :s SELECT :s", parameters={"s": text})
         predicate = str(lake.table("t").history(1)[0].parameters["predicate"])

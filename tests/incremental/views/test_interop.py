@@ -7,14 +7,11 @@ see the rows that a recomputation gives, and the feed of each version has to be 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tests.incremental.views.world import QUERIES, World
 from tests.interop_driver import Driver
-from tests.interop_jars import delta_jars
 
 import headwater as hw
 from headwater.incremental.views import View, packing_up, upkeep
@@ -28,25 +25,21 @@ MAPPED = "whole"
 
 
 @pytest.fixture(scope="module")
-def jvm() -> Iterator[Driver]:
-    driver = Driver(delta_jars())
-    yield driver
-    driver.close()
-
-
-@pytest.fixture
-def views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, View]:
-    """Views after a history of refreshes, some of whose vectors lie in files, with files put together in between."""
-    monkeypatch.setattr(packing_up, "_FEW", 5)
-    world, rng = World(tmp_path, 3), random.Random(8)
+def views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, View]:
+    """Views after a history of refreshes, some of whose vectors lie in files, with files put together in between; the last test changes one."""
+    world, rng = World(tmp_path_factory.mktemp("views"), 3), random.Random(8)
     found = {name: world.lake.view(f"v_{name}", QUERIES[name]) for name in NAMES}
-    for number in range(14):
-        world.commit(rng)
-        world.orders.update({"amount": f"{number}"}, where=f"id % 5 = {number % 5}")
-        with hw.settings.override(small_vector_bytes=0 if number % 2 else 1024):
-            for view in found.values():
-                view.refresh()
-        upkeep.wait()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADWATER_FSYNC", "false")
+        patch.setenv("HEADWATER_PROGRESS", "off")
+        patch.setattr(packing_up, "_FEW", 5)
+        for number in range(14):
+            world.commit(rng)
+            world.orders.update({"amount": f"{number}"}, where=f"id % 5 = {number % 5}")
+            with hw.settings.override(small_vector_bytes=0 if number % 2 else 1024):
+                for view in found.values():
+                    view.refresh()
+            upkeep.wait()
     for view in found.values():
         assert view.verify().equal
     operations = [h.operation for view in found.values() for h in view.table.history()]
