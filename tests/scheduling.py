@@ -23,7 +23,11 @@ __all__ = ["BothEnds", "sort_files"]
 # Each test of these is a process of its own and minutes in all: they may be shared out.
 _APART = ("tests/house/test_docs_run.py",)
 # The session with delta-spark's classes.
-_TOGETHER = ("tests/incremental/views/test_interop.py", "tests/lake/test_interop_jvm.py", "tests/lake_spark/test_interop.py")
+_TOGETHER = (
+    "tests/incremental/views/test_interop.py",
+    "tests/lake/test_interop_jvm.py",
+    "tests/lake_spark/test_interop.py",
+)
 
 
 def sort_files(items: list[pytest.Item]) -> None:
