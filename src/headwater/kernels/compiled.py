@@ -6,20 +6,24 @@ a folder of the user's, named by a hash of all the kernels' sources and of numba
 another folder.
 
 `kernel` is the decorator for what Python calls: compiled at the first call, or loaded from the cache, running without the
-GIL. `inlined` is for the small functions kernels share, `shared` for those that are better called than repeated.
+GIL. Of several processes that want a kernel at the same time one compiles it, and the others wait and load it. `inlined` is for the small
+functions kernels share, `shared` for those that are better called than repeated.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 from headwater.base import events
 
@@ -63,8 +67,32 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 def kernel(function: _Function) -> _Function:
     """Compile a function for callers in Python: cached, without the GIL, divisions as in C."""
-    compiled: _Function = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    name, compile_ = f"{function.__module__}.{function.__qualname__}.lock", compiled.compile
+
+    def alone(signature: Any) -> Any:
+        # First the lock of this process: who waits for a file must not be who others here wait for.
+        with global_compiler_lock, _locked(Path(numba.config.CACHE_DIR or tempfile.gettempdir()) / name):
+            return compile_(signature)
+
+    compiled.compile = alone
+    found: _Function = compiled
+    return found
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait for the file's lock; where there are no locks, do without."""
+    fd = -1
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if fd >= 0:
+            os.close(fd)
 
 
 def inlined(function: _Function) -> _Function:
