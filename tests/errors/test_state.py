@@ -92,7 +92,7 @@ def case_state_of_another_layout(lake: Lake) -> Attempt:
 def case_checkpoint_of_the_state_that_is_damaged(lake: Lake) -> Attempt:
     folder = stored(lake)
     manifest = folder / "manifests" / CHECKPOINT
-    manifest.write_text(manifest.read_text().replace('"epoch": 2', '"epoch": 3'))
+    manifest.write_text(manifest.read_text().replace('"epoch":2', '"epoch":3'))
     return restoring(folder)
 
 
