@@ -217,7 +217,9 @@ class Run:
         if size.bytes is None:
             return usual
         worth = max(1, size.bytes // _SMALL_BYTES)
-        return max(min(usual, worth), -(-size.bytes // _BUCKET_BYTES))
+        needed = -(-size.bytes // _BUCKET_BYTES)
+        # So many rounds of as many tasks as Spark would make: none of them waits for a last few.
+        return min(usual, worth) if needed <= usual else -(-needed // usual) * usual
 
     # ------------------------------------------------------------------ from one thing to another
 
