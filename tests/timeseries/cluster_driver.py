@@ -21,6 +21,7 @@ import pyarrow as pa
 import headwater as hw
 from headwater.timeseries.running import stages
 from headwater.timeseries.running.here import run_here
+from headwater.timeseries.sources import sharing
 from headwater.timeseries.stream import Stream
 
 KINDS = ("scan", "join", "gather", "write")
@@ -75,7 +76,8 @@ def plan(kind: str, trades: Stream, quotes: Stream, folder: str, seconds: float)
 
 
 def main(url: str, folder: str, kinds: list[str]) -> None:
-    stages._GIVEN_BYTES, stages._SMALL_BYTES = 0, 1
+    # As if they were large: exchanged, and read by tasks of both executors.
+    stages._GIVEN_BYTES, stages._SMALL_BYTES, sharing._LEAST_BYTES = 0, 1, 1
     config = {
         "spark.executor.memory": "512m",
         "spark.driver.memory": "1g",
