@@ -56,8 +56,11 @@ def _make(file: Path) -> None:
     session.stop()
     gateway.shutdown()
     jvm.stdin.close()
-    jvm.wait(300)
-    part.replace(file)
+    try:
+        jvm.wait(300)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

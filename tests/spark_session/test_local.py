@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import headwater as hw
+from headwater.spark.daemon import LOADED
 from headwater.spark.session import active_session, has_delta
 
 if TYPE_CHECKING:
@@ -47,6 +51,16 @@ def test_what_the_running_session_cannot_be_is_refused(spark: SparkSession) -> N
 
 def test_delta_classes_are_absent_from_a_plain_session(spark: SparkSession) -> None:
     assert not has_delta(spark)
+
+
+def test_workers_are_forked_with_everything_loaded(spark: SparkSession) -> None:
+    def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        there = sorted(sys.modules)  # before anything is imported here
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"name": there})
+
+    names = {row.name for row in spark.range(1).mapInArrow(loaded, "name string").collect()}
+    assert set(LOADED) <= names
 
 
 def test_quiet_and_clean(run_python: RunPython, tmp_path: Path) -> None:

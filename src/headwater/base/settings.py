@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -198,10 +199,6 @@ class Explanation:
 # The overrides in force here, by name, as they were passed; the innermost block wins.
 _overrides: ContextVar[Mapping[str, object]] = ContextVar("headwater_settings", default={})  # noqa: B039 (never mutated)
 _cached: tuple[tuple[object, ...], Settings] | None = None
-# The last settings with overrides, beside what they were made of: within a block they are asked for again and again.
-_overridden: tuple[Settings, Mapping[str, object], Settings] | None = None
-# The last overrides that were looked at, and are good.
-_sound: dict[str, object] = {}
 
 
 def _environment() -> tuple[object, ...]:
@@ -219,29 +216,32 @@ def current() -> Settings:
     ...     current().progress
     'off'
     """
-    global _cached, _overridden
+    global _cached
     raw, known = _environment(), _cached
     if known is None or known[0] != raw:
         _cached = known = (raw, Settings.from_env())
     changes = _overrides.get()
-    if not changes:
-        return known[1]
-    last = _overridden
-    if last is None or last[0] is not known[1] or last[1] is not changes:
-        _overridden = last = (known[1], changes, known[1].replace(**changes))
-    return last[2]
+    return _changed(known[1], changes) if changes else known[1]
+
+
+def _changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """Settings with overrides. They are asked for again and again within a block, and blocks are entered again and again."""
+    try:
+        return _changed_lately(settings, **changes)
+    except TypeError:  # a value that cannot be looked up is none that a setting takes
+        return settings.replace(**changes)
+
+
+@lru_cache(maxsize=32, typed=True)
+def _changed_lately(settings: Settings, /, **changes: object) -> Settings:
+    return settings.replace(**changes)
 
 
 @contextmanager
 def override(**changes: object) -> Iterator[Settings]:
     """Change settings for the block, in this thread and context; blocks nest."""
-    global _sound
     merged = {**_overrides.get(), **changes}
-    if merged == _sound and [*map(type, merged.values())] == [*map(type, _sound.values())]:
-        merged = _sound
-    else:
-        Settings().replace(**merged)  # refuses bad names and values before the block begins
-        _sound = merged
+    _changed(Settings(), merged)  # refuses bad names and values before the block begins
     token = _overrides.set(merged)
     try:
         yield current()

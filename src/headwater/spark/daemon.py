@@ -5,7 +5,7 @@ or two of work every time. Spark starts this module in place of its own (``spark
 what is imported here is shared by all workers. Nothing is done with it before they are forked: no threads, no files.
 
 Columns are arrays of megabytes, which C's allocator takes from the system and gives back each time, and the system fills each with zeros
-first. Workers keep what they had (`keep_memory`), up to a limit: a tenth of their CPU in an as-of join.
+first. Workers keep what they had (`keep_memory`), up to a limit: that is a third of their CPU in an as-of join.
 """
 
 from __future__ import annotations

@@ -80,7 +80,9 @@ def test_a_distance_takes_as_many_bytes_as_it_needs(spread: int, least: int) -> 
     data = narrowed(np.array([[least], [top]], dtype=np.int64))
     width = next(w for w in (0, 1, 2, 4, 8) if spread < 1 << 8 * w)
     assert len(data) == shortest(1) + 2 * width
-    assert widened(data, 2, 1).tolist() == [[least], [top]]  # type: ignore[union-attr]
+    back = widened(data, 2, 1)
+    assert back is not None
+    assert back.tolist() == [[least], [top]]
 
 
 @pytest.mark.parametrize("rows", [255, 256, 5_000, 250_000])

@@ -145,7 +145,6 @@ def test_damage_that_the_background_meets_is_the_error_of_the_next_step(tmp_path
 
 LARGE = """
 import sys
-import threading
 import numpy as np, pyarrow as pa
 from headwater.incremental.layout import Layout
 from headwater.incremental.trace import Trace

@@ -114,8 +114,9 @@ def _divided(old: list[Trace], vertex: Vertex, shards: int) -> list[ZSet]:
     layout = old[0].layout
     rows = concatenate([t.zset() for t in old], layout).consolidate()
     if vertex.node.everywhere:
-        rows.rows[:, -1] = 1
-        return [rows] * shards
+        once = rows.rows.copy()  # what was read may be a file's
+        once[:, -1] = 1
+        return [ZSet(layout, once, rows.owners)] * shards
     keys = min(vertex.keys, layout.keys)
     if not keys or shards == 1:
         return [rows, *(ZSet.empty(layout) for _ in range(shards - 1))]
