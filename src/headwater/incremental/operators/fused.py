@@ -7,8 +7,6 @@ traces as the operator does piece by piece; which of the two did a step cannot b
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +25,7 @@ from headwater.kernels.aggregate import (
     NUMBERS,
     aggregate_step,
 )
+from headwater.kernels.aside import is_loaded, is_ready
 from headwater.kernels.consolidate import LINE
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Fused:
         the traces; without extremes there are no values
     """
 
-    __slots__ = ("_arrays", "_output", "_plan", "_plan_at", "_slots", "_steps", "_sums", "_values")
+    __slots__ = ("_arrays", "_is_due", "_output", "_plan", "_plan_at", "_slots", "_steps", "_sums", "_values")
 
     def __init__(
         self,
@@ -75,12 +74,19 @@ class Fused:
         self._sums = sums
         self._values = values
         self._steps = 0
+        self._is_due = False
         self._slots = sums.slots = Slots(sums.layout)
 
     def is_due(self) -> bool:
-        """Is it worth using? Its kernel takes long to compile, so where it is not compiled yet only many steps are."""
+        """Can it be used? Its kernel takes long to compile: that is worth it for many steps only, and is done aside."""
+        if self._is_due:
+            return True
         self._steps += 1
-        return self._steps > _WORTH_COMPILING or _is_compiled()
+        if self._steps == 1:
+            self._is_due = is_loaded(aggregate_step, _ARGUMENTS)
+        elif self._steps > _WORTH_COMPILING:
+            self._is_due = is_ready(aggregate_step, _ARGUMENTS)
+        return self._is_due
 
     def step(self, delta: ZSet) -> ZSet | None:
         """The change of the output, with the traces staged; None where a sum does not fit, which the operator then explains."""
@@ -150,16 +156,12 @@ class Fused:
         self._slots.rollback()
 
 
-@cache
-def _is_compiled() -> bool:
-    """Was the kernel compiled before this process came to it?"""
-    return any(Path(aggregate_step.stats.cache_path).glob("aggregate.aggregate_step-*.nbi"))  # type: ignore[attr-defined]
-
-
 class _Room:
     """The arrays of a run that is to be made."""
 
     __slots__ = ("bits", "directory", "hashes", "layout", "line", "rows")
+    directory: npt.NDArray[np.int32]
+    line: npt.NDArray[np.int64]
 
     def __init__(self, layout: Layout, n: int, bits: int, *, plain: bool = False) -> None:
         self.layout = layout
@@ -184,3 +186,9 @@ _NO_DIRECTORY = np.empty(0, dtype=np.int32)
 _NO_LINE = np.empty(0, dtype=np.int64)
 _NOTHING = np.zeros((0, 3), dtype=np.int64)
 _NO_ROOM = _Room(Layout(pa.schema([])), 0, 1)
+# Arguments of the types that a step has.
+_ARGUMENTS = (
+    *(0, _NO_ROOM.rows, NO_RUNS, NO_BOOK, NO_PLACES, NO_RUNS, _NO_ROOM.rows),
+    *(_NO_ROOM.hashes, _NO_ROOM.rows, _NO_ROOM.directory, _NO_ROOM.line) * 2,
+    1,
+)

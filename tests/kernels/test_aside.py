@@ -1,0 +1,88 @@
+"""Kernels that are compiled by a process of their own: not here, ready some time later, and never more than the program lives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from headwater.kernels import aside
+
+_BEGIN = """
+import time
+import numpy as np
+from headwater.kernels.aside import is_loaded, is_ready
+from headwater.kernels.hash import hash_rows
+arguments = np.arange(6).reshape(3, 2), np.zeros((0, 3), np.int64)
+assert not is_loaded(hash_rows, arguments)
+assert not is_ready(hash_rows, arguments)
+"""
+_WAITS = (
+    _BEGIN
+    + """
+until = time.monotonic() + 120
+while not is_ready(hash_rows, arguments):
+    assert time.monotonic() < until
+    time.sleep(0.05)
+assert len(hash_rows(*arguments)) == 3
+print(sum(hash_rows.stats.cache_misses.values()), sum(hash_rows.stats.cache_hits.values()), flush=True)
+"""
+)
+_STAYS = _BEGIN + "print('begun', flush=True); time.sleep(60)"
+_LEAVES = _BEGIN + "print('begun', flush=True)"
+
+
+def _run(program: str, tmp_path: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    return subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_kernel_is_compiled_by_another_process_and_loaded(tmp_path: Path) -> None:
+    process = _run(_WAITS, tmp_path)
+    said, _ = process.communicate(timeout=150)
+    assert (process.returncode, said.split()) == (0, ["0", "1"])
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs Linux")
+@pytest.mark.parametrize("program", [_STAYS, _LEAVES])
+def test_the_compiler_ends_with_the_program(program: str, tmp_path: Path) -> None:
+    process = _run(program, tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    if program is _STAYS:
+        assert len(_compilers(tmp_path)) == 1
+        process.kill()
+    process.communicate(timeout=60)
+    until = time.monotonic() + 10
+    while _compilers(tmp_path):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def _compilers(tmp_path: Path) -> list[str]:
+    """Processes that compile for this test."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            said = (one / "cmdline").read_bytes().split(b"\0") + (one / "environ").read_bytes().split(b"\0")
+            if aside._PROGRAM.encode() in said and f"XDG_CACHE_HOME={tmp_path}".encode() in said:
+                found.append(one.name)
+    return found
+
+
+def test_what_cannot_be_started_is_never_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    from headwater.kernels.hash import hash_rows
+
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(aside, "_compiling", {})
+    other = (np.zeros((1, 2), np.float32), np.zeros((0, 3), np.float32))  # nobody calls it with such
+    assert not aside.is_ready(hash_rows, other)
+    assert not aside.is_ready(hash_rows, other)
