@@ -21,6 +21,7 @@ from tests.incremental.views.world import World
 from headwater.incremental.store import Store
 from headwater.incremental.views import View
 from headwater.incremental.views.record import Record
+from headwater.incremental.views.state_at import StateAt
 from headwater.lake import log
 from headwater.lake.partitions import decode_path
 
@@ -37,6 +38,7 @@ POINTS = [
     "view.sweep.before_delete",
     "view.upkeep.begin",
     "view.pack.rewritten",
+    "view.settle.before",
     "lake.data_file.before_publish",
     "lake.data_file.after_publish",
     "lake.commit.before_publish",
@@ -82,8 +84,12 @@ def check_tidy(view: View) -> None:
     assert state is not None
     folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
     store = Store(folder, read_only=True)
-    assert os.listdir(folder / "manifests") == [state]
-    assert set(os.listdir(folder / "runs")) == store.restore(state).files
+    states = store.manifests()
+    assert states[0] == state and len(states) <= 2, "that which is named, and one that was saved after the commit"
+    for name in states[1:]:
+        at = StateAt.of(store.restore(name).extra["extra"])
+        assert at is not None and at.settled and at.published == Record.of(base).published
+    assert set(os.listdir(folder / "runs")) == set().union(*(store.restore(name).files for name in states))
     named = {decode_path(f.path) for f in base.files.values()}
     for version in range(base.version + 1):
         commit = log.read_commit(base.storage, version)

@@ -1,25 +1,30 @@
 """Live views: the circuits of this process, with their state, kept from one refresh to the next.
 
 Restoring a state is quick and using one that is in memory is quicker. So each view that this process refreshes has one `Live`, whoever
-holds handles on it, and its lock lets one thread at a time refresh. What is in memory counts only as long as the newest commit names
-it; another process may have refreshed the view meanwhile. After anything that fails the memory is thrown away, and the next
+holds handles on it, and its lock lets one thread at a time refresh. What is in memory counts only as long as the newest commit is that which
+it belongs to; another process may have refreshed the view meanwhile. After anything that fails the memory is thrown away, and the next
 refresh restores what is committed.
+
+What is in memory may be ahead of what is saved: by a few small refreshes, until there is time to save it (`behind`).
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 
+from headwater.base.errors import CorruptionError, NotFoundError
 from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import Record
+from headwater.incremental.views.state_at import StateAt
 from headwater.incremental.views.state_folder import StateFolder
 
 __all__ = ["OUTPUT", "Live", "built", "forget", "live"]
@@ -27,6 +32,8 @@ __all__ = ["OUTPUT", "Live", "built", "forget", "live"]
 OUTPUT = "view"
 _UNSWEPT = 8  # so many superseded states may lie about
 _MOST = 64
+_BEHIND = 8  # so many small refreshes may have to be followed once more if this process ends
+_SMALL_ROWS = 32_768
 
 
 def built(definition: Definition) -> Circuit:
@@ -57,27 +64,62 @@ class Live:
         """The version of the table that a checkpoint should be written of."""
         self.queried: tuple[int, float] | None = None
         """The rows and the seconds of the last query that computed the view, in this process."""
+        self.saved: str | None = None
+        """The newest state that is saved of what is in memory."""
+        self.behind = 0
+        """How many refreshes it does not know of yet."""
+        self.touched = 0.0
+        """When the last refresh ended."""
         self._is: tuple[object, ...] | None = None
 
     def _identity(self, table_id: str, definition: Definition, record: Record) -> tuple[object, ...]:
-        return table_id, definition, record.state, self.folder.opened
+        return table_id, definition, record.published, self.folder.opened
 
     def has(self, table_id: str, definition: Definition, record: Record) -> bool:
         """Whether the state in memory is the one that is committed."""
         return self._is is not None and self._is == self._identity(table_id, definition, record)
 
-    def restore(self, table_id: str, definition: Definition, record: Record) -> None:
-        """Have the state that is committed, from its files."""
+    def restore(self, table_id: str, definition: Definition, record: Record) -> StateAt | None:
+        """Have the newest state that there is, from its files; gives where it is, if that is not what is committed."""
         assert record.state is not None
         self.discard()
-        circuit, addresses = built(definition), Addresses()
-        self.folder.load(record.state, circuit, addresses)
-        self.circuit, self.addresses = circuit, addresses
+        name = self.folder.newest(record.state, table_id, record.published)
+        try:
+            at = self._load(name, definition)
+        except (CorruptionError, NotFoundError):
+            if name == record.state:
+                raise
+            name = record.state  # which is older, and may be whole
+            at = self._load(name, definition)
+        self.saved = name
         self.committed(table_id, definition, record)
+        return at if at is not None and at.published != record.published else None
+
+    def _load(self, name: str, definition: Definition) -> StateAt | None:
+        circuit, addresses = built(definition), Addresses()
+        at = self.folder.load(name, circuit, addresses)
+        self.circuit, self.addresses = circuit, addresses
+        return at
 
     def committed(self, table_id: str, definition: Definition, record: Record) -> None:
         """What is in memory is now what is committed."""
         self._is = self._identity(table_id, definition, record)
+
+    def may_lag(self, rows: int) -> bool:
+        """Whether the state of a refresh of so many rows may be saved after it."""
+        if self.saved is None or self.behind >= _BEHIND:
+            return False
+        if self.folder.remote:  # other machines are not to follow changes again
+            return not rows
+        return rows < _SMALL_ROWS and self.folder.has(self.saved)
+
+    def follows(self, state: str | None) -> None:
+        """A commit was made that names a state: a new one, which is that in memory, or the one before."""
+        if state is not None and state == self.saved:
+            self.behind += 1
+        else:
+            self.saved, self.behind = state, 0
+        self.touched = time.monotonic()
 
     def informed(self, record: Record) -> Record:
         """A record that knows of the last query, too."""
@@ -90,7 +132,7 @@ class Live:
 
     def discard(self) -> None:
         """Forget what is in memory."""
-        self.circuit, self.addresses, self._is = None, Addresses(), None
+        self.circuit, self.addresses, self._is, self.saved, self.behind = None, Addresses(), None, None, 0
 
 
 _views: OrderedDict[str, Live] = OrderedDict()

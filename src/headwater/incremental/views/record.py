@@ -1,15 +1,16 @@
 """The record: what a commit to a view's table says of the view, which makes that commit the one moment of a refresh.
 
-It is the value of the domain ``headwater.view.state`` in the table's log, as JSON; version 1::
+It is the value of the domain ``headwater.view.state`` in the table's log, as JSON; version 2::
 
-    {"version": 1,
+    {"version": 2,
      "frontier": {"<table>": <version>, …},   what the rows reflect; empty: never built
      "ids": {"<table>": "<id>", …},           which tables these were: a name may come to mean another one
-     "state": "<manifest>" or null,           the state that belongs to the rows (`headwater.incremental.store`)
+     "state": "<manifest>" or null,           their state, or one that is a little older (`state_at`)
      "published": <version>,                  the version of the view's own table that this commit makes
      "rates": {…}}                            how long things took (`costs`)
 
-Rows, frontier and state change together, since they are one commit. State that no commit names is an orphan.
+Rows and frontier change together, since they are one commit, and from its state on the changes up to them can be followed again. In version 1 the
+state was never older than the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from headwater.lake.snapshot import Snapshot
 
 __all__ = ["Record"]
 
-_VERSION = 1
+_VERSION = 2
+_KNOWN = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Record:
         if found is None:
             return cls()
         try:
-            if found["version"] != _VERSION:
+            if found["version"] not in _KNOWN:
                 raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
             return cls(
                 Frontier(found["frontier"]),

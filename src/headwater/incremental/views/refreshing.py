@@ -2,9 +2,11 @@
 
 1. pin the sources, and look at what the newest commit of the view says: its frontier, and the state that belongs to it;
 2. read the changes, step the circuit, write the rows that come and mark those that go (files that nobody names yet);
-3. save the state (a manifest that nobody names yet);
-4. commit: rows, frontier and state become true together, or another refresh won;
-5. later, in the background, delete what is not named any more, and put small files together if there are many (`tidying`).
+3. save the state (a manifest that nobody names yet); or, after a small change, leave that for later;
+4. commit: rows and frontier become true together, or another refresh won;
+5. later, in the background, save the state, delete what is not named any more, and put small files together if there are many (`tidying`).
+
+If a process ends before 5., the state is older than the rows: the next one follows the changes in between again, without publishing them.
 
 If it cannot be done from changes (there is no state yet, changes are gone, it would take longer), the circuit is built anew and fed
 with all rows; its result is published as a difference all the same. After any failure what is in memory is thrown away.
@@ -25,6 +27,7 @@ from headwater.base.derived import Mode, Refresh
 from headwater.base.errors import (
     ConflictError,
     CorruptionError,
+    HeadwaterError,
     InputError,
     NotFoundError,
     UnsupportedError,
@@ -35,7 +38,7 @@ from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
-from headwater.incremental.views import orphans, output_table, packing_up
+from headwater.incremental.views import catching_up, orphans, output_table, packing_up
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.deciding import decide, foreign
@@ -46,6 +49,7 @@ from headwater.incremental.views.publishing import Changed, publish
 from headwater.incremental.views.reconciling import reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
+from headwater.incremental.views.state_at import StateAt
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
@@ -183,7 +187,7 @@ class Attempt:
 
     def _from_changes(self, sources: Sources, plan: RefreshPlan, task: events.Task) -> None:
         start = time.perf_counter()
-        rewritten = self._restored()
+        self._restored(task)
         circuit = self.live.circuit
         assert circuit is not None
         try:
@@ -197,19 +201,24 @@ class Attempt:
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
         rates = rates.after_changes(rows_in, time.perf_counter() - start)
-        state, saves = self.record.state, bool(rows_in or rewritten)
-        if saves:
+        record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates)
+        ready = None
+        if not self.live.may_lag(rows_in):
             with self.timed("save"):
                 folder.flush(durable.traces_of(circuit, addresses.traces))
-                state = folder.next_name()
+                record = replace(record, state=folder.next_name())
 
-        def save() -> None:  # what is left of it, while the files of the commit are being flushed
-            with self.timed("save"):
-                folder.save(circuit, addresses, name=state)
+            def ready() -> None:  # what is left of it, while the files of the commit are being flushed
+                with self.timed("save"):
+                    folder.save(circuit, addresses, self._at(record), name=record.state)
 
-        record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
-        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=save if saves else None)
+        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=ready)
         self._report(sources, "incremental", rows_in, changed, plan.reason)
+
+    def _at(self, record: Record, *, table: Metadata | None = None, settled: bool = False) -> StateAt:
+        """What the state in memory is the state of, when a record is committed."""
+        table = table or self.base.state.metadata
+        return StateAt(table.id, record.published, record.frontier, record.ids, settled=settled)
 
     def _flushing(self, circuit: Circuit, rows: int) -> AbstractContextManager[object]:
         """Write the new state of a large step beside what follows; that of a small one is written sooner than a thread has its turn."""
@@ -222,7 +231,7 @@ class Attempt:
         circuit: Circuit,
         read: Callable[[Input], Iterator[pa.RecordBatch]],
         definition: Definition,
-        task: events.Task,
+        task: events.Task | None,
         backfill: Backfill | None = None,
     ) -> tuple[int, ZSet]:
         """Feed a circuit with what ``read`` gives for each input, as one step; how many rows that were, and the view's change."""
@@ -235,7 +244,8 @@ class Attempt:
                     continue
                 for batch in read(one):
                     rows += batch.num_rows
-                    task.advance(batch.num_rows)
+                    if task is not None:
+                        task.advance(batch.num_rows)
                     circuit.step({relation: batch})
             end = time.perf_counter()
         assert transaction.outputs is not None
@@ -244,22 +254,36 @@ class Attempt:
         faults.point("view.refresh.stepped", self.view)
         return rows, transaction.outputs.zset(OUTPUT)
 
-    def _restored(self) -> bool:
-        """Have the state that is committed in memory; True if the table's files were rewritten since."""
+    def _restored(self, task: events.Task | None = None) -> None:
+        """Have the state that is committed in memory, for the files that the table has now."""
         with self.timed("restore"):
             if not self.live.has(self.base.state.metadata.id, self.definition, self.record):
                 try:
-                    self.live.restore(self.base.state.metadata.id, self.definition, self.record)
+                    at = self.live.restore(self.base.state.metadata.id, self.definition, self.record)
+                    if at is not None:
+                        self._catch_up(at, task)
                 except (NotFoundError, CorruptionError, InputError) as e:
                     raise _Unusable(f"its state cannot be used: {e.message}") from e
             addresses = self.live.addresses
             there = set(addresses.files.values())
-            if there == set(self.base.files):
-                return False
-            gone = [path for path in there if path not in self.base.files]
-            came = [f for path, f in self.base.files.items() if path not in there]
-            packing_up.readdress(self.base, addresses, self.layout, gone, came)
-            return True
+            if there != set(self.base.files):
+                gone = [path for path in there if path not in self.base.files]
+                came = [f for path, f in self.base.files.items() if path not in there]
+                packing_up.readdress(self.base, addresses, self.layout, gone, came)
+
+    def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
+        """Bring a state that is older than the view to where the view is."""
+        assert self.live.circuit is not None
+        since = Record(at.frontier, at.ids, published=at.published)
+        sources = Sources.pin(self.view, self.definition, since, self.record.frontier, self.around)
+        try:
+            sources.check()
+            self._stepped(self.live.circuit, sources.changes, self.definition, task)
+        except (Unavailable, HeadwaterError) as e:
+            raise _Unusable(f"its state cannot be brought forward: {e}") from e
+        before = snapshot.at_version(self.base.storage, at.published)
+        catching_up.follow(self.live.addresses, self.layout, before=before, after=self.base)
+        self.live.behind = self.record.published - at.published
 
     @property
     def layout(self) -> Layout:
@@ -308,12 +332,12 @@ class Attempt:
             rates = replace(rates.after_query(rows_in, spent), lost_seconds=lost, stateless=meant.policy != "full")
         else:
             rates = rates.after_full(rows_in, spent, lost)
-        state = None
+        record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates)
         if circuit is not None:
             with self.timed("save"):
-                state = self.live.folder.save(circuit, addresses)
+                at = self._at(record, table=metadata)
+                record = replace(record, state=self.live.folder.save(circuit, addresses, at))
         self.live.circuit, self.live.addresses = circuit, addresses
-        record = Record(sources.frontier, sources.ids, state, self.base.version + 1, rates)
         operation = "REFRESH MATERIALIZED VIEW" if definition is None else "REPLACE MATERIALIZED VIEW"
         self.commit(operation, changed, record, definition=definition, metadata=metadata)
         self._report(sources, "full", rows_in, changed, reason)
@@ -323,8 +347,11 @@ class Attempt:
         if self.record.state is None:
             return None
         try:
-            found = Backfill(circuit, self.live.folder.store, self.live.folder.manifest(self.record.state))
-        except (NotFoundError, CorruptionError):
+            self._restored()
+            self.settle()
+            assert self.live.saved is not None, "it was restored"
+            found = Backfill(circuit, self.live.folder.store, self.live.folder.manifest(self.live.saved))
+        except (_Unusable, NotFoundError, CorruptionError):
             return None
         return found if found.kept else None
 
@@ -357,6 +384,7 @@ class Attempt:
             self.base = snapshot.at_version(self.base.storage, record.published)
             self.definition, self.record = definition or self.definition, record
             self.live.committed(self.base.state.metadata.id, self.definition, record)
+            self.live.follows(record.state)
             self.live.unswept += 1
             if self.sweeps:
                 self.sweep()
@@ -382,14 +410,28 @@ class Attempt:
         if changed is None:
             return False
         assert self.live.circuit is not None
-        state = self.live.folder.save(self.live.circuit, self.live.addresses)
-        self.commit("OPTIMIZE", changed, replace(self.record, state=state, published=self.base.version + 1))
+        record = replace(self.record, published=self.base.version + 1)
+        state = self.live.folder.save(self.live.circuit, self.live.addresses, self._at(record))
+        self.commit("OPTIMIZE", changed, replace(record, state=state))
         return True
+
+    def settle(self) -> None:
+        """Save what is in memory, if it belongs to what is committed and was not saved with it."""
+        one = self.live
+        if (
+            one.behind
+            and one.circuit is not None
+            and one.has(self.base.state.metadata.id, self.definition, self.record)
+        ):
+            faults.point("view.settle.before", self.view)
+            one.saved = one.folder.save(one.circuit, one.addresses, self._at(self.record, settled=True))
+            one.behind = 0
+            one.unswept += 1
 
     def sweep(self) -> None:
         """Delete states that were superseded."""
         self.live.unswept = 0
-        self.live.folder.sweep(self.record.state)
+        self.live.folder.sweep(self.record.state, self.base.state.metadata.id, self.record.published)
 
     def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
         # A source that is another table now, or none of the view's any more, is not something that it has got further with.

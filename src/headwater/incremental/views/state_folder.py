@@ -8,6 +8,8 @@ name; the numbers that `Store` gives are this machine's own affair.
 Who writes: on one machine the lock of the folder lets one process at a time refresh, and others wait. Between machines the commit decides, and
 who loses it begins again from what won.
 
+A local state may be saved after the commit that it belongs to (`state_at`); `newest` finds it, though no commit names it.
+
 State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot of the machine it was
 written, and every byte of it is checked before it is used in another.
 """
@@ -25,7 +27,7 @@ from contextlib import contextmanager, suppress
 
 from headwater.base import faults, settings
 from headwater.base.boot import boot_id
-from headwater.base.errors import ConflictError, NotFoundError
+from headwater.base.errors import ConflictError, CorruptionError, NotFoundError
 from headwater.base.storage import Storage, now_ms
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.circuit import Circuit
@@ -33,6 +35,7 @@ from headwater.incremental.manifest import Manifest
 from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
 from headwater.incremental.views.addresses import Addresses
+from headwater.incremental.views.state_at import StateAt
 
 __all__ = ["StateFolder"]
 
@@ -126,12 +129,12 @@ class StateFolder:
         """The name that the next state will have, for a commit that is being prepared while the state is saved."""
         return f"{uuid.uuid4().hex}.json" if self.remote else self.store.next_name()
 
-    def save(self, circuit: Circuit, addresses: Addresses, *, name: str | None = None) -> str:
-        """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan.
+    def save(self, circuit: Circuit, addresses: Addresses, at: StateAt, *, name: str | None = None) -> str:
+        """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan, unless it is settled.
 
         ``name`` is what `next_name` gave, if that was asked.
         """
-        saved = {**addresses.to_json(), _BOOT: boot_id()}
+        saved = {**addresses.to_json(), _BOOT: boot_id(), "at": at.to_json()}
         name = name or self.next_name()
         with _unflushed():
             given = None if self.remote else name
@@ -146,14 +149,32 @@ class StateFolder:
         self._names[name] = local
         return name
 
-    def load(self, name: str, circuit: Circuit, addresses: Addresses) -> None:
-        """Let a circuit and addresses be what a state says."""
+    def newest(self, name: str, table: str, published: int) -> str:
+        """The newest state of a version of a view's table, or of one before it: that which a commit names, or one that was settled later."""
+        if self.remote:
+            return name
+        for other in reversed(self.store.manifests()):
+            if other <= name:
+                break
+            with suppress(CorruptionError, NotFoundError):
+                at = StateAt.of(self.store.restore(other).extra["extra"])
+                if at is not None and at.settled and at.table == table and at.published <= published:
+                    return other
+        return name
+
+    def has(self, name: str) -> bool:
+        """Whether a local state is still there; another process may have swept it."""
+        return os.path.exists(os.path.join(self.folder, "manifests", name))
+
+    def load(self, name: str, circuit: Circuit, addresses: Addresses) -> StateAt | None:
+        """Let a circuit and addresses be what a state says, and give what it is the state of, if it says so."""
         local = self._fetched(name) if self.remote else name
         manifest = self._trusted(local)
         saved = durable.restore(circuit, self.store, local)
         addresses.load(saved)
         for key, trace in addresses.traces.items():
             self.store.load(manifest, key, trace)
+        return StateAt.of(saved)
 
     def manifest(self, name: str) -> Manifest:
         """The manifest of a state, whose runs are here."""
@@ -203,13 +224,13 @@ class StateFolder:
 
     # -- what nobody needs -----------------------------------------------------------------------------------------
 
-    def sweep(self, name: str | None) -> None:
-        """Delete everything but the state that the newest commit names."""
+    def sweep(self, name: str | None, table: str, published: int) -> None:
+        """Delete everything but the state that the newest commit, ``published``, names, and the one that was settled after it."""
         local = None if name is None else (self._names.get(name) if self.remote else name)
-        if local is None:
-            kept: list[str] = []
+        if name is None or local is None:
+            kept: set[str] = set()
         else:
-            kept = [local]
+            kept = {local} if self.remote else {local, self.newest(name, table, published)}
         self.store.sweep(kept)
         if self.remote:
             self._sweep_remote(name)

@@ -1,4 +1,6 @@
-"""Tidying: what refreshes leave to be done in the background (`upkeep`): a checkpoint of the log, files put together, old state deleted.
+"""Tidying: what refreshes leave to be done in the background (`upkeep`): state saved, a checkpoint of the log, files put together, old state deleted.
+
+State is saved as soon as no refresh has ended for a moment: of refreshes that follow each other closely only the last one's is.
 
 The long part of putting files together is to read and write them. It is done from a snapshot, and holds nobody up. The short part is a
 commit like a refresh's, alone in the view: it looks at what has happened since. Rows that were deleted meanwhile are marked in the new
@@ -9,6 +11,7 @@ finds.
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from functools import partial
 
@@ -17,7 +20,7 @@ from headwater.base.errors import ConflictError, NotFoundError
 from headwater.incremental.layout import Layout
 from headwater.incremental.views import packing_up, upkeep
 from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.live import live
+from headwater.incremental.views.live import Live, live
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import Attempt
 from headwater.incremental.views.surroundings import Surroundings
@@ -27,11 +30,14 @@ from headwater.lake.table import Table
 
 __all__ = ["ask", "stop"]
 
+_MOMENT = 0.02
+_MOMENTS = 10
+
 
 def ask(view: str, table: Table, around: Surroundings) -> None:
     """Have a view tidied up in the background, if there is a reason to."""
     one = live(around.root, view)
-    if one.unchecked is None and not one.is_littered and not packing_up.due(table.snapshot):
+    if one.unchecked is None and not _is_behind(one) and not one.is_littered and not packing_up.due(table.snapshot):
         return
     what = f"the view `{view}` was not tidied up"
     upkeep.later(_key(view, around), partial(_tidy, view, table, around), what=what)
@@ -50,6 +56,10 @@ def _tidy(view: str, table: Table, around: Surroundings) -> None:
     faults.point("view.upkeep.begin", view)
     with suppress(NotFoundError, ConflictError):  # it was dropped, or somebody else was quicker
         one = live(around.root, view)
+        if _is_behind(one):
+            _wait_for_a_moment(one)
+            with Attempt(view, table, around, one, last=True) as attempt:
+                attempt.settle()
         if one.unchecked is not None:
             version, one.unchecked = one.unchecked, None
             transaction.write_checkpoint(table.storage, version)
@@ -58,6 +68,20 @@ def _tidy(view: str, table: Table, around: Surroundings) -> None:
         rewritten = _rewritten(view, base, files) if files else None
         if files or one.is_littered:
             _finish(Attempt(view, table, around, one, last=True), rewritten)
+
+
+def _is_behind(one: Live) -> bool:
+    """Whether state waits to be saved."""
+    return one.behind > 0 and not one.folder.remote
+
+
+def _wait_for_a_moment(one: Live) -> None:
+    """Wait until no refresh has ended for a moment; but not for ever, since other views wait, too."""
+    for _ in range(_MOMENTS):
+        left = one.touched + _MOMENT - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(left)
 
 
 def _finish(attempt: Attempt, rewritten: packing_up.Rewritten | None) -> None:
