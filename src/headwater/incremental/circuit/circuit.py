@@ -62,6 +62,9 @@ class Transaction:
         self.outputs: Outputs | None = None
         self.step: Callable[[], Outputs] | None = None
         """What makes a step of it in the end, if it is not the circuit's own way."""
+        self.holds = False
+        """Whether the step is not permanent before `commit` is called, which has to be before the next step."""
+        self.commit: Callable[[], None] | None = None
 
 
 class Circuit:
@@ -263,7 +266,12 @@ class Circuit:
             self._transaction = None
             raise
         transaction, self._transaction = self._transaction, None
-        transaction.outputs = self._run() if transaction.step is None else transaction.step()
+        if transaction.step is not None:
+            transaction.outputs = transaction.step()
+            return
+        transaction.outputs = self._run(holds=transaction.holds)
+        if transaction.holds:
+            transaction.commit = self._commit
 
     def _input(self, name: str) -> Vertex:
         found = self.inputs.get(name)
@@ -286,7 +294,7 @@ class Circuit:
             found = self._schedule = Schedule(self.vertices, list(self.outputs.values()))
         return found
 
-    def _run(self) -> Outputs:
+    def _run(self, *, holds: bool = False) -> Outputs:
         schedule = self.schedule()
         try:
             values = self.runner.values(schedule)
@@ -294,9 +302,14 @@ class Circuit:
         except BaseException:
             self.rollback()
             raise
-        schedule.commit()
-        self.steps += 1
+        if not holds:
+            self._commit()
         return Outputs(outputs)
+
+    def _commit(self) -> None:
+        """Make a step permanent."""
+        self.schedule().commit()
+        self.steps += 1
 
     def rollback(self) -> None:
         """Forget what was fed and staged."""

@@ -6,6 +6,8 @@ of rows that are there more than once how many copies there are beyond the first
 the numbers from 0 up, without gaps: a new copy takes the next number, and the copy with the highest one goes first. So a
 row that is there a million times is found as quickly as any other.
 
+A change is taken over by the traces when somebody looks at them, or when there is time for it (`settle`).
+
 Both traces belong to the state of the view, and are saved with it. Files are numbered from 1 as they come; `files` has the paths of those
 that are there.
 
@@ -77,10 +79,18 @@ class Addresses:
         self.more = Trace(_MORE)
         self.files: dict[int, str] = {}
         self.next_file = 1
+        self._pending: list[tuple[Trace, ZSet]] = []
+
+    def settle(self) -> None:
+        """Let the traces take over what has changed."""
+        pending, self._pending = self._pending, []
+        for trace, change in pending:
+            trace.add(change)
 
     @property
     def traces(self) -> Mapping[str, Trace]:
         """The state, by the names that it is saved under."""
+        self.settle()
         return {"view/addresses": self.where, "view/copies": self.more}
 
     def to_json(self) -> Any:
@@ -121,12 +131,14 @@ class Addresses:
 
     def beyond(self, keys: Keys) -> Words:
         """How many copies of each row there are beyond the first."""
+        self.settle()
         if not len(self.more):
             return np.zeros(len(keys), dtype=np.int64)
         return self.more.weights(_rows(_MORE, keys))[:, 0]
 
     def find(self, keys: Keys) -> Places:
         """The address of each copy; -1 for one that is not there."""
+        self.settle()
         found = np.full(len(keys), -1, dtype=np.int64)
         if not len(keys) or not len(self.where):
             return found
@@ -171,17 +183,17 @@ class Addresses:
         pieces = [_rows(_WHERE, keys, places, -1).rows for keys, places in removed]
         pieces += [_rows(_WHERE, keys, places, 1).rows for keys, places in added]
         rows = np.concatenate(pieces) if pieces else np.zeros((0, _WHERE.width), dtype=np.int64)
-        self.where.add(ZSet(_WHERE, rows))
+        self._pending.append((self.where, ZSet(_WHERE, rows)))
 
     def count(self, keys: Keys, by: Words) -> None:
         """Change how many copies there are beyond the first."""
         moved = np.flatnonzero(by)
         if len(moved):
-            self.more.add(_rows(_MORE, keys[moved], weights=by[moved]))
+            self._pending.append((self.more, _rows(_MORE, keys[moved], weights=by[moved])))
 
     def build(self, keys: Keys, places: Places) -> None:
         """Have just these rows, listed once for each copy, in any order; the files are numbered already."""
-        self.where, self.more = Trace(_WHERE), Trace(_MORE)
+        self.where, self.more, self._pending = Trace(_WHERE), Trace(_MORE), []
         order, new = sorted_keys(keys)
         keys, places = keys[order], places[order]
         first = np.flatnonzero(new)

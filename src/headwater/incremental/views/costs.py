@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from headwater.base.derived import Mode
@@ -59,7 +59,8 @@ class Rates:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object, without digits that mean nothing."""
-        return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
+        values = ((name, getattr(self, name)) for name in self.__slots__)
+        return {k: round(v, 6) if isinstance(v, float) else v for k, v in values}
 
     # -- what was measured -----------------------------------------------------------------------------------------
 

@@ -19,10 +19,10 @@ from headwater.base import events, faults
 from headwater.base.errors import ConflictError, NotFoundError
 from headwater.incremental.layout import Layout
 from headwater.incremental.views import packing_up, upkeep
+from headwater.incremental.views.attempting import Attempt
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import Live, live
 from headwater.incremental.views.record import Record
-from headwater.incremental.views.refreshing import Attempt
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake import transaction
 from headwater.lake.snapshot import Snapshot

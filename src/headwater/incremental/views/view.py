@@ -37,7 +37,7 @@ from headwater.incremental.views.deciding import decide
 from headwater.incremental.views.definition import Definition, Policy
 from headwater.incremental.views.functions import check_functions, same_functions
 from headwater.incremental.views.record import Record
-from headwater.incremental.views.refreshing import Attempt, Timings, attempts, refresh
+from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake.table import Table
@@ -268,7 +268,7 @@ class View(Derived):
                 return done
         raise AssertionError("the last attempt raises")
 
-    def _redefined(self, attempt: Attempt, meant: Definition) -> Refresh | None:
+    def _redefined(self, attempt: RefreshAttempt, meant: Definition) -> Refresh | None:
         old, record = attempt.base.state.metadata, attempt.record
         metadata = None
         if not output_table.same_columns(old, meant.schema):

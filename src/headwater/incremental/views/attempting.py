@@ -1,0 +1,267 @@
+"""Attempts: one try to change a view, alone in this process and on this machine, on what is committed then.
+
+An attempt has what is committed (`base`, `definition`, `record`), can have the state of it in memory (`restored`), step its circuit, and commit. Who
+loses a race against another machine leaves the ``with`` block quietly, and tries again; after any failure what is in memory is thrown away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import pyarrow as pa
+
+from headwater.base import events, faults
+from headwater.base.derived import Refresh
+from headwater.base.errors import (
+    ConflictError,
+    CorruptionError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+)
+from headwater.base.frontier import Frontier
+from headwater.incremental.circuit.backfilling import Backfill
+from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.layout import Layout
+from headwater.incremental.views import catching_up, output_table, packing_up
+from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.live import OUTPUT, Live
+from headwater.incremental.views.publishing import Changed
+from headwater.incremental.views.record import Record
+from headwater.incremental.views.sources import Sources, Unavailable
+from headwater.incremental.views.state_at import StateAt
+from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.zset import ZSet
+from headwater.lake import checkpoint, snapshot
+from headwater.lake.actions import AddFile, Metadata
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.table import Table
+
+__all__ = ["Attempt", "Timings", "Unusable"]
+
+_LOST = "E4001"
+Timings = dict[str, float]
+
+
+class Unusable(Exception):
+    """What is needed to go on from changes is not there; the text says what."""
+
+
+@dataclass
+class Attempt:
+    """One try to change a view, alone in this process and on this machine; a ``with`` block that swallows a lost race."""
+
+    view: str
+    table: Table
+    around: Surroundings
+    live: Live
+    last: bool = False
+    timings: Timings = field(default_factory=dict)
+    done: Refresh | None = None
+    sweeps: bool = False
+    """Whether old state is deleted with the commit, because nobody has looked for it yet."""
+
+    base: Snapshot = field(init=False)
+    definition: Definition = field(init=False)
+    record: Record = field(init=False)
+    was: Frontier = field(init=False)
+    began: float = field(init=False)
+    _held_step: Callable[[], None] | None = None
+
+    def __enter__(self) -> Self:
+        self.began = time.perf_counter()
+        self.live.guard.acquire()
+        try:
+            self._held = self.live.folder.held()
+            self._held.__enter__()
+            try:
+                self._look()
+                self.timings["begin"] = time.perf_counter() - self.began
+            except BaseException:
+                self._held.__exit__(None, None, None)
+                raise
+        except BaseException:
+            self.live.guard.release()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        try:
+            if error is not None:
+                self.live.discard()
+                self.live.suspicious = True
+            self._held.__exit__(None, None, None)
+        finally:
+            self.live.guard.release()
+        return isinstance(error, ConflictError) and error.code == _LOST and not self.last
+
+    def _look(self) -> None:
+        self.base = self.table.snapshot
+        definition = Definition.of(self.base)
+        if definition is None:
+            raise InputError.not_a_view(self.view, self.base.where)
+        self.definition, self.record = definition, self.live.informed(Record.of(self.base))
+        self.was = self.record.frontier
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Measure a part of the work."""
+        start = time.perf_counter()
+        yield
+        self.timings[phase] = self.timings.get(phase, 0.0) + time.perf_counter() - start
+
+    def at(self, record: Record, *, table: Metadata | None = None, settled: bool = False) -> StateAt:
+        """What the state in memory is the state of, when a record is committed."""
+        table = table or self.base.state.metadata
+        return StateAt(table.id, record.published, record.frontier, record.ids, settled=settled)
+
+    def stepped(
+        self,
+        circuit: Circuit,
+        read: Callable[[Input], Iterator[pa.RecordBatch]],
+        definition: Definition,
+        task: events.Task | None,
+        backfill: Backfill | None = None,
+        *,
+        holds: bool = False,
+    ) -> tuple[int, ZSet]:
+        """Feed a circuit with what ``read`` gives for each input, as one step; how many rows that were, and the view's change.
+
+        If it ``holds``, the step is not permanent in memory before `make_permanent` is called.
+        """
+        start, rows = time.perf_counter(), 0
+        with circuit.transaction() as transaction:
+            transaction.holds = holds
+            if backfill is not None:
+                transaction.step = backfill.run
+            for relation, one in definition.inputs.items():
+                if backfill is not None and relation not in backfill.sources:
+                    continue
+                for batch in read(one):
+                    rows += batch.num_rows
+                    if task is not None:
+                        task.advance(batch.num_rows)
+                    circuit.step({relation: batch})
+            end = time.perf_counter()
+        assert transaction.outputs is not None
+        self._held_step = transaction.commit
+        self.timings["read"] = end - start
+        self.timings["step"] = time.perf_counter() - end
+        faults.point("view.refresh.stepped", self.view)
+        return rows, transaction.outputs.zset(OUTPUT)
+
+    def make_permanent(self) -> None:
+        """Let the circuit keep the step that it has made, if it does not yet."""
+        commit, self._held_step = self._held_step, None
+        if commit is not None:
+            commit()
+
+    def restored(self, task: events.Task | None = None) -> None:
+        """Have the state that is committed in memory, for the files that the table has now."""
+        with self.timed("restore"):
+            if not self.live.has(self.base.state.metadata.id, self.definition, self.record):
+                try:
+                    at = self.live.restore(self.base.state.metadata.id, self.definition, self.record)
+                    if at is not None:
+                        self._catch_up(at, task)
+                except (NotFoundError, CorruptionError, InputError) as e:
+                    raise Unusable(f"its state cannot be used: {e.message}") from e
+            addresses = self.live.addresses
+            there = set(addresses.files.values())
+            if there != set(self.base.files):
+                gone = [path for path in there if path not in self.base.files]
+                came = [f for path, f in self.base.files.items() if path not in there]
+                packing_up.readdress(self.base, addresses, self.layout, gone, came)
+
+    def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
+        """Bring a state that is older than the view to where the view is."""
+        assert self.live.circuit is not None
+        since = Record(at.frontier, at.ids, published=at.published)
+        sources = Sources.pin(self.view, self.definition, since, self.record.frontier, self.around)
+        try:
+            sources.check()
+            self.stepped(self.live.circuit, sources.changes, self.definition, task)
+        except (Unavailable, HeadwaterError) as e:
+            raise Unusable(f"its state cannot be brought forward: {e}") from e
+        before = snapshot.at_version(self.base.storage, at.published)
+        catching_up.follow(self.live.addresses, self.layout, before=before, after=self.base)
+        self.live.behind = self.record.published - at.published
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the view's rows."""
+        return Layout(self.definition.schema)
+
+    def commit(
+        self,
+        operation: str,
+        changed: Changed,
+        record: Record,
+        *,
+        definition: Definition | None = None,
+        metadata: Metadata | None = None,
+        ready: Callable[[], object] | None = None,
+    ) -> None:
+        """Make it true, and tidy up."""
+        faults.point("view.commit.before", self.view)
+        with self.timed("commit"):
+            output_table.commit(
+                self.base, operation, changed, record, definition=definition, metadata=metadata, ready=ready
+            )
+        faults.point("view.commit.after", self.view)
+        with self.timed("tidy"):
+            self.base = snapshot.at_version(self.base.storage, record.published)
+            self.definition, self.record = definition or self.definition, record
+            self.live.committed(self.base.state.metadata.id, self.definition, record)
+            self.live.follows(record.state)
+            self.live.unswept += 1
+            if self.sweeps:
+                self.sweep()
+            if checkpoint.due(self.base.state):
+                self.live.unchecked = self.base.version
+
+    def pack(self, files: Sequence[AddFile]) -> None:
+        """Write files of the view anew, as one more commit that changes no row."""
+        if not files or self.base.version != self.record.published:
+            return
+        if self.record.state is None:
+            self.table.optimize()
+            return
+        self.swap(packing_up.rewrite(self.base, self.layout, files))
+        self.sweep()
+
+    def swap(self, rewritten: packing_up.Rewritten) -> bool:
+        """Let files that were written anew take the place of the old ones; False if that cannot be any more."""
+        if self.base.version != self.record.published or self.record.state is None:
+            return False
+        self.restored()
+        changed = packing_up.swapped(self.base, self.live.addresses, rewritten)
+        if changed is None:
+            return False
+        assert self.live.circuit is not None
+        record = replace(self.record, published=self.base.version + 1)
+        state = self.live.folder.save(self.live.circuit, self.live.addresses, self.at(record))
+        self.commit("OPTIMIZE", changed, replace(record, state=state))
+        return True
+
+    def settle(self) -> None:
+        """Save what is in memory, if it belongs to what is committed and was not saved with it."""
+        one = self.live
+        if (
+            one.behind
+            and one.circuit is not None
+            and one.has(self.base.state.metadata.id, self.definition, self.record)
+        ):
+            faults.point("view.settle.before", self.view)
+            one.saved = one.folder.save(one.circuit, one.addresses, self.at(self.record, settled=True))
+            one.behind = 0
+            one.unswept += 1
+
+    def sweep(self) -> None:
+        """Delete states that were superseded."""
+        self.live.unswept = 0
+        self.live.folder.sweep(self.record.state, self.base.state.metadata.id, self.record.published)
