@@ -13,6 +13,8 @@ Format (it is a part of the state on disk): version 1, over `headwater.kernels.h
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -45,18 +47,24 @@ def row_keys(zset: ZSet) -> Keys:
     out = np.empty((len(rows), 2), dtype=np.uint64)
     if not len(rows):
         return out
-    nulls = [(w, 0, -1) for w in range(max(1, -(-len(layout.columns) // 64)))]
-    parts = [part for column in layout.columns for part in column.parts] + nulls
-    out[:, 0] = hash_rows(rows, _matrix(parts))
-    texts = [column for column in layout.columns if column.is_slot]
-    words = [part for column in layout.columns if not column.is_slot for part in column.parts] + nulls
+    parts, words, texts = _plan(layout)
+    out[:, 0] = hash_rows(rows, parts)
     if not texts:
-        out[:, 1] = hash_rows(rows, _matrix(words[::-1]))
+        out[:, 1] = hash_rows(rows, words)
         return out
-    moved, owners = _moved(rows, texts, hash_rows(rows, _matrix(words[::-1])))
+    moved, owners = _moved(rows, texts, hash_rows(rows, words))
     out[:, 1] = hash_rows(moved, _all_parts(len(texts)))
     del owners  # the texts were needed until here
     return out
+
+
+@lru_cache(maxsize=64)
+def _plan(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[Placed]]:
+    """What is hashed from the left, what from the right, and the columns of texts."""
+    nulls = [(w, 0, -1) for w in range(max(1, -(-len(layout.columns) // 64)))]
+    parts = [part for column in layout.columns for part in column.parts] + nulls
+    words = [part for column in layout.columns if not column.is_slot for part in column.parts] + nulls
+    return _matrix(parts), _matrix(words[::-1]), [column for column in layout.columns if column.is_slot]
 
 
 def _moved(

@@ -35,7 +35,7 @@ from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
-from headwater.incremental.views import orphans
+from headwater.incremental.views import orphans, tidying
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.attempting import Attempt, Timings, Unusable
 from headwater.incremental.views.costs import RefreshPlan
@@ -143,6 +143,9 @@ class RefreshAttempt(Attempt):
         def ready() -> None:  # what can be done while the files of the commit are being flushed
             with self.timed("settle" if lags else "save"):
                 if lags:
+                    tidying.soon(
+                        self.view, self.table, self.around
+                    )  # to save the state: a thread takes its time to begin
                     self.make_permanent()
                     addresses.settle()
                 else:

@@ -28,7 +28,7 @@ from headwater.lake import transaction
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
-__all__ = ["ask", "stop"]
+__all__ = ["ask", "soon", "stop"]
 
 _MOMENT = 0.02
 _MOMENTS = 10
@@ -37,8 +37,13 @@ _MOMENTS = 10
 def ask(view: str, table: Table, around: Surroundings) -> None:
     """Have a view tidied up in the background, if there is a reason to."""
     one = live(around.root, view)
-    if one.unchecked is None and not _is_behind(one) and not one.is_littered and not packing_up.due(table.snapshot):
-        return
+    if one.unchecked is not None or one.is_littered or packing_up.due(table.snapshot):
+        soon(view, table, around)
+
+
+def soon(view: str, table: Table, around: Surroundings) -> None:
+    """Have it tidied up when the refresh that asks is over."""
+    live(around.root, view).touched = time.monotonic()
     what = f"the view `{view}` was not tidied up"
     upkeep.later(_key(view, around), partial(_tidy, view, table, around), what=what)
 
@@ -56,8 +61,8 @@ def _tidy(view: str, table: Table, around: Surroundings) -> None:
     faults.point("view.upkeep.begin", view)
     with suppress(NotFoundError, ConflictError):  # it was dropped, or somebody else was quicker
         one = live(around.root, view)
+        _wait_for_a_moment(one)
         if _is_behind(one):
-            _wait_for_a_moment(one)
             with Attempt(view, table, around, one, last=True) as attempt:
                 attempt.settle()
         if one.unchecked is not None:
