@@ -23,7 +23,7 @@ SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1"))
 @pytest.fixture
 def no_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is done in the background, as if the process ended right after each refresh."""
-    monkeypatch.setattr(tidying, "ask", lambda *_: None)
+    monkeypatch.setattr(tidying, "soon", lambda *_: None)
 
 
 def _end(view: View) -> None:
