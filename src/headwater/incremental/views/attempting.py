@@ -205,8 +205,9 @@ class Attempt:
         definition: Definition | None = None,
         metadata: Metadata | None = None,
         ready: Callable[[], object] | None = None,
+        rows: int = 0,
     ) -> None:
-        """Make it true, and tidy up."""
+        """Make it true, and tidy up; ``rows`` is how many had changed in the sources."""
         faults.point("view.commit.before", self.view)
         with self.timed("commit"):
             output_table.commit(
@@ -217,7 +218,7 @@ class Attempt:
             self.base = snapshot.at_version(self.base.storage, record.published)
             self.definition, self.record = definition or self.definition, record
             self.live.committed(self.base.state.metadata.id, self.definition, record)
-            self.live.follows(record.state)
+            self.live.follows(record.state, rows)
             self.live.unswept += 1
             if self.sweeps:
                 self.sweep()
@@ -257,8 +258,7 @@ class Attempt:
             and one.has(self.base.state.metadata.id, self.definition, self.record)
         ):
             faults.point("view.settle.before", self.view)
-            one.saved = one.folder.save(one.circuit, one.addresses, self.at(self.record, settled=True))
-            one.behind = 0
+            one.is_saved(one.folder.save(one.circuit, one.addresses, self.at(self.record, settled=True)))
             one.unswept += 1
 
     def sweep(self) -> None:

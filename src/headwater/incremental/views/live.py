@@ -32,8 +32,8 @@ __all__ = ["OUTPUT", "Live", "built", "forget", "live"]
 OUTPUT = "view"
 _UNSWEPT = 8  # so many superseded states may lie about
 _MOST = 64
-_BEHIND = 8  # so many small refreshes may have to be followed once more if this process ends
-_SMALL_ROWS = 32_768
+_BEHIND = 8  # so many refreshes may have to be followed once more if this process ends,
+_BEHIND_ROWS = 1_000_000  # and so many changed rows, which take about a second
 
 
 def built(definition: Definition) -> Circuit:
@@ -68,6 +68,8 @@ class Live:
         """The newest state that is saved of what is in memory."""
         self.behind = 0
         """How many refreshes it does not know of yet."""
+        self.behind_rows = 0
+        """How many rows had changed in those."""
         self.touched = 0.0
         """When the last refresh ended."""
         self._is: tuple[object, ...] | None = None
@@ -91,7 +93,7 @@ class Live:
                 raise
             name = record.state  # which is older, and may be whole
             at = self._load(name, definition)
-        self.saved = name
+        self.is_saved(name)
         self.committed(table_id, definition, record)
         return at if at is not None and at.published != record.published else None
 
@@ -107,19 +109,24 @@ class Live:
 
     def may_lag(self, rows: int) -> bool:
         """Whether the state of a refresh of so many rows may be saved after it."""
-        if self.saved is None or self.behind >= _BEHIND:
+        if self.saved is None or self.behind >= _BEHIND or self.behind_rows + rows > _BEHIND_ROWS:
             return False
         if self.folder.remote:  # other machines are not to follow changes again
             return not rows
-        return rows < _SMALL_ROWS and self.folder.has(self.saved)
+        return self.folder.has(self.saved)
 
-    def follows(self, state: str | None) -> None:
-        """A commit was made that names a state: a new one, which is that in memory, or the one before."""
+    def follows(self, state: str | None, rows: int) -> None:
+        """A commit of so many changed rows was made that names a state: a new one, which is that in memory, or the one before."""
         if state is not None and state == self.saved:
             self.behind += 1
+            self.behind_rows += rows
         else:
-            self.saved, self.behind = state, 0
+            self.is_saved(state)
         self.touched = time.monotonic()
+
+    def is_saved(self, state: str | None) -> None:
+        """What is in memory is saved under a name."""
+        self.saved, self.behind, self.behind_rows = state, 0, 0
 
     def informed(self, record: Record) -> Record:
         """A record that knows of the last query, too."""
@@ -132,7 +139,8 @@ class Live:
 
     def discard(self) -> None:
         """Forget what is in memory."""
-        self.circuit, self.addresses, self._is, self.saved, self.behind = None, Addresses(), None, None, 0
+        self.circuit, self.addresses, self._is = None, Addresses(), None
+        self.is_saved(None)
 
 
 _views: OrderedDict[str, Live] = OrderedDict()

@@ -2,7 +2,7 @@
 
 1. pin the sources, and look at what the newest commit of the view says: its frontier, and the state that belongs to it;
 2. read the changes, step the circuit, write the rows that come and mark those that go (files that nobody names yet);
-3. save the state (a manifest that nobody names yet); or, after a small change, leave that for later;
+3. save the state (a manifest that nobody names yet); or leave that for later, where a process that ends has little to do again;
 4. commit: rows and frontier become true together, or another refresh won;
 5. later, in the background, save the state, delete what is not named any more, and put small files together if there are many (`tidying`).
 
@@ -128,7 +128,7 @@ class RefreshAttempt(Attempt):
         lags = self.live.may_lag(rows_in)
         if not lags:
             self.make_permanent()
-        with self._flushing(circuit, rows_in), self.timed("publish"):
+        with self._flushing(circuit, 0 if lags else rows_in), self.timed("publish"):
             if len(delta):
                 changed = publish(self.base, addresses, delta)
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
@@ -151,7 +151,7 @@ class RefreshAttempt(Attempt):
                 else:
                     folder.save(circuit, addresses, self.at(record), name=record.state)
 
-        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=ready)
+        self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=ready, rows=rows_in)
         self._report(sources, "incremental", rows_in, changed, plan.reason)
 
     def _flushing(self, circuit: Circuit, rows: int) -> AbstractContextManager[object]:

@@ -1,6 +1,6 @@
 """What a state is the state of: a version of the view's own table, and the versions of the sources that it reflects.
 
-It is saved with the state, as ``at`` in the manifest's ``extra``. A state may be older than the view: after a small change it is saved when the
+It is saved with the state, as ``at`` in the manifest's ``extra``. A state may be older than the view: after most changes it is saved when the
 commit has been made, so that nobody waits for it, and a process that ends in between leaves the state before. Then the changes since are read
 once more, and go through the circuit (`catching_up`).
 
