@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from headwater.incremental.packing import Rows
     from headwater.incremental.run_file import RunFile
 
-__all__ = ["NO_HEAP", "NO_RUNS", "Bound", "Run", "address_of", "addresses", "directory_bits", "merge_into", "merged"]
+__all__ = [
+    "NO_HEAP",
+    "NO_RUNS",
+    "Bound",
+    "Run",
+    "address_of",
+    "addresses",
+    "directory_bits",
+    "merge_into",
+    "merged",
+    "verify",
+]
 
 Bytes = npt.NDArray[np.uint8]
 Bound = tuple[int, int]
@@ -36,6 +47,7 @@ Bound = tuple[int, int]
 NO_RUNS = np.zeros((0, LINE), dtype=np.int64)
 _MOST_ROWS = (1 << 31) - 2
 _MOST_PARTS = 4
+_ALL = slice(None)
 NO_HEAP = np.zeros(1, dtype=np.uint8)
 
 
@@ -175,16 +187,16 @@ class Run:
         """What no weight of it exceeds; `most` is that, or after merges something larger."""
         return weight_bound(int(self.line[1]), len(self.hashes), self.layout.width, self.layout.payload) + 1
 
-    def zset(self) -> ZSet:
-        """Its rows as a Z-set that flows: with addresses for distances, and the run as the owner."""
-        rows = self.rows
+    def zset(self, part: slice = _ALL) -> ZSet:
+        """Its rows, or a part of them, as a Z-set that flows: with addresses for distances, and the run as the owner."""
+        rows = self.rows[part]
         slots = self.layout.slots
         if len(slots):
             rows = rows.copy()
             for slot in slots:
                 long = (rows[:, slot] & 0xFFFFFFFF) > 12
                 rows[long, slot + 1] += self.line[2]
-        return ZSet(self.layout, rows, (self,), hashes=self.hashes, consolidated=True)
+        return ZSet(self.layout, rows, (self,), hashes=self.hashes[part], consolidated=True)
 
     def __repr__(self) -> str:
         return f"Run({len(self)} rows)"
@@ -206,7 +218,7 @@ def merged(runs: Sequence[Run], bound: Bound | None = None) -> Run:
     return found
 
 
-def _verify(runs: Sequence[Run]) -> None:
+def verify(runs: Sequence[Run]) -> None:
     """What is merged loses its checksums, so they are looked at before."""
     for run in runs:
         if run.mapped and run.file is not None:
@@ -243,7 +255,7 @@ def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
 
 def _sorted_together(runs: Sequence[Run]) -> Run:
     """The sum of several small runs, by sorting all their rows anew: quicker than merging them one after the other."""
-    _verify(runs)
+    verify(runs)
     hashes = np.concatenate([run.hashes for run in runs])
     return Run.of(ZSet(runs[0].layout, np.concatenate([run.rows for run in runs]), hashes=hashes))
 
@@ -260,7 +272,7 @@ def merge_into(
     line: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
     """Merge into arrays that have room for both, wherever they are; give how many rows and bytes of heap were filled."""
-    _verify([left, right])
+    verify([left, right])
     layout = left.layout
     word, least = bound or (NO_BOUND, 0)
     null_word, null_mask = layout.null_of(word)

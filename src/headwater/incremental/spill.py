@@ -33,14 +33,16 @@ from headwater.incremental.run import Bound, Run, merged
 from headwater.incremental.run_file import RunFile, write_run
 from headwater.incremental.run_header import Header
 from headwater.incremental.run_merge import merge_to_file
+from headwater.incremental.sweep import swept, swept_pieces
 from headwater.spark.machine import memory_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from headwater.incremental.layout import Layout
     from headwater.incremental.spine import Spine
     from headwater.incremental.store import Store
+    from headwater.incremental.sweep import Gone
 
 __all__ = [
     "background",
@@ -51,6 +53,7 @@ __all__ = [
     "put_off",
     "relieve",
     "spilled",
+    "swept_somewhere",
     "tell",
     "used_bytes",
 ]
@@ -205,6 +208,14 @@ def merged_somewhere(left: Run, right: Run, bound: Bound | None, store: Store | 
     if store is not None:
         return store.merge(left, right, bound)
     return _nameless(left.layout, lambda fd: merge_to_file(left, right, bound, fd), folder)
+
+
+def swept_somewhere(runs: Sequence[Run], gone: Gone, store: Store | None, folder: str | None) -> list[Run]:
+    """The sum of runs without what may go: in memory, or in several files if a folder is given."""
+    _begin()
+    if folder is None:
+        return swept(runs, gone)
+    return [spilled(run, store, folder) for run in swept_pieces(runs, gone)]
 
 
 def _nameless(layout: Layout, write: Callable[[int], Header], folder: str) -> Run:

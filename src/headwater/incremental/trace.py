@@ -8,6 +8,9 @@ many, and a row is copied logarithmically often. Adding 100 rows costs the same 
 A step first *stages* what it wants to add, so that a step that fails changes nothing: readers may see the state with or without
 what is staged. `commit` makes it part of the trace, and cannot fail for reasons of data.
 
+Rows that nobody looks at again are let go in one of two ways. Those below a bound, which only rises, are dropped by merges (`forget`). Where it takes
+all rows of a key to know, everything is merged and looked at (`sweep`), in the background, and at most once while the trace doubles.
+
 Since runs do not change, a `snapshot` is a list of runs, and a `fork` is a trace that starts with them.
 """
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from headwater.incremental.layout import Layout
     from headwater.incremental.slots import Slots
+    from headwater.incremental.sweep import Gone
 
 __all__ = ["Matches", "Trace"]
 
@@ -37,6 +41,9 @@ _REACH = 1 << 62
 _LEVELS = (512, 4_096)
 _RUNS_A_LEVEL = 8
 _MOST_LOOSE = 1_024
+_WORTH_SWEEPING = 4_096
+_NOTHING: Bound = (0, int(np.iinfo(np.int64).min))
+"""A bound that no row is below. What it says, in manifests too, is that rows were let go in another way."""
 
 
 @dataclass(slots=True)
@@ -60,6 +67,7 @@ class Trace:
         "_reach",
         "_staged",
         "_staged_loose",
+        "arrived",
         "bound",
         "layout",
         "slots",
@@ -79,6 +87,8 @@ class Trace:
         self._loose_rows = 0
         self._loose_reach = 0
         self._staged_loose: tuple[ZSet, int] | None = None
+        self.arrived = 0
+        """How many rows came since the last sweep."""
         self.slots: Slots | None = None
         """What is kept beside it, and is drained before anybody else looks."""
         for run in runs or ():
@@ -186,6 +196,8 @@ class Trace:
     def _add(self, run: Run) -> None:
         lines, self._lines = self._lines, None
         self._reach += run.most
+        self.arrived += len(run.hashes)
+        bound = None if self.bound == _NOTHING else self.bound
         for level, most in zip(self._levels, _LEVELS, strict=False):
             if len(run.hashes) > most:
                 continue
@@ -197,7 +209,7 @@ class Trace:
                     self._lines = lines
                 break
             lines = None
-            run = merged(level, self.bound)
+            run = merged(level, bound)
             level.clear()
             size = len(run.hashes)
             if not size:
@@ -206,7 +218,7 @@ class Trace:
                 level.append(run)
                 break
         else:
-            self.spine.push(run, self.bound)
+            self.spine.push(run, bound)
         if self.spine.collect():
             self._lines = None
 
@@ -221,13 +233,39 @@ class Trace:
         self._lines = None
         if self.slots is not None:
             self.slots.drop()
+        self.arrived = -max(map(len, runs), default=0)  # the largest is what the last sweep left, if there was one
         for run in runs:
             self._add(run)
 
     def forget(self, bound: Bound) -> None:
         """Let rows below a bound go: from now on merges drop them."""
-        assert self.bound is None or (self.bound[0] == bound[0] and self.bound[1] <= bound[1]), "bounds only rise"
+        assert self.bound is None or self.bound[0] != bound[0] or self.bound[1] <= bound[1], "bounds only rise"
         self.bound = bound
+
+    @property
+    def is_due(self) -> bool:
+        """Did so much come since the last sweep that it pays for another, which looks at everything?"""
+        return self.arrived >= _WORTH_SWEEPING and 2 * self.arrived >= len(self)
+
+    def sweep(self, gone: Gone) -> None:
+        """Let go what a rule says of everything that is there now, in the background.
+
+        What comes while it goes on is left alone, so the rule has to be right whatever comes.
+        """
+        self.drain()
+        small = [run for level in self._levels for run in level]
+        if len(small) > 1:
+            small = [run for run in [merged(small)] if len(run)]
+        self._levels = [[] for _ in _LEVELS]
+        self._lines = None
+        self.bound = self.bound or _NOTHING
+        self.arrived = 0
+        self.spine.sweep(gone, small)
+
+    def settle(self) -> None:
+        """Wait until nothing goes on in the background."""
+        self.spine.settle()
+        self._lines = None
 
     # -- reading it ------------------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ def test_state_stays_bounded(name: str) -> None:
             c.step({side: table(rows)})
         if step % 20 == 19:
             for trace in (t for v in c.vertices for n in v.nodes for t in n.traces().values()):
-                trace.spine.settle()
+                trace.settle()
             sizes.append(held(c))
     traces = sum(1 for v in c.vertices for t in v.node.traces())
     assert sizes[-1] < traces * 16_000, "of 36,000 rows on each side"

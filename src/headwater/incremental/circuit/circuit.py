@@ -40,7 +40,7 @@ from headwater.incremental.circuit.sources import Command, KeyedSource, Source
 from headwater.incremental.circuit.vertex import Exchange, Vertex
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.arrange import Arrange
-from headwater.incremental.operators.watermark import Forgetting
+from headwater.incremental.operators.settled import Below
 from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class Circuit:
         """Let the state of a vertex behind its first mark go; give the vertex."""
         if vertex.marks:
             column, mark = next(iter(vertex.marks.items()))
-            self.add(lambda s: Forgetting(s, mark, column), [vertex])
+            vertex.settled = Below(column, mark)
         return vertex
 
     # -- running ---------------------------------------------------------------------------------------------------

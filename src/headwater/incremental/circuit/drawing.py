@@ -40,6 +40,7 @@ def graph_of(circuit: Circuit) -> Graph:
     for vertex in circuit.vertices:
         if isinstance(vertex.node, Hold):
             feedback[vertex.node.held_id] = (str(vertex.id),)
+    forgetting = {each.vertex.id: str(each) for each in circuit.schedule().forgetting}
     nodes = []
     for v in circuit.vertices:
         inner = _inner_nodes(v) if isinstance(v.node, Nest) else []
@@ -47,7 +48,8 @@ def graph_of(circuit: Circuit) -> Graph:
         inputs = tuple(str(i.id) for i in v.inputs)
         if isinstance(v.node, Nest):
             inputs = tuple(f"{v.id}.{r.id}" for r in v.node.inner.results.values())
-        nodes.append(_drawn(v, str(v.id), inputs, group=chains.get(v.id, v.group), feedback=feedback.get(v.id, ())))
+        back, goes = feedback.get(v.id, ()), forgetting.get(v.id, "")
+        nodes.append(_drawn(v, str(v.id), inputs, group=chains.get(v.id, v.group), feedback=back, goes=goes))
     nodes += [
         GraphNode(id=f"output {name}", kind="sink", label="output", detail=name, inputs=(str(v.id),))
         for name, v in circuit.outputs.items()
@@ -56,14 +58,20 @@ def graph_of(circuit: Circuit) -> Graph:
 
 
 def _drawn(
-    vertex: Vertex, name: str, inputs: tuple[str, ...], *, group: str | None, feedback: tuple[str, ...] = ()
+    vertex: Vertex,
+    name: str,
+    inputs: tuple[str, ...],
+    *,
+    group: str | None,
+    feedback: tuple[str, ...] = (),
+    goes: str = "",
 ) -> GraphNode:
     node = vertex.node
     return GraphNode(
         id=name,
         kind=node.kind,
         label=node.label,
-        detail=node.detail.replace("\0", ""),
+        detail="; ".join(filter(None, [node.detail, goes])).replace("\0", ""),
         inputs=inputs,
         sql=node.sql.replace("\0", ""),
         group=group,
@@ -117,6 +125,7 @@ def _metrics(vertex: Vertex) -> NodeMetrics | None:
 def profile_of(circuit: Circuit) -> pa.Table:
     """One row for each operator that has run, the slowest first; the time of a chain stands with its last member."""
     rows = []
+    forgetting = {each.vertex.id: str(each) for each in circuit.schedule().forgetting}
     chain = {v.id: entry.vertex.id for entry in circuit.schedule().entries for v in entry.members}
     for vertex in circuit.vertices:
         m = _metrics(vertex)
@@ -125,7 +134,7 @@ def profile_of(circuit: Circuit) -> pa.Table:
                 {
                     "id": vertex.id,
                     "operator": vertex.node.label,
-                    "detail": vertex.node.detail,
+                    "detail": "; ".join(filter(None, [vertex.node.detail, forgetting.get(vertex.id)])),
                     "steps": m.steps,
                     "rows_in": m.rows_in,
                     "rows_out": m.rows_out,

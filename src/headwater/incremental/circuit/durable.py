@@ -106,7 +106,7 @@ def _restore_vertex(circuit: Circuit, vertex: Vertex, name: str, store: Store, m
         targets = [node.traces().get(trace_name) for node in vertex.nodes]
         for target, rows in zip(targets, _divided(old, vertex, circuit.shards), strict=True):
             if target is not None:
-                target.bound = old[0].bound
+                target.bound = next((t.bound for t in old if t.bound is not None), None)
                 target.load([Run.of(rows)] if len(rows) else [])
 
 

@@ -23,6 +23,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.operators.ranks import Rank, Ranks
+from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.topk import TopK
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Ordered:
         vertex.placed_by = self._keys
         marks = self._stream.vertex.marks
         vertex.marks = {k: marks[k] for k in self._keys if k in marks}
-        vertex.needs = tuple(list(vertex.marks.items())[:1])
+        vertex.needs = tuple(Below(k, mark) for k, mark in list(vertex.marks.items())[:1])
         return Stream(circuit, vertex)
 
     def _function(self, name: str, text: str) -> FrameFunction:

@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headwater.incremental.circuit.forgetting import forgetting_of
 from headwater.incremental.circuit.node import Node
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.chain import Chain
 from headwater.incremental.operators.join import Join
-from headwater.incremental.operators.watermark import Mark
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.vertex import Figures, Vertex
-    from headwater.incremental.trace import Trace
 
 __all__ = ["Entry", "Schedule"]
 
@@ -69,17 +68,14 @@ class Schedule:
             node.commit for v in vertices for node in v.nodes if type(node).commit is not Node.commit
         ]
         self.nothing = [v.nothing for v in vertices]
-        self._forgets = _forgets(vertices)
+        self.forgetting = forgetting_of(vertices)
 
     def commit(self) -> None:
         """Make the step permanent, and let go what nobody will look at again."""
         for commit in self.commits:
             commit()
-        for mark, places in self._forgets:
-            value = mark.least()
-            if value is not None:
-                for trace, word in places:
-                    trace.forget((word, value))
+        for each in self.forgetting:
+            each.run()
 
 
 def chained(vertices: Sequence[Vertex], outputs: Sequence[Vertex]) -> list[list[Vertex]]:
@@ -111,25 +107,6 @@ def _loosen(vertices: Sequence[Vertex]) -> None:
         for node in vertex.nodes:
             if isinstance(node, Arrange):
                 node.is_loose = all(isinstance(n, Join) for n in read_by.get(vertex.id, ()))
-
-
-def _forgets(vertices: Sequence[Vertex]) -> list[tuple[Mark, list[tuple[Trace, int]]]]:
-    """The arrangements of which no reader looks at rows below a mark: their traces, and the word that is meant."""
-    needs: dict[int, list[tuple[str, Mark] | None]] = {}
-    for vertex in vertices:
-        for i, v in enumerate(vertex.inputs):
-            needs.setdefault(v.id, []).append(vertex.needs[i] if i < len(vertex.needs) else None)
-    found = []
-    for vertex in vertices:
-        known = [need for need in needs.get(vertex.id, ()) if need is not None]
-        if not known or len(known) < len(needs[vertex.id]) or len({column for column, _ in known}) > 1:
-            continue
-        places = [
-            (node.trace, node.layout.column(known[0][0]).word) for node in vertex.nodes if isinstance(node, Arrange)
-        ]
-        if places:
-            found.append((Mark.both(*(mark for _, mark in known)), places))
-    return found
 
 
 def _can_follow(vertex: Vertex) -> bool:

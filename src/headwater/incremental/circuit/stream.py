@@ -240,6 +240,8 @@ class Stream:
     ) -> Stream:
         """Each row with the row of the other stream that was the last before it in time, or the next, or the nearest.
 
+        Behind watermarks of both streams, what can be matched no more is let go; the newest row of each key stays.
+
         Parameters
         ----------
         on
@@ -325,7 +327,10 @@ class Stream:
         return windowed(self, time, size, every, offset)
 
     def session(self, time: str, gap: Length, *, by: Names = ()) -> Stream:
-        """Each row with the session it belongs to, ``session_start`` and ``session_end``: rows of a key that follow within ``gap``."""
+        """Each row with the session it belongs to, ``session_start`` and ``session_end``: rows of a key that follow within ``gap``.
+
+        Behind a watermark of the time, sessions that nothing can follow are let go.
+        """
         from headwater.incremental.operators.windowing import sessions
 
         return sessions(self, time, gap, [by] if isinstance(by, str) else list(by))

@@ -21,6 +21,7 @@ from headwater.kernels.hash import hash_rows
 
 if TYPE_CHECKING:
     from headwater.incremental.layout import Layout
+    from headwater.incremental.operators.settled import Settled
     from headwater.incremental.operators.watermark import Mark
 
 __all__ = ["Exchange", "Figures", "Vertex", "marks_of_all", "shard_of"]
@@ -55,8 +56,10 @@ class Vertex:
     group: str | None = None
     marks: dict[str, Mark] = field(default_factory=dict)
     """The columns that are behind a watermark."""
-    needs: tuple[tuple[str, Mark] | None, ...] = ()
-    """For each input that is an arrangement: the column, and the mark, below which it looks at no row again."""
+    needs: tuple[Settled | None, ...] = ()
+    """For each input that is an arrangement: which of its rows it does not look at again."""
+    settled: Settled | None = None
+    """The same of its own state."""
     figures: Figures = field(default_factory=Figures)
     nothing: list[ZSet] = field(init=False)
 

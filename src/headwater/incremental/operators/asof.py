@@ -29,7 +29,8 @@ from headwater.incremental.operators.frames import units_of
 from headwater.incremental.operators.join import without_null_keys
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
-from headwater.incremental.zset import ZSet, concatenate
+from headwater.incremental.run import addresses
+from headwater.incremental.zset import Positions, ZSet, concatenate
 from headwater.kernels.asof import nearest
 from headwater.kernels.groups import gather
 from headwater.kernels.window_join import between
@@ -37,6 +38,7 @@ from headwater.kernels.window_join import between
 if TYPE_CHECKING:
     from headwater.incremental.operators.arrange import Arrange
     from headwater.incremental.packing import Rows
+    from headwater.incremental.sweep import Gone
 
 __all__ = ["AsOf"]
 
@@ -92,21 +94,21 @@ class AsOf(Node):
             raise InputError.bad_argument(
                 "right", right.detail, "a key and a time of the same types as those of the left"
             )
-        self._direction: Direction = direction
-        self._tolerance = None if tolerance is None else units_of(self._left_time.dtype, tolerance)
-        if self._tolerance is not None and self._tolerance < 0:
+        self.direction: Direction = direction
+        self.tolerance = None if tolerance is None else units_of(self._left_time.dtype, tolerance)
+        if self.tolerance is not None and self.tolerance < 0:
             raise InputError.bad_argument("tolerance", tolerance, "zero or more")
         if self._left_time.kind != "word" and (direction == "nearest" or tolerance is not None):
             hint = "distances are of timestamps, dates, whole numbers, and decimals of at most 18 digits"
             raise UnsupportedError.column_type(self._left_time.name, str(self._left_time.dtype), hint)
-        self._strict = strict
+        self.strict = strict
         self._outer = how == "left"
         fields = [left.layout.schema.field(a).with_name(b) for a, b in left_columns]
         for a, b in right_columns:
             field = right.layout.schema.field(a).with_name(b)
             fields.append(field.with_nullable(True) if self._outer else field)
         layout = Layout(pa.schema(fields))
-        bound = "" if self._tolerance is None else f" within {self._tolerance}"
+        bound = "" if self.tolerance is None else f" within {self.tolerance}"
         detail = f"{direction}{bound}{' strictly' if strict else ''}, {how}"
         super().__init__([left, right], layout, label="as-of join", detail=detail, sql=sql)
         of_left = [(left.layout.schema.get_field_index(a), i) for i, (a, _) in enumerate(left_columns)]
@@ -139,17 +141,22 @@ class AsOf(Node):
 
     # -- looking up --------------------------------------------------------------------------------------------------
 
-    def _matches(self, left: ZSet, *, staged: bool) -> _Matches:
+    def _askable(self, left: ZSet) -> Mask:
+        """Which rows of the left have a key and a time."""
         asked = ~nulls_of(left.rows, self._left_time)
         for column in left.layout.columns[: left.layout.keys]:
             if column.nullable:
                 asked &= ~nulls_of(left.rows, column)
+        return asked
+
+    def _matches(self, left: ZSet, *, staged: bool) -> _Matches:
+        asked = self._askable(left)
         probes = self._in_right.of(left.rows)
         times = left.rows[:, self._left_time.word]
         found = []
         for backwards in (True, False):
-            if self._direction != ("forward" if backwards else "backward"):
-                found.append(self._nearest(probes, asked, backwards=backwards, strict=self._strict, staged=staged))
+            if self.direction != ("forward" if backwards else "backward"):
+                found.append(self._nearest(probes, asked, backwards=backwards, strict=self.strict, staged=staged))
                 self._keep_near(times, found[-1])
         if len(found) == 1:
             return found[0]
@@ -158,13 +165,22 @@ class AsOf(Node):
         choose = after.there & (~before.there | (ahead < behind))
         return _Matches(before.there | after.there, np.where(choose[:, None], after.rows, before.rows))
 
-    def _nearest(self, probes: Rows, asked: Mask, *, backwards: bool, strict: bool, staged: bool) -> _Matches:
-        """The rows of the right nearest to the times of probes in its layout."""
+    def _nearest(
+        self,
+        probes: Rows,
+        asked: Mask,
+        *,
+        backwards: bool,
+        strict: bool,
+        staged: bool = False,
+        table: Rows | None = None,
+    ) -> _Matches:
+        """The rows of the right, or of a table of runs of it, nearest to the times of probes in its layout."""
         layout = self._right.layout
         n = len(probes)
         found = _Matches(np.zeros(n, dtype=np.bool_), np.zeros((n, layout.width), dtype=np.int64))
         nearest(
-            self._right.trace.table(staged=staged),
+            self._right.trace.table(staged=staged) if table is None else table,
             layout.width,
             self._in_right.hashes(probes),
             probes,
@@ -188,8 +204,32 @@ class AsOf(Node):
         return np.where(times >= there, times - there, there - times).view(np.uint64)
 
     def _keep_near(self, times: Rows, matches: _Matches) -> None:
-        if self._tolerance is not None:
-            matches.there &= self._distance(times, matches) <= np.uint64(min(self._tolerance, 2 * _MOST + 1))
+        if self.tolerance is not None:
+            matches.there &= self._distance(times, matches) <= np.uint64(min(self.tolerance, 2 * _MOST + 1))
+
+    def matched(self, least: int) -> Gone:
+        """Which rows of the left no row of the right from ``least`` on can touch, as the right is now, if the next one counts too.
+
+        There is a match after them already, or one before that is as near as any to come; or they have no key to be matched by.
+        """
+        runs = self._right.trace.snapshot()
+        table = addresses(runs, room=0)
+
+        def found(left: ZSet, _: Positions) -> Mask:
+            assert len(runs) == len(table), "the runs are kept as long as the table is read"
+            times = left.rows[:, self._left_time.word]
+            past = (times < least) & ~nulls_of(left.rows, self._left_time)
+            asked = past & self._askable(left)
+            probes = self._in_right.of(left.rows)
+            after = self._nearest(probes, asked, backwards=False, strict=self.strict, table=table)
+            out = (past & ~asked) | (after.there & (after.rows[:, self._right_time.word] < least))
+            if self.direction == "nearest":
+                before = self._nearest(probes, asked, backwards=True, strict=self.strict, table=table)
+                ahead = (np.int64(least) - times).view(np.uint64)
+                out |= before.there & (ahead >= self._distance(times, before))
+            return out
+
+        return found
 
     # -- what the right touches --------------------------------------------------------------------------------------
 
@@ -224,7 +264,7 @@ class AsOf(Node):
         """How far changes reach on one side, as rows of the left's layout, and where that is to the end of the group."""
         own = self._of_right.of(changed.rows)
         n = len(own)
-        if self._direction == ("backward" if backwards else "forward"):
+        if self.direction == ("backward" if backwards else "forward"):
             return self._in_left.of(changed.rows), np.zeros(n, dtype=np.bool_)
         asked = np.ones(n, dtype=np.bool_)
         edge, endless = own.copy(), asked.copy()
@@ -235,14 +275,14 @@ class AsOf(Node):
             edge[nearer] = found.rows[nearer]
             endless &= ~found.there
         out = self._in_left.of(edge)
-        if self._tolerance is not None:
+        if self.tolerance is not None:
             self._cut(changed, out, endless, backwards=backwards)
         return out, endless
 
     def _cut(self, changed: ZSet, edge: Rows, endless: Mask, *, backwards: bool) -> None:
         """Reach no further than the tolerance."""
         times = changed.rows[:, self._right_time.word]
-        tolerance = min(self._tolerance or 0, _MOST)
+        tolerance = min(self.tolerance or 0, _MOST)
         if backwards:
             limit = np.where(times < _LEAST + tolerance, _LEAST, times - tolerance)
         else:

@@ -22,6 +22,7 @@ from headwater.incremental.circuit.stream import On, Stream
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
 from headwater.incremental.operators.relabel import Relabel
+from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.star_join import StarJoin
 from headwater.incremental.operators.watermark import Mark
 from headwater.sql.nodes import Call, Column, Literal
@@ -112,8 +113,8 @@ def inner_join(
     vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])
     keys = [(k, m, left.vertex.marks.get(k), right.vertex.marks.get(m)) for k, m in zip(mine, theirs, strict=True)]
     # What the other side never asks for again.
-    of_left = next(((k, y) for k, _, _, y in keys if y is not None), None)
-    of_right = next(((m, x) for _, m, x, _ in keys if x is not None), None)
+    of_left = next((Below(k, y) for k, _, _, y in keys if y is not None), None)
+    of_right = next((Below(m, x) for _, m, x, _ in keys if x is not None), None)
     vertex.needs = (of_left, of_right)
     for k, m, x, y in keys:
         if x is not None and y is not None:

@@ -51,7 +51,7 @@ class Sessions(Over):
         self._time = layout.column(order.column)
         if self._time.words != 1:
             raise InputError.bad_argument("order", order.column, "a timestamp, date or bigint")
-        self._gap = ticks
+        self.gap = ticks
         fields = [pa.field(name, self._time.dtype, nullable=False) for name in names]
         detail = f"{order.column} with gaps of at most {ticks}"
         super().__init__(
@@ -61,7 +61,7 @@ class Sessions(Over):
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
         words = np.ascontiguousarray(groups.rows[:, self._time.word])
         start, end = np.empty(len(groups), dtype=np.int64), np.empty(len(groups), dtype=np.int64)
-        chained(words, groups.at, groups.offsets, self._gap, start, end)
+        chained(words, groups.at, groups.offsets, self.gap, start, end)
         return [Values(start[:, None]), Values(end[:, None])]
 
     def change(self, read: Sequence[Slices]) -> ZSet:

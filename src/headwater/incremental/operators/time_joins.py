@@ -11,9 +11,11 @@ from headwater.base.spans import distance
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf, Direction
+from headwater.incremental.operators.asof_settled import settle
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
 from headwater.incremental.operators.joins import named_sides
 from headwater.incremental.operators.range_join import RangeJoin
+from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.watermark import Mark
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
@@ -54,6 +56,7 @@ def asof_joined(
         ),
         [a, b],
     )
+    settle(vertex, sides, (mine, theirs))
     return Stream(circuit, vertex)
 
 
@@ -83,7 +86,7 @@ def range_joined(
     x, y = left.vertex.marks.get(mine), right.vertex.marks.get(theirs)
     one = y.moved(partial(_less, node.reach[1])) if y is not None and node.reach[1] is not None else None
     two = x.moved(partial(_less, node.reach[0])) if x is not None and node.reach[0] is not None else None
-    vertex.needs = (None if one is None else (mine, one), None if two is None else (theirs, two))
+    vertex.needs = (None if one is None else Below(mine, one), None if two is None else Below(theirs, two))
     if x is not None and one is not None:
         vertex.marks |= {n: Mark.both(x, one) for c, n in left_columns if c == mine}
     if y is not None and two is not None:
@@ -113,7 +116,7 @@ def interval_joined(
     left_columns = list(sides.left_names.items())
     vertex = circuit.add(lambda x, y: IntervalJoin(x, y, left_columns, sides.new_right, hi=hi), [a, b])
     x, y = left.vertex.marks.get(lo), right.vertex.marks.get(time)
-    vertex.needs = (None if y is None else (hi, y), None if x is None else (time, x))
+    vertex.needs = (None if y is None else Below(hi, y), None if x is None else Below(time, x))
     return Stream(circuit, vertex)
 
 

@@ -2,9 +2,10 @@
 
 The watermark of a stream is the greatest time seen so far less the lateness that is allowed. A row whose time is before the watermark is
 late: it is kept out, and reported. In exchange whatever no coming row can reach is forgotten: aggregates and distinct rows that have the time
-in their key, sides of a join behind the watermark of the other side (or further back, where times need only be near), and groups of ordered
-operators with the time in their key. A row without a time is never late, and never forgotten. The watermark of a step is that of the steps before, so the rows of one step are never late for each other, and how
-the rows are divided among shards makes no difference.
+in their key, sides of a join behind the watermark of the other side (or further back, where times need only be near), rows that an as-of join cannot match
+any more, sessions that nothing can follow, and groups of ordered operators with the time in their key (`headwater.incremental.circuit.forgetting`).
+A row without a time is never late, and never forgotten. The watermark of a step is that of the steps before, so the rows of one step are never late for each
+other, and how the rows are divided among shards makes no difference.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 
-__all__ = ["Clock", "Forgetting", "Late", "Mark", "Watermark"]
+__all__ = ["Clock", "Late", "Mark", "Watermark"]
 
 _LAYOUT = Layout(pa.schema([pa.field("greatest", pa.int64(), nullable=False)]))
 
@@ -145,28 +146,3 @@ class Late(Node):
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         return self._watermark.late
-
-
-class Forgetting(Node):
-    """Lets the state of its input behind a mark go: merges drop what lies below. Passes nothing on.
-
-    Nothing looks at those rows again, because rows that would are late.
-    """
-
-    kind: ClassVar[Kind] = "lift"
-
-    def __init__(self, source: Node, mark: Mark, column: str) -> None:
-        super().__init__([source], source.layout, label="forget", detail=f"below {column}")
-        self._mark = mark
-        self._traces = [
-            (t, t.layout.column(column).word) for t in source.traces().values() if column in t.layout.schema.names
-        ]
-
-    def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        return self.empty
-
-    def commit(self) -> None:
-        value = self._mark.least()
-        if value is not None:
-            for trace, word in self._traces:
-                trace.forget((word, value))

@@ -7,6 +7,7 @@ from headwater.base.spans import distance, span
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
+from headwater.incremental.operators.settled import Below, Closed
 from headwater.incremental.operators.windows import Windows
 
 __all__ = ["sessions", "windowed"]
@@ -44,6 +45,16 @@ def sessions(stream: Stream, time: str, gap: Length, by: list[str]) -> Stream:
     length = distance(gap)
     vertex = circuit.add(lambda s: Sessions(s, length, columns=columns), [arranged])
     vertex.placed_by = tuple(by)
+    marks = stream.vertex.marks
+    vertex.marks = {k: marks[k] for k in by if k in marks}
+    mark, node = marks.get(time), vertex.node
+    assert isinstance(node, Sessions)
+    if mark is None:
+        vertex.needs = tuple(Below(k, m) for k, m in list(vertex.marks.items())[:1])
+    else:
+        vertex.needs = (Closed(time, mark, node.gap),)
+        # Whatever a row touches ends after it. Its begin, and the times of the other rows, may be as old as can be.
+        vertex.marks["session_end"] = mark
     return Stream(circuit, vertex)
 
 
