@@ -101,6 +101,17 @@ def _started(kernel: Any, types: tuple[Any, ...]) -> subprocess.Popen[bytes] | b
     return process
 
 
+def _forget() -> None:
+    """In a process that was forked: what is being compiled is its parent's affair."""
+    global _lock
+    _lock = Lock()
+    _compiling.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 @atexit.register
 def _stop() -> None:
     """End what is still being compiled."""
