@@ -7,8 +7,9 @@ engine.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
@@ -74,6 +75,28 @@ class Lake:
 
     def __contains__(self, name: str) -> bool:
         return self.catalog.exists(name)
+
+    def close(self) -> None:
+        """Wait until nothing is done in the background for the lake's views any more, so that its folder can be moved or deleted.
+
+        The end of a ``with`` block does it, and so does the end of the process. The lake can be used afterwards, too.
+
+        >>> import headwater as hw, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, hw.connect(folder) as lake:
+        ...     _ = lake.write("orders", [{"id": 1, "amount": 10.0}])
+        ...     lake.view("total", "SELECT sum(amount) AS total FROM orders").refresh().mode
+        'full'
+        """
+        if "headwater.incremental.views" in sys.modules:  # else there is no view in this process
+            from headwater.incremental.views import finish
+
+            finish(self.catalog.root)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self.close()
 
     @property
     def spark(self) -> SparkSession:

@@ -26,7 +26,7 @@ def main(path: str | None = None, *, json: bool = False) -> int:
     acts: list[Act] = []
     with ExitStack() as stack:
         folder = path or stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-"))
-        lake = connect(folder)
+        lake = stack.enter_context(connect(folder))
         if lake.tables():
             from headwater.base.errors import InputError
 

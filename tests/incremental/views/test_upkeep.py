@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
 from functools import partial
 from pathlib import Path
 
+import headwater as hw
 from headwater.base import events
 from headwater.incremental.views import upkeep
 
@@ -103,3 +105,35 @@ def test_a_process_that_was_forked_has_its_own() -> None:
     assert os.waitpid(child, 0)[1] == 0
     gate.set()
     assert upkeep.wait(10)
+
+
+def test_a_lake_that_is_closed_can_be_deleted(tmp_path: Path) -> None:
+    for number in range(12):
+        folder = tmp_path / str(number)
+        with hw.connect(folder) as lake:
+            lake.write("t", [{"k": 1, "v": 1}])
+            view = lake.view("v", "SELECT k, sum(v) AS s FROM t GROUP BY k")
+            view.refresh()
+            lake.write("t", [{"k": 1, "v": 2}], mode="append")
+            view.refresh()
+        shutil.rmtree(folder)
+        assert not folder.exists()
+
+
+def test_one_lake_does_not_wait_for_another() -> None:
+    gate, begun = threading.Event(), threading.Event()
+
+    def job() -> None:
+        begun.set()
+        gate.wait(10)
+
+    upkeep.later("/b\nv", job, what="b")
+    assert begun.wait(10)
+    upkeep.finish("/a\n")
+    waiting = threading.Thread(target=upkeep.finish, args=["/b\n"])
+    waiting.start()
+    waiting.join(0.05)
+    assert waiting.is_alive()
+    gate.set()
+    waiting.join(10)
+    assert not waiting.is_alive()

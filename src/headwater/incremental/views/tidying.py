@@ -17,6 +17,8 @@ from functools import partial
 
 from headwater.base import events, faults
 from headwater.base.errors import ConflictError, NotFoundError
+from headwater.base.storage import Storage
+from headwater.incremental import spill
 from headwater.incremental.layout import Layout
 from headwater.incremental.views import packing_up, upkeep
 from headwater.incremental.views.attempting import Attempt
@@ -28,7 +30,7 @@ from headwater.lake import transaction
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
-__all__ = ["ask", "soon", "stop"]
+__all__ = ["ask", "finish", "soon", "stop"]
 
 _MOMENT = 0.02
 _MOMENTS = 10
@@ -51,6 +53,12 @@ def soon(view: str, table: Table, around: Surroundings) -> None:
 def stop(view: str, around: Surroundings) -> None:
     """Return when nothing of the kind is done any more: the view is to be dropped."""
     upkeep.cancel(_key(view, around))
+
+
+def finish(root: Storage) -> None:
+    """Return when nothing is done in the background for the views of a lake any more."""
+    upkeep.finish(f"{root.url}\n")
+    spill.background().submit(lambda: None).result()  # merges may write to the folders of views
 
 
 def _key(view: str, around: Surroundings) -> str:

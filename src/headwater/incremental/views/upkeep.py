@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from headwater.base import events
 
-__all__ = ["cancel", "later", "wait"]
+__all__ = ["cancel", "finish", "later", "wait"]
 
 _guard = threading.Condition()
 _waiting: dict[str, Callable[[], None]] = {}
@@ -47,6 +47,14 @@ def wait(timeout: float | None = None) -> bool:
         return True
     with _guard:
         return _guard.wait_for(lambda: _thread is None, timeout)
+
+
+def finish(prefix: str) -> None:
+    """Wait until no job is waiting or running whose key begins so."""
+    if _owner != os.getpid():
+        return
+    with _guard:
+        _guard.wait_for(lambda: not any(key.startswith(prefix) for key in (*_waiting, _running or "")))
 
 
 def cancel(key: str) -> None:
