@@ -279,7 +279,7 @@ def _nothing(_: int) -> Tables:
 
 def blocks_of(frame: DataFrame, source: Source, placement: Placement, *, side: int = 0) -> DataFrame:
     """The tables of each task, as blocks that know where to go."""
-    compress = frame.sparkSession.conf.get("spark.shuffle.compress", "true") == "false"
+    compress = os.environ.get("SELF") == "1"
     return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress)), BLOCK_COLUMNS)
 
 

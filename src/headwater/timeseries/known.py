@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.dictionaries import encoded
+from headwater.timeseries.digits import order_by_digits
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.rows import sort_indices
 from headwater.timeseries.searching import places_of
@@ -31,6 +32,8 @@ Direction = Literal["backward", "forward", "nearest"]
 Words = npt.NDArray[np.int64]
 _MOST = (1 << 63) - 1
 _FEW_KEYS = 1 << 16
+_MANY = 10_000
+"""From here on digits are faster than comparing."""
 
 
 class Known:
@@ -81,7 +84,7 @@ class Known:
         if self._count <= _FEW_KEYS and _rises(self._times):
             # As most logs are written; small numbers are sorted by counting.
             return np.argsort(codes.astype(np.uint16), kind="stable")
-        return np.argsort(words)
+        return order_by_digits([codes, self._times]) if len(words) >= _MANY else np.argsort(words)
 
     def _placed(self, times: Words) -> Words:
         """Times within the span: known ones between its ends, the same for all keys."""
