@@ -212,6 +212,11 @@ def _local_options() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{driver_memory_mb(memory_bytes())}m",
         "spark.python.daemon.module": "headwater.spark.daemon",
+        # What never leaves the machine is not worth compressing, and there is nobody to lose or forge it on the way.
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.shuffle.checksum.enabled": "false",
+        "spark.shuffle.compress": "false",
+        "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
         "spark.sql.shuffle.partitions": str(cores()),
         "spark.sql.warehouse.dir": _warehouse().as_uri(),
     }

@@ -143,7 +143,7 @@ class Known:
         codes = np.zeros(len(times), np.int64)
         there = np.ones(len(times), np.bool_)
         for column, values in zip(keys, self._values, strict=True):
-            found = pc.index_in(column.cast(values.type), value_set=values)
+            found = _found(column, values)
             if found.null_count:
                 there &= np.asarray(pc.is_valid(found))
                 found = found.fill_null(0)
@@ -195,6 +195,15 @@ class Known:
         rows = np.flatnonzero(chosen) if self._sorted_rows is None else self._sorted_rows[chosen]
         names = dict.fromkeys((*self._ordering.columns, *self._read))
         check_total(self.rows.select(list(names)).take(pa.array(rows)), self._ordering, self._read)
+
+
+def _found(column: pa.ChunkedArray, values: pa.Array) -> pa.ChunkedArray | pa.Array:
+    """For each row which of these values it has."""
+    if not pa.types.is_dictionary(column.type):
+        return pc.index_in(column.cast(values.type), value_set=values)
+    # Each text that occurs is looked for once.
+    key = encoded(column)
+    return pc.index_in(key.dictionary.cast(values.type), value_set=values).take(key.indices)
 
 
 def _rises(words: Words) -> bool:

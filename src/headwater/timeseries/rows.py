@@ -70,6 +70,14 @@ class Rows:
             yield first
         yield from self._tables
 
+    def plain(self) -> Rows:
+        """The same rows, with values where there are dictionaries: files of sorted rows have no room for several of them."""
+        kinds = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in self.schema]
+        schema = pa.schema(kinds)
+        if schema.equals(self.schema):
+            return self
+        return Rows((table.cast(schema) for table in self), schema, budget_bytes=self.budget_bytes)
+
     def fitting(self) -> pa.Table | None:
         """All rows if they fit into the budget; else None, and they can still be read."""
         held: list[pa.Table] = []

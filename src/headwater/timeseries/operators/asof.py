@@ -20,6 +20,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from headwater.spark.block_format import plain
 from headwater.timeseries.known import Direction, Known
 from headwater.timeseries.node import KeyedKernel, Slicing
 from headwater.timeseries.operators.time_join import TimeJoin
@@ -100,6 +101,10 @@ class AsOfKernel:
             if rows.num_rows:
                 yield self._joined(rows, known)
 
+    @property
+    def _left_schema(self) -> pa.Schema:
+        return pa.schema(list(self.schema)[: len(self.schema) - len(self.taken)])
+
     def _known(self, rows: pa.Table) -> Known:
         return Known(rows, self.right_by, self.right_time, self.tiebreak, [column for _, column in self.taken])
 
@@ -109,7 +114,7 @@ class AsOfKernel:
         if self.how == "inner":
             met = found >= 0
             left, found = left.filter(pa.array(met)), found[met]
-        columns = list(left.columns)
+        columns = list(plain(left, self._left_schema).columns)
         if self.taken:
             taken = known.rows.select([column for _, column in self.taken]).take(pa.array(found, mask=found < 0))
             columns += taken.columns
@@ -117,5 +122,6 @@ class AsOfKernel:
 
     def _walked(self, left: Rows, right: Rows) -> Iterator[pa.Table]:
         left_order, right_order = (*self.left_by, self.left_time), (*self.right_by, self.right_time)
+        left, right = left.plain(), right.plain()
         for rows, held in walked(left, right, left_order, right_order, self.tiebreak):
             yield self._joined(rows, self._known(held))

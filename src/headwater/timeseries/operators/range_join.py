@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from headwater.spark.block_format import plain
 from headwater.timeseries.known import Known
 from headwater.timeseries.node import KeyedKernel, Slicing
 from headwater.timeseries.operators.time_join import TimeJoin
@@ -63,6 +64,7 @@ class _Around:
     def __call__(self, left: Rows, right: Rows) -> Iterator[pa.Table]:
         whole = right.fitting()
         if whole is None:
+            left, right = left.plain(), right.plain()
             orders = (*self.left_by, self.left_time), (*self.right_by, self.right_time)
             for rows, held in walked(left, right, *orders, before=self.before, after=self.after):
                 yield from self._joined(rows, self._known(held))
@@ -71,6 +73,10 @@ class _Around:
         for rows in left:
             if rows.num_rows:
                 yield from self._joined(rows, known)
+
+    @property
+    def _left_schema(self) -> pa.Schema:
+        return pa.schema(list(self.schema)[: len(self.schema) - len(self.taken)])
 
     def _known(self, rows: pa.Table) -> Known:
         return Known(rows, self.right_by, self.right_time, (), ())
@@ -103,7 +109,7 @@ class _Around:
         within = np.arange(len(rows)) - np.repeat(np.cumsum(here) - here, here)
         met = within < np.repeat(count[start:stop], here)
         found = known.rows_at(np.where(met, np.repeat(first[start:stop], here) + within, -1))
-        columns = list(left.take(pa.array(rows)).columns)
+        columns = list(plain(left.take(pa.array(rows)), self._left_schema).columns)
         if self.taken:
             columns += known.rows.select(list(self.taken)).take(pa.array(found, mask=found < 0)).columns
         return pa.Table.from_arrays(columns, schema=self.schema)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.spark import blocks
 from headwater.spark.block_format import Block, decode, encode
+from headwater.spark.block_format import coded as coded_schema
 from headwater.spark.blocks import Arrived, ByKeys, Placement
 from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
 from headwater.timeseries.rows import Rows
@@ -87,9 +88,9 @@ class Pipe:
         source = _AllTables(self.source, kernel)
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=None, sample=None)
 
-    def blocks(self, placement: Placement, side: int = 0) -> DataFrame:
+    def blocks(self, placement: Placement, side: int = 0, coded: tuple[str, ...] = ()) -> DataFrame:
         """The rows as blocks that know where to go."""
-        return blocks.blocks_of(self.frame, self.source, placement, side=side)
+        return blocks.blocks_of(self.frame, self.source, placement, side=side, coded=coded)
 
     def collect(self) -> pa.Table:
         """All rows, here."""
@@ -97,16 +98,32 @@ class Pipe:
 
 
 def meeting(
-    pipes: Sequence[Pipe], placements: Sequence[Placement], kernel: KeyedKernel, schema: pa.Schema, stage: Stage
+    pipes: Sequence[Pipe],
+    placements: Sequence[Placement],
+    kernel: KeyedKernel,
+    schema: pa.Schema,
+    stage: Stage,
+    coded: Sequence[tuple[str, ...]] = (),
 ) -> Pipe:
-    """The rows of several pipes, put together by their placements, and a kernel over them."""
+    """The rows of several pipes, put together by their placements, and a kernel over them.
+
+    ``coded`` are for each pipe the columns whose texts the kernel takes as dictionaries.
+    """
     buckets = max(p.buckets for p in placements)
-    sides = [pipe.blocks(place, side) for side, (pipe, place) in enumerate(zip(pipes, placements, strict=True))]
+    names = [_texts(pipe.schema, some) for pipe, some in zip(pipes, coded or [()] * len(pipes), strict=True)]
+    sides = [
+        pipe.blocks(place, side, some)
+        for side, (pipe, place, some) in enumerate(zip(pipes, placements, names, strict=True))
+    ]
     size = pipes[0].size
     for pipe in pipes[1:]:
         size += pipe.size
-    source = _Meeting(kernel, tuple(pipe.schema for pipe in pipes))
+    source = _Meeting(kernel, tuple(coded_schema(pipe.schema, some) for pipe, some in zip(pipes, names, strict=True)))
     return Pipe(blocks.exchanged(sides, buckets), source, schema, stage, size)
+
+
+def _texts(schema: pa.Schema, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if pa.types.is_string(schema.field(name).type))
 
 
 def stacked(pipes: Sequence[Pipe], schema: pa.Schema, stage: Stage) -> Pipe:
