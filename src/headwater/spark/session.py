@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import socket
 import sys
@@ -201,7 +202,8 @@ def _launch(master: str, app_name: str, config: Mapping[str, str]) -> SparkSessi
     if local:
         options |= _local_options()
     options |= config
-    options["spark.driver.extraJavaOptions"] = _java_options(config.get("spark.driver.extraJavaOptions", ""))
+    asked = config.get("spark.driver.extraJavaOptions", "")
+    options["spark.driver.extraJavaOptions"] = _java_options(asked, local=local)
     start_context(options, python=sys.executable if local else None)
     return SparkSession.builder.getOrCreate()
 
@@ -213,7 +215,6 @@ def _local_options() -> dict[str, str]:
         "spark.driver.memory": f"{driver_memory_mb(memory_bytes())}m",
         "spark.python.daemon.module": "headwater.spark.daemon",
         # What never leaves the machine is not worth compressing, and there is nobody to lose or forge it on the way.
-        "spark.python.unix.domain.socket.enabled": "true",
         "spark.shuffle.checksum.enabled": "false",
         "spark.shuffle.compress": "false",
         "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
@@ -222,10 +223,12 @@ def _local_options() -> dict[str, str]:
     }
 
 
-def _java_options(asked: str) -> str:
+def _java_options(asked: str, *, local: bool) -> str:
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     derby = _scratch() / "derby"
-    return f"-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
+    # Java's usual collector marks the whole heap whenever a few arrays of megabytes, which blocks are, were made.
+    collector = "-XX:+UseParallelGC " if local and not re.search(r"-XX:\+Use\w+GC", asked) else ""
+    return f"{collector}-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
 
 
 def _warehouse() -> Path:
