@@ -94,12 +94,7 @@ def read_file(
     deleted = None if vector is None else deletion_vectors.positions(vector)
     try:
         with snapshot.storage.open_input(path) as source:
-            file = pq.ParquetFile(
-                source,
-                coerce_int96_timestamp_unit="us",
-                pre_buffer=_is_remote(snapshot),
-                read_dictionary=[snapshot.schema.field(c).physical_name for c in coded] or None,
-            )
+            file = _opened(source, snapshot, coded)
             shape = _Shape(snapshot, add, columns, file, coded)
             for start, batch in _row_groups(file, shape, only, conjuncts, within):
                 kept = _select(batch, start, deleted, only)
@@ -111,6 +106,16 @@ def read_file(
         if isinstance(e, HeadwaterError):
             raise
         raise CorruptionError.data_file(path, str(e).split("\n", 1)[0], snapshot.where) from e
+
+
+def _opened(source: pa.NativeFile, snapshot: Snapshot, coded: Sequence[str]) -> pq.ParquetFile:
+    options: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "pre_buffer": _is_remote(snapshot)}
+    if coded:
+        # What an older file lacks must not be asked for.
+        options["metadata"] = pq.read_metadata(source)
+        there = set(options["metadata"].schema.names)
+        options["read_dictionary"] = [n for c in coded if (n := snapshot.schema.field(c).physical_name) in there]
+    return pq.ParquetFile(source, **options)
 
 
 def _is_remote(snapshot: Snapshot) -> bool:
