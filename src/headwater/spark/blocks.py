@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.base.dictionaries import encoded
 from headwater.spark.block_format import Block, decode, encode
@@ -67,6 +68,7 @@ _SCHEMA = pa.schema(
 _GATHER_BYTES = 64 << 20
 _HELD_BYTES = 256 << 20
 _ROW_BYTES = 4 << 20
+_HEAD_ROWS = 1_024
 _REPEATED = 2
 """How often each text of a dictionary has to occur in a block, on average."""
 
@@ -153,11 +155,18 @@ class _ToBlocks:
 def _with_codes(table: pa.Table, names: Iterable[str], buckets: int) -> pa.Table:
     """Texts as dictionaries, where there are so few that each block can have all of them."""
     for name in names:
-        column = encoded(table.column(name))
-        few = len(column.dictionary) * buckets * _REPEATED <= table.num_rows
-        made = column if few else column.cast(column.type.value_type)
-        table = table.set_column(table.schema.get_field_index(name), name, made)
+        column = table.column(name)
+        head = column.slice(0, _HEAD_ROWS)
+        if not pa.types.is_dictionary(column.type) and 2 * pc.count_distinct(head).as_py() > len(head):
+            continue
+        made = encoded(column)
+        few = len(made.dictionary) * buckets * _REPEATED <= table.num_rows
+        table = table.set_column(table.schema.get_field_index(name), name, made if few else _values(column))
     return table
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _row(bucket: int, side: int, origin: int, block: Block) -> pa.RecordBatch:

@@ -151,11 +151,6 @@ class Keyed(Node):
         """Whether the rows of the first input can stay where they are if each task is given all rows of the second."""
         return False
 
-    @property
-    def takes_codes(self) -> bool:
-        """Whether the kernel takes texts of its keys as dictionaries, too."""
-        return False
-
     def slicing(self) -> tuple[Slicing, ...] | None:
         """For each input, how a key with very many rows may be cut by time; None if it may not."""
         return None

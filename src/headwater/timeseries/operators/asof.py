@@ -97,7 +97,7 @@ class AsOfKernel:
             yield from self._walked(left, right)
             return
         known = self._known(whole)
-        for rows in left:
+        for rows in left.coded():
             if rows.num_rows:
                 yield self._joined(rows, known)
 
@@ -122,6 +122,5 @@ class AsOfKernel:
 
     def _walked(self, left: Rows, right: Rows) -> Iterator[pa.Table]:
         left_order, right_order = (*self.left_by, self.left_time), (*self.right_by, self.right_time)
-        left, right = left.plain(), right.plain()
         for rows, held in walked(left, right, left_order, right_order, self.tiebreak):
             yield self._joined(rows, self._known(held))

@@ -64,13 +64,12 @@ class _Around:
     def __call__(self, left: Rows, right: Rows) -> Iterator[pa.Table]:
         whole = right.fitting()
         if whole is None:
-            left, right = left.plain(), right.plain()
             orders = (*self.left_by, self.left_time), (*self.right_by, self.right_time)
             for rows, held in walked(left, right, *orders, before=self.before, after=self.after):
                 yield from self._joined(rows, self._known(held))
             return
         known = self._known(whole)
-        for rows in left:
+        for rows in left.coded():
             if rows.num_rows:
                 yield from self._joined(rows, known)
 

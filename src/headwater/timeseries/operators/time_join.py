@@ -64,9 +64,5 @@ class TimeJoin(Keyed):
         return wanted | {self.left_time, *self.left_by}, frozenset(right | {self.right_time, *self.right_by})
 
     @property
-    def takes_codes(self) -> bool:
-        return True
-
-    @property
     def takes_whole_second(self) -> bool:
         return True

@@ -70,8 +70,7 @@ class _Run:
             for tables, keys, below in zip(sides, node.keys(), node.inputs, strict=True):
                 here = [t.filter(bucket_of(t, keys, parts) == part) for t in tables] if parts > 1 else tables
                 pieces = [piece for table in here for piece in self._cut(table)]
-                schema = coded(below.schema, keys) if node.takes_codes else below.schema
                 # Each with a dictionary of its own, as in blocks.
-                pieces = [piece.cast(schema) for piece in pieces] if node.takes_codes else pieces
-                rows.append(Rows(pieces, schema, budget_bytes=self._budget_bytes))
+                pieces = [piece.cast(coded(below.schema, keys)) for piece in pieces]
+                rows.append(Rows(pieces, below.schema, budget_bytes=self._budget_bytes))
             yield from node.kernel()(*rows)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.spark import blocks
-from headwater.spark.block_format import Block, decode, encode
-from headwater.spark.block_format import coded as coded_schema
+from headwater.spark.block_format import Block, coded, decode, encode
 from headwater.spark.blocks import Arrived, ByKeys, Placement
 from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
 from headwater.timeseries.rows import Rows
@@ -103,14 +102,14 @@ def meeting(
     kernel: KeyedKernel,
     schema: pa.Schema,
     stage: Stage,
-    coded: Sequence[tuple[str, ...]] = (),
+    keys: Sequence[tuple[str, ...]] = (),
 ) -> Pipe:
     """The rows of several pipes, put together by their placements, and a kernel over them.
 
-    ``coded`` are for each pipe the columns whose texts the kernel takes as dictionaries.
+    ``keys`` are for each pipe the columns whose texts travel as dictionaries.
     """
     buckets = max(p.buckets for p in placements)
-    names = [_texts(pipe.schema, some) for pipe, some in zip(pipes, coded or [()] * len(pipes), strict=True)]
+    names = [_texts(pipe.schema, some) for pipe, some in zip(pipes, keys or [()] * len(pipes), strict=True)]
     sides = [
         pipe.blocks(place, side, some)
         for side, (pipe, place, some) in enumerate(zip(pipes, placements, names, strict=True))
@@ -118,7 +117,8 @@ def meeting(
     size = pipes[0].size
     for pipe in pipes[1:]:
         size += pipe.size
-    source = _Meeting(kernel, tuple(coded_schema(pipe.schema, some) for pipe, some in zip(pipes, names, strict=True)))
+    sent = tuple(coded(pipe.schema, some) for pipe, some in zip(pipes, names, strict=True))
+    source = _Meeting(kernel, tuple(pipe.schema for pipe in pipes), sent)
     return Pipe(blocks.exchanged(sides, buckets), source, schema, stage, size)
 
 
@@ -187,9 +187,10 @@ class _Beside:
 class _Meeting:
     kernel: KeyedKernel
     schemas: tuple[pa.Schema, ...]
+    sent: tuple[pa.Schema, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        arrived = Arrived(batches, self.schemas)
+        arrived = Arrived(batches, self.sent)
         yield from self.kernel(*[Rows(arrived.tables(i), schema) for i, schema in enumerate(self.schemas)])
 
 
