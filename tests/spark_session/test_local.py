@@ -38,9 +38,10 @@ def test_what_stays_on_the_machine_is_not_compressed(spark: SparkSession) -> Non
 
 
 def test_options_of_ones_own_win() -> None:
-    assert "-XX:+UseParallelGC" in _java_options("-Xss4m", local=True)
-    assert "ParallelGC" not in _java_options("-XX:+UseSerialGC", local=True)
-    assert "ParallelGC" not in _java_options("", local=False)
+    found = _java_options("-Xss4m -XX:G1HeapRegionSize=2m", local=True)
+    assert found.rindex("RegionSize=2m") > found.index("RegionSize=16m")  # the last one counts
+    assert found.endswith("-Xss4m -XX:G1HeapRegionSize=2m")
+    assert "RegionSize" not in _java_options("", local=False)
 
 
 def test_the_running_session_is_used(spark: SparkSession) -> None:

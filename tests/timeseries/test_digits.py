@@ -48,5 +48,6 @@ def test_times_of_coarse_units(unit: int, bits: int) -> None:
     keys = rng.integers(0, 300, 3_000).astype(np.int32)
     times = -(1 << 61) + rng.integers(0, max(2, (1 << bits) // unit // 4), 3_000) * unit
     times[::7] = times[0]  # ties stay in the order they have
-    for words in ([keys, times], [times, keys], [times]):
+    cases: list[list[npt.NDArray[Any]]] = [[keys, times], [times, keys], [times]]
+    for words in cases:
         assert order_by_digits(words).tolist() == np.lexsort(words[::-1]).tolist()

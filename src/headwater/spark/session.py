@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import shutil
 import socket
 import sys
@@ -226,9 +225,10 @@ def _local_options() -> dict[str, str]:
 def _java_options(asked: str, *, local: bool) -> str:
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     derby = _scratch() / "derby"
-    # Java's usual collector marks the whole heap whenever a few arrays of megabytes, which blocks are, were made.
-    collector = "-XX:+UseParallelGC " if local and not re.search(r"-XX:\+Use\w+GC", asked) else ""
-    return f"{collector}-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
+    # Java's usual collector marks the whole heap after a few arrays of half a region, which blocks would be. Other collectors
+    # have no regions and do not mind; which one it is may be said in many places, and twice is an error.
+    regions = "-XX:G1HeapRegionSize=16m " if local else ""
+    return f"{regions}-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
 
 
 def _warehouse() -> Path:

@@ -67,8 +67,8 @@ def _fewer_bits(columns: list[tuple[Packed, int]], wanted: int) -> list[tuple[Pa
             if sum(b for _, b in columns) <= wanted or bits < factor.bit_length():
                 break
             if not (numbers % np.uint64(factor)).any():
-                numbers = numbers // np.uint64(factor)
-                columns[at] = numbers, int(numbers.max()).bit_length()
+                fewer = numbers // np.uint64(factor)
+                columns[at] = fewer, int(fewer.max()).bit_length()
                 break
     return columns
 
