@@ -8,6 +8,8 @@ handled alone.
 
 Order: by the columns given, ascending, nulls first, NaN last and equal to itself, -0.0 equal to 0.0, and rows that are equal in all of
 them in the order in which they came. So what comes in a fixed order is sorted into a fixed order.
+
+Texts of keys may come as dictionaries, as blocks have them (`coded`); they are sorted so, and given as the texts that the schema says.
 """
 
 from __future__ import annotations
