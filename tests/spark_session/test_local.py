@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import headwater as hw
+from headwater.spark.blocks import ByKeys, blocks_of, tasks_of
 from headwater.spark.daemon import LOADED
-from headwater.spark.session import active_session, has_delta
+from headwater.spark.session import _java_options, active_session, has_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +26,22 @@ def test_answers_do_not_depend_on_the_machine(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
     assert spark.conf.get("spark.ui.enabled") == "false"
+
+
+def test_what_stays_on_the_machine_is_not_compressed(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.shuffle.compress") == "false"
+    rows = pa.table({"k": ["a"] * 1_000})
+    frame, source = tasks_of(spark, 1, lambda _: iter([rows]))
+    (row,) = blocks_of(frame, source, ByKeys(("k",), 2)).collect()
+    assert row["size"] == 0
+    assert len(row["block"]) > rows.nbytes  # Spark was told not to, and neither do we
+
+
+def test_options_of_ones_own_win() -> None:
+    found = _java_options("-Xss4m -XX:G1HeapRegionSize=2m", local=True)
+    assert found.rindex("RegionSize=2m") > found.index("RegionSize=16m")  # the last one counts
+    assert found.endswith("-Xss4m -XX:G1HeapRegionSize=2m")
+    assert "RegionSize" not in _java_options("", local=False)
 
 
 def test_the_running_session_is_used(spark: SparkSession) -> None:

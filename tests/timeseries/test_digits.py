@@ -39,3 +39,15 @@ def test_kinds(kind: type) -> None:
     word: npt.NDArray[Any] = (rng.integers(0, 1 << 62, 500).astype(np.uint64) * np.uint64(3)).astype(kind)
     word = np.nan_to_num(word)
     assert order_by_digits([word]).tolist() == np.argsort(word, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000])
+@pytest.mark.parametrize("bits", [20, 50, 62])
+def test_times_of_coarse_units(unit: int, bits: int) -> None:
+    rng = np.random.default_rng(unit + bits)
+    keys = rng.integers(0, 300, 3_000).astype(np.int32)
+    times = -(1 << 61) + rng.integers(0, max(2, (1 << bits) // unit // 4), 3_000) * unit
+    times[::7] = times[0]  # ties stay in the order they have
+    cases: list[list[npt.NDArray[Any]]] = [[keys, times], [times, keys], [times]]
+    for words in cases:
+        assert order_by_digits(words).tolist() == np.lexsort(words[::-1]).tolist()

@@ -50,3 +50,11 @@ def test_what_has_one_form_has_it_always(spark: Any, tmp_path: Path) -> None:
     texts = [_found(spark, averages, strategy) for strategy in ("auto", "blocks", "spark")]
     assert texts[0] == texts[1] == texts[2]
     assert _OWN not in texts[0][0]
+
+
+def test_hopping_windows_run_in_tasks(spark: Any, tmp_path: Path) -> None:
+    lake = hw.connect(tmp_path / "lake", spark=spark)
+    lake.write("rows", _ROWS)
+    rows = lake.stream("rows", time="t", by="s")
+    assert _OWN in rows.window(hw.Hopping(100, 100)).agg(n="count(*)").explain()
+    assert _OWN not in rows.window(hw.Hopping(100, 25)).agg(n="count(*)").explain()

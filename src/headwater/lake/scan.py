@@ -37,6 +37,7 @@ __all__ = ["POSITION", "first_byte", "live_vector", "map_files", "read_file", "s
 POSITION = "__position"
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 _BATCH_ROWS = 131_072
+_CODED = pa.dictionary(pa.int32(), pa.string())
 _FEW_ROWS = 32_768  # are decoded before another thread has woken up
 T = TypeVar("T")
 R = TypeVar("R")
@@ -69,6 +70,7 @@ def read_file(
     with_deleted: bool = False,
     conjuncts: Sequence[Conjunct] = (),
     within: tuple[int, int] | None = None,
+    coded: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The live rows of one file.
 
@@ -84,14 +86,16 @@ def read_file(
         Row groups that cannot match are skipped; rows are not filtered.
     within
         Only the row groups that begin within these bytes of the file, so that several tasks can share it.
+    coded
+        Columns of text that are given as dictionaries, which is what most files hold.
     """
     path = partitions.decode_path(add.path)
     vector = None if with_deleted else live_vector(snapshot, add)
     deleted = None if vector is None else deletion_vectors.positions(vector)
     try:
         with snapshot.storage.open_input(path) as source:
-            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=_is_remote(snapshot))
-            shape = _Shape(snapshot, add, columns, file)
+            file = _opened(source, snapshot, coded)
+            shape = _Shape(snapshot, add, columns, file, coded)
             for start, batch in _row_groups(file, shape, only, conjuncts, within):
                 kept = _select(batch, start, deleted, only)
                 if kept is not None:
@@ -104,6 +108,16 @@ def read_file(
         raise CorruptionError.data_file(path, str(e).split("\n", 1)[0], snapshot.where) from e
 
 
+def _opened(source: pa.NativeFile, snapshot: Snapshot, coded: Sequence[str]) -> pq.ParquetFile:
+    options: dict[str, Any] = {"coerce_int96_timestamp_unit": "us", "pre_buffer": _is_remote(snapshot)}
+    if coded:
+        # What an older file lacks must not be asked for.
+        options["metadata"] = pq.read_metadata(source)
+        there = set(options["metadata"].schema.names)
+        options["read_dictionary"] = [n for c in coded if (n := snapshot.schema.field(c).physical_name) in there]
+    return pq.ParquetFile(source, **options)
+
+
 def _is_remote(snapshot: Snapshot) -> bool:
     return snapshot.storage.local_path("") is None
 
@@ -111,7 +125,15 @@ def _is_remote(snapshot: Snapshot) -> bool:
 class _Shape:
     """How the columns asked for are made from the columns a file has."""
 
-    def __init__(self, snapshot: Snapshot, add: AddFile, columns: Sequence[str], file: pq.ParquetFile) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        add: AddFile,
+        columns: Sequence[str],
+        file: pq.ParquetFile,
+        coded: Sequence[str] = (),
+    ) -> None:
+        self.coded = set(coded)
         self.mapped = snapshot.mapping_mode != "none"
         self.fields = [snapshot.schema.field(c) for c in columns]
         self.schema = pa.schema([f.arrow for f in self.fields])
@@ -141,14 +163,20 @@ class _Shape:
 
     def finish(self, batch: pa.RecordBatch | None, rows: Positions, positions: bool) -> pa.RecordBatch:
         arrays = []
-        for f in self.fields:
-            if f.name in self.constants:
-                arrays.append(pa.repeat(self.constants[f.name], len(rows)))
-            elif f.name in self.sources and batch is not None:
-                arrays.append(to_logical(batch.column(self.sources[f.name]), f.type, mapped=self.mapped))
-            else:
-                arrays.append(pa.nulls(len(rows), f.arrow.type))
         schema = self.schema
+        for at, f in enumerate(self.fields):
+            if f.name in self.constants:
+                array = pa.repeat(self.constants[f.name], len(rows))
+            elif f.name in self.sources and batch is not None:
+                array = batch.column(self.sources[f.name])
+                if f.name not in self.coded or array.type != _CODED:
+                    array = to_logical(array, f.type, mapped=self.mapped)
+            else:
+                array = pa.nulls(len(rows), f.arrow.type)
+            if f.name in self.coded:
+                array = array if array.type == _CODED else array.dictionary_encode()
+                schema = schema.set(at, schema.field(at).with_type(_CODED))
+            arrays.append(array)
         if positions:
             arrays.append(pa.array(rows))
             schema = schema.append(pa.field(POSITION, pa.int64(), False))

@@ -21,13 +21,15 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from headwater.base.dictionaries import encoded
 from headwater.spark.block_format import Block, decode, encode
 from headwater.spark.buckets import bucket_of
 from headwater.spark.failures import carried, told
@@ -66,6 +68,9 @@ _SCHEMA = pa.schema(
 _GATHER_BYTES = 64 << 20
 _HELD_BYTES = 256 << 20
 _ROW_BYTES = 4 << 20
+_HEAD_ROWS = 1_024
+_REPEATED = 2
+"""How often each text of a dictionary has to occur in a block, on average."""
 
 Tables = Iterator[pa.Table]
 Source = Callable[[Iterator[pa.RecordBatch]], Tables]
@@ -137,16 +142,34 @@ class _ToBlocks:
     placement: Placement
     side: int
     compress: bool
+    coded: tuple[str, ...] = ()
 
     def __call__(self, tables: Tables) -> Iterator[pa.RecordBatch]:
         number = itertools.count(task_number() << 32)
         for table in _gathered(tables, _GATHER_BYTES):
-            for bucket, rows in self.placement(table):
-                yield _block(bucket, self.side, next(number), rows, self.compress)
+            for bucket, rows in self.placement(_with_codes(table, self.coded, self.placement.buckets)):
+                block = encode(rows, compress=self.compress, described=bool(self.coded))
+                yield _row(bucket, self.side, next(number), block)
 
 
-def _block(bucket: int, side: int, origin: int, rows: pa.Table, compress: bool) -> pa.RecordBatch:
-    block = encode(rows, compress=compress)
+def _with_codes(table: pa.Table, names: Iterable[str], buckets: int) -> pa.Table:
+    """Texts as dictionaries, where there are so few that each block can have all of them."""
+    for name in names:
+        column = table.column(name)
+        head = column.slice(0, _HEAD_ROWS)
+        if not pa.types.is_dictionary(column.type) and 2 * pc.count_distinct(head).as_py() > len(head):
+            continue
+        made = encoded(column)
+        few = len(made.dictionary) * buckets * _REPEATED <= table.num_rows
+        table = table.set_column(table.schema.get_field_index(name), name, made if few else _values(column))
+    return table
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _row(bucket: int, side: int, origin: int, block: Block) -> pa.RecordBatch:
     ends = pa.py_buffer(np.array([0, block.data.size], np.int32))
     return pa.RecordBatch.from_arrays(
         [
@@ -277,10 +300,18 @@ def _nothing(_: int) -> Tables:
     return iter(())
 
 
-def blocks_of(frame: DataFrame, source: Source, placement: Placement, *, side: int = 0) -> DataFrame:
-    """The tables of each task, as blocks that know where to go."""
-    compress = frame.sparkSession.conf.get("spark.shuffle.compress", "true") == "false"
-    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress)), BLOCK_COLUMNS)
+def blocks_of(
+    frame: DataFrame, source: Source, placement: Placement, *, side: int = 0, coded: tuple[str, ...] = ()
+) -> DataFrame:
+    """The tables of each task, as blocks that know where to go; texts in the columns ``coded`` as dictionaries."""
+    # What stays on this machine is not compressed at all: that costs more than to write it.
+    session = frame.sparkSession
+    compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
+    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded)), BLOCK_COLUMNS)
+
+
+def _is_local(session: SparkSession) -> bool:
+    return str(session.conf.get("spark.master", "")).startswith("local")
 
 
 def exchanged(sides: Sequence[DataFrame], buckets: int) -> DataFrame:

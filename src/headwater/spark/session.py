@@ -201,7 +201,8 @@ def _launch(master: str, app_name: str, config: Mapping[str, str]) -> SparkSessi
     if local:
         options |= _local_options()
     options |= config
-    options["spark.driver.extraJavaOptions"] = _java_options(config.get("spark.driver.extraJavaOptions", ""))
+    asked = config.get("spark.driver.extraJavaOptions", "")
+    options["spark.driver.extraJavaOptions"] = _java_options(asked, local=local)
     start_context(options, python=sys.executable if local else None)
     return SparkSession.builder.getOrCreate()
 
@@ -212,15 +213,22 @@ def _local_options() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{driver_memory_mb(memory_bytes())}m",
         "spark.python.daemon.module": "headwater.spark.daemon",
+        # What never leaves the machine is not worth compressing, and there is nobody to lose or forge it on the way.
+        "spark.shuffle.checksum.enabled": "false",
+        "spark.shuffle.compress": "false",
+        "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
         "spark.sql.shuffle.partitions": str(cores()),
         "spark.sql.warehouse.dir": _warehouse().as_uri(),
     }
 
 
-def _java_options(asked: str) -> str:
+def _java_options(asked: str, *, local: bool) -> str:
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     derby = _scratch() / "derby"
-    return f"-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
+    # Java's usual collector marks the whole heap after a few arrays of half a region, which blocks would be. Other collectors
+    # have no regions and do not mind; which one it is may be said in many places, and twice is an error.
+    regions = "-XX:G1HeapRegionSize=16m " if local else ""
+    return f"{regions}-Dlog4j2.configurationFile={log} -Dderby.system.home={derby} {asked}".strip()
 
 
 def _warehouse() -> Path:

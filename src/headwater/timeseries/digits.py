@@ -1,8 +1,11 @@
 """Sorting by digits: the stable order of rows by several columns of numbers, without comparing any.
 
-Comparing rows column by column costs a sort for each column. Numbers within a table lie close together, so the least of each column is subtracted and
-what is left takes few bits: series, times and tiebreaks fit into one or two words of 64. Such a word is sorted by 16 bits at a time, the least
-significant first, which numpy does by counting. The last word is sorted first; each sort keeps the order that the ones before it made.
+Comparing rows column by column costs a sort for each column. Numbers within a table lie close together, so the least of each column is subtracted,
+factors of a thousand that all of them have are divided out (times of milliseconds are kept as microseconds), and what is left takes few bits.
+
+Where series, times and tiebreaks and the number of the row itself fit into one word of 64 bits, those words are sorted as plain numbers, which
+numpy does many at a time, and the order is read from their low bits. Else they take a few words, and each is sorted by 16 bits at a time, the
+least significant first, which numpy does by counting. The last word is sorted first; each sort keeps the order that the ones before it made.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ Packed = npt.NDArray[np.uint64]
 
 _WORD = 64
 _DIGIT = 16
+_FACTORS = (1_000_000, 1_000)
 
 
 def order_by_digits(words: Sequence[Words]) -> npt.NDArray[np.int64]:
@@ -28,23 +32,52 @@ def order_by_digits(words: Sequence[Words]) -> npt.NDArray[np.int64]:
     >>> order_by_digits([np.array([1, 0, 1, 0]), np.array([0.5, -2.0, -0.5, -2.0])]).tolist()
     [1, 3, 2, 0]
     """
+    rows = len(words[0])
+    columns = _fewer_bits([_from_zero(word) for word in words], _WORD - rows.bit_length())
+    if sum(bits for _, bits in columns) <= _WORD - rows.bit_length():
+        return _order_in_words(columns, rows)
     order: npt.NDArray[np.int64] | None = None
-    for packed, bits in _packed(words):
+    for packed, bits in _packed(columns):
         for shift in range(0, bits, _DIGIT):
             digit = ((packed >> np.uint64(shift)) & np.uint64((1 << _DIGIT) - 1)).astype(np.uint16)
             if order is None:
                 order = np.argsort(digit, kind="stable")
             else:
                 order = order[np.argsort(digit[order], kind="stable")]
-    return np.arange(len(words[0])) if order is None else order
+    return np.arange(rows) if order is None else order
 
 
-def _packed(words: Sequence[Words]) -> Iterator[tuple[Packed, int]]:
+def _order_in_words(columns: Sequence[tuple[Packed, int]], rows: int) -> npt.NDArray[np.int64]:
+    place = rows.bit_length()
+    packed: Packed = np.arange(rows, dtype=np.uint64)
+    used = place
+    for numbers, bits in reversed(columns):
+        if bits:
+            packed |= numbers << np.uint64(used)
+            used += bits
+    if used > place:
+        packed.sort()
+    return (packed & np.uint64((1 << place) - 1)).view(np.int64)
+
+
+def _fewer_bits(columns: list[tuple[Packed, int]], wanted: int) -> list[tuple[Packed, int]]:
+    """The columns without common factors, as far as it takes to fit into so many bits."""
+    for at, (numbers, bits) in enumerate(columns):
+        for factor in _FACTORS:
+            if sum(b for _, b in columns) <= wanted or bits < factor.bit_length():
+                break
+            if not (numbers % np.uint64(factor)).any():
+                fewer = numbers // np.uint64(factor)
+                columns[at] = fewer, int(fewer.max()).bit_length()
+                break
+    return columns
+
+
+def _packed(columns: Sequence[tuple[Packed, int]]) -> Iterator[tuple[Packed, int]]:
     """The columns in as few words as they fit into, the last first, each with the number of bits that it uses."""
     held: Packed | None = None
     used = 0
-    for word in reversed(words):
-        numbers, bits = _from_zero(word)
+    for numbers, bits in reversed(columns):
         if held is not None and used + bits > _WORD:
             yield held, used
             held, used = None, 0

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.dictionaries import encoded
+from headwater.timeseries.digits import order_by_digits
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.rows import sort_indices
 from headwater.timeseries.searching import places_of
@@ -31,6 +32,8 @@ Direction = Literal["backward", "forward", "nearest"]
 Words = npt.NDArray[np.int64]
 _MOST = (1 << 63) - 1
 _FEW_KEYS = 1 << 16
+_MANY = 10_000
+"""From here on digits are faster than comparing."""
 
 
 class Known:
@@ -81,7 +84,7 @@ class Known:
         if self._count <= _FEW_KEYS and _rises(self._times):
             # As most logs are written; small numbers are sorted by counting.
             return np.argsort(codes.astype(np.uint16), kind="stable")
-        return np.argsort(words)
+        return order_by_digits([codes, self._times]) if len(words) >= _MANY else np.argsort(words)
 
     def _placed(self, times: Words) -> Words:
         """Times within the span: known ones between its ends, the same for all keys."""
@@ -140,7 +143,7 @@ class Known:
         codes = np.zeros(len(times), np.int64)
         there = np.ones(len(times), np.bool_)
         for column, values in zip(keys, self._values, strict=True):
-            found = pc.index_in(column.cast(values.type), value_set=values)
+            found = _found(column, values)
             if found.null_count:
                 there &= np.asarray(pc.is_valid(found))
                 found = found.fill_null(0)
@@ -192,6 +195,15 @@ class Known:
         rows = np.flatnonzero(chosen) if self._sorted_rows is None else self._sorted_rows[chosen]
         names = dict.fromkeys((*self._ordering.columns, *self._read))
         check_total(self.rows.select(list(names)).take(pa.array(rows)), self._ordering, self._read)
+
+
+def _found(column: pa.ChunkedArray, values: pa.Array) -> pa.ChunkedArray | pa.Array:
+    """For each row which of these values it has."""
+    if not pa.types.is_dictionary(column.type):
+        return pc.index_in(column.cast(values.type), value_set=values)
+    # Each text that occurs is looked for once.
+    key = encoded(column)
+    return pc.index_in(key.dictionary.cast(values.type), value_set=values).take(key.indices)
 
 
 def _rises(words: Words) -> bool:

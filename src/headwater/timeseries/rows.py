@@ -8,6 +8,8 @@ handled alone.
 
 Order: by the columns given, ascending, nulls first, NaN last and equal to itself, -0.0 equal to 0.0, and rows that are equal in all of
 them in the order in which they came. So what comes in a fixed order is sorted into a fixed order.
+
+Texts of keys may come as dictionaries, as blocks have them (`coded`); they are sorted so, and given as the texts that the schema says.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.dictionaries import encoded
+from headwater.spark.block_format import plain
 from headwater.timeseries.digits import order_by_digits
 
 __all__ = ["BUDGET_BYTES", "Rows", "comparable", "key_starts", "sort_indices", "sort_table", "whole_keys"]
@@ -65,22 +68,26 @@ class Rows:
         self.spilled_bytes = 0
 
     def __iter__(self) -> Iterator[pa.Table]:
+        return (plain(table, self.schema) for table in self.coded())
+
+    def coded(self) -> Iterator[pa.Table]:
+        """The tables as they come: texts of keys may be dictionaries, in each table another."""
         if self._first is not None:
             first, self._first = self._first, None
             yield first
         yield from self._tables
 
     def fitting(self) -> pa.Table | None:
-        """All rows if they fit into the budget; else None, and they can still be read."""
+        """All rows, keys as they come, if they fit into the budget; else None, and they can still be read."""
         held: list[pa.Table] = []
         size = 0
-        for table in self:
+        for table in self.coded():
             held.append(table)
             size += table.nbytes
             if size > self.budget_bytes:
                 self._tables = itertools.chain(held, self._tables)
                 return None
-        return pa.concat_tables([self.schema.empty_table(), *held])
+        return pa.concat_tables(held) if held else self.schema.empty_table()
 
     def whole(self) -> pa.Table:
         """All rows, however many."""
@@ -93,7 +100,7 @@ class Rows:
         size = 0
         runs: list[Path] = []
         try:
-            for table in self:
+            for table in self.coded():
                 if not table.num_rows:
                     continue
                 held.append(table)
@@ -103,7 +110,7 @@ class Rows:
                     held, size = [], 0
             if not runs:
                 if held:
-                    yield sort_table(pa.concat_tables(held), by)
+                    yield plain(sort_table(pa.concat_tables(held), by), self.schema)
                 return
             if held:
                 runs.append(self._spilled(held, by, runs))
@@ -116,7 +123,7 @@ class Rows:
     def _spilled(self, tables: list[pa.Table], by: Sequence[str], runs: Sequence[Path]) -> Path:
         folder = runs[0].parent if runs else Path(tempfile.mkdtemp(prefix="headwater-sort-"))
         path = folder / f"{len(runs)}.arrow"
-        run = sort_table(pa.concat_tables(tables), by)
+        run = plain(sort_table(pa.concat_tables(tables), by), self.schema)
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, run.schema) as writer:
             writer.write_table(run, max_chunksize=_PIECE_ROWS)
         self.spilled_bytes += os.path.getsize(path)
@@ -175,7 +182,7 @@ def _is_sorted(words: Sequence[Words]) -> bool:
 def comparable(column: pa.ChunkedArray) -> list[Words]:
     """Arrays that compare as the column's values do; the first of them decides."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) and not pa.types.is_string(kind.value_type):
         column = column.cast(kind.value_type)
         kind = column.type
     words: list[Words] = []
@@ -218,8 +225,11 @@ def _filled(column: pa.ChunkedArray) -> Words:
 def _ranks(column: pa.ChunkedArray) -> Words:
     once = encoded(column)
     order = pc.sort_indices(once.dictionary).to_numpy()
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    ordered = once.dictionary.take(pa.array(order))
+    # A dictionary may have a value twice.
+    new = np.asarray(pc.not_equal(ordered.slice(1), ordered.slice(0, max(0, len(order) - 1))))
+    rank = np.zeros(len(order), np.int32)
+    rank[order[1:]] = np.cumsum(new, dtype=np.int32)
     codes = once.indices.fill_null(0).to_numpy(zero_copy_only=False)
     return rank[codes] if len(order) else np.zeros(len(column), np.int32)
 

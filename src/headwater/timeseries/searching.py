@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from headwater.timeseries.digits import order_by_digits
+
 __all__ = ["first_from", "places_of", "series_of"]
 
 Places = npt.NDArray[np.int64]
@@ -36,7 +38,7 @@ def places_of(words: Places, asked: Places, side: Literal["left", "right"]) -> P
     """
     if len(asked) < _MANY or bool((asked[1:] >= asked[:-1]).all()):
         return np.searchsorted(words, asked, side)
-    order = np.argsort(asked)
+    order = order_by_digits([asked])
     found = np.empty(len(asked), np.int64)
     found[order] = np.searchsorted(words, asked[order], side)
     return found

@@ -20,6 +20,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from headwater.spark.block_format import plain
 from headwater.timeseries.known import Direction, Known
 from headwater.timeseries.node import KeyedKernel, Slicing
 from headwater.timeseries.operators.time_join import TimeJoin
@@ -96,9 +97,13 @@ class AsOfKernel:
             yield from self._walked(left, right)
             return
         known = self._known(whole)
-        for rows in left:
+        for rows in left.coded():
             if rows.num_rows:
                 yield self._joined(rows, known)
+
+    @property
+    def _left_schema(self) -> pa.Schema:
+        return pa.schema(list(self.schema)[: len(self.schema) - len(self.taken)])
 
     def _known(self, rows: pa.Table) -> Known:
         return Known(rows, self.right_by, self.right_time, self.tiebreak, [column for _, column in self.taken])
@@ -109,7 +114,7 @@ class AsOfKernel:
         if self.how == "inner":
             met = found >= 0
             left, found = left.filter(pa.array(met)), found[met]
-        columns = list(left.columns)
+        columns = list(plain(left, self._left_schema).columns)
         if self.taken:
             taken = known.rows.select([column for _, column in self.taken]).take(pa.array(found, mask=found < 0))
             columns += taken.columns

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from headwater.spark.block_format import plain
 from headwater.timeseries.known import Known
 from headwater.timeseries.node import KeyedKernel, Slicing
 from headwater.timeseries.operators.time_join import TimeJoin
@@ -68,9 +69,13 @@ class _Around:
                 yield from self._joined(rows, self._known(held))
             return
         known = self._known(whole)
-        for rows in left:
+        for rows in left.coded():
             if rows.num_rows:
                 yield from self._joined(rows, known)
+
+    @property
+    def _left_schema(self) -> pa.Schema:
+        return pa.schema(list(self.schema)[: len(self.schema) - len(self.taken)])
 
     def _known(self, rows: pa.Table) -> Known:
         return Known(rows, self.right_by, self.right_time, (), ())
@@ -103,7 +108,7 @@ class _Around:
         within = np.arange(len(rows)) - np.repeat(np.cumsum(here) - here, here)
         met = within < np.repeat(count[start:stop], here)
         found = known.rows_at(np.where(met, np.repeat(first[start:stop], here) + within, -1))
-        columns = list(left.take(pa.array(rows)).columns)
+        columns = list(plain(left.take(pa.array(rows)), self._left_schema).columns)
         if self.taken:
             columns += known.rows.select(list(self.taken)).take(pa.array(found, mask=found < 0)).columns
         return pa.Table.from_arrays(columns, schema=self.schema)

@@ -76,7 +76,8 @@ class LaidWindows(Keyed):
 
     @property
     def frame_first(self) -> bool:
-        return True
+        # Spark makes a row of each row for every window that it is in.
+        return self.size == self.every
 
     def frame(self, *frames: DataFrame) -> DataFrame | None:
         if self.aggregates.ordered:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
+from headwater.spark.block_format import coded
 from headwater.spark.buckets import bucket_of
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked
 from headwater.timeseries.operators.values import Values
@@ -69,5 +70,7 @@ class _Run:
             for tables, keys, below in zip(sides, node.keys(), node.inputs, strict=True):
                 here = [t.filter(bucket_of(t, keys, parts) == part) for t in tables] if parts > 1 else tables
                 pieces = [piece for table in here for piece in self._cut(table)]
+                # Each with a dictionary of its own, as in blocks.
+                pieces = [piece.cast(coded(below.schema, keys)) for piece in pieces]
                 rows.append(Rows(pieces, below.schema, budget_bytes=self._budget_bytes))
             yield from node.kernel()(*rows)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.spark import blocks
-from headwater.spark.block_format import Block, decode, encode
+from headwater.spark.block_format import Block, coded, decode, encode
 from headwater.spark.blocks import Arrived, ByKeys, Placement
 from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
 from headwater.timeseries.rows import Rows
@@ -87,9 +87,9 @@ class Pipe:
         source = _AllTables(self.source, kernel)
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=None, sample=None)
 
-    def blocks(self, placement: Placement, side: int = 0) -> DataFrame:
+    def blocks(self, placement: Placement, side: int = 0, coded: tuple[str, ...] = ()) -> DataFrame:
         """The rows as blocks that know where to go."""
-        return blocks.blocks_of(self.frame, self.source, placement, side=side)
+        return blocks.blocks_of(self.frame, self.source, placement, side=side, coded=coded)
 
     def collect(self) -> pa.Table:
         """All rows, here."""
@@ -97,16 +97,33 @@ class Pipe:
 
 
 def meeting(
-    pipes: Sequence[Pipe], placements: Sequence[Placement], kernel: KeyedKernel, schema: pa.Schema, stage: Stage
+    pipes: Sequence[Pipe],
+    placements: Sequence[Placement],
+    kernel: KeyedKernel,
+    schema: pa.Schema,
+    stage: Stage,
+    keys: Sequence[tuple[str, ...]] = (),
 ) -> Pipe:
-    """The rows of several pipes, put together by their placements, and a kernel over them."""
+    """The rows of several pipes, put together by their placements, and a kernel over them.
+
+    ``keys`` are for each pipe the columns whose texts travel as dictionaries.
+    """
     buckets = max(p.buckets for p in placements)
-    sides = [pipe.blocks(place, side) for side, (pipe, place) in enumerate(zip(pipes, placements, strict=True))]
+    names = [_texts(pipe.schema, some) for pipe, some in zip(pipes, keys or [()] * len(pipes), strict=True)]
+    sides = [
+        pipe.blocks(place, side, some)
+        for side, (pipe, place, some) in enumerate(zip(pipes, placements, names, strict=True))
+    ]
     size = pipes[0].size
     for pipe in pipes[1:]:
         size += pipe.size
-    source = _Meeting(kernel, tuple(pipe.schema for pipe in pipes))
+    sent = tuple(coded(pipe.schema, some) for pipe, some in zip(pipes, names, strict=True))
+    source = _Meeting(kernel, tuple(pipe.schema for pipe in pipes), sent)
     return Pipe(blocks.exchanged(sides, buckets), source, schema, stage, size)
+
+
+def _texts(schema: pa.Schema, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if pa.types.is_string(schema.field(name).type))
 
 
 def stacked(pipes: Sequence[Pipe], schema: pa.Schema, stage: Stage) -> Pipe:
@@ -170,9 +187,10 @@ class _Beside:
 class _Meeting:
     kernel: KeyedKernel
     schemas: tuple[pa.Schema, ...]
+    sent: tuple[pa.Schema, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        arrived = Arrived(batches, self.schemas)
+        arrived = Arrived(batches, self.sent)
         yield from self.kernel(*[Rows(arrived.tables(i), schema) for i, schema in enumerate(self.schemas)])
 
 

@@ -170,14 +170,20 @@ class Run:
         if node.takes_whole_second and (second := self._small(below[1])) is not None:
             line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task"
             return self._piped(below[0]).beside(node.kernel(), second, node.schema, line)
-        pipes = [self._piped(b) for b in below]
+        pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
         buckets = self.buckets(_sum([p.size for p in pipes])) if all(node.keys()) else 1
         hot = self._hot(node, pipes, buckets)
         stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes))
-        pipe = meeting(pipes, _placements(node, buckets, hot), node.kernel(), node.schema, stage)
+        pipe = meeting(pipes, _placements(node, buckets, hot), node.kernel(), node.schema, stage, node.keys())
         return replace(pipe, keys=None if hot else node.output_keys())
+
+    def _coded(self, made: _Made, keys: tuple[str, ...]) -> Pipe:
+        """In tasks, and where they go to an exchange as they are read, with keys as the files have them."""
+        if isinstance(made, _Open) and isinstance(made.node, Source):
+            return self._open_pipe(made.node.coded(keys))
+        return self._piped(made)
 
     def _small(self, made: _Made) -> pa.Table | None:
         """The rows of a side that is small enough to be given to every task."""

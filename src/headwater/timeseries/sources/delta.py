@@ -9,6 +9,7 @@ function, never in a plan.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from headwater.lake import find
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
+from headwater.spark.block_format import coded
 from headwater.sql.conjuncts import Conjunct
 from headwater.timeseries.sources.delta_reading import DeltaReading, shaped
 from headwater.timeseries.sources.sharing import IN_MEMORY, shares_of
@@ -40,6 +42,8 @@ class DeltaSource(Source):
     table: ReadableTable
     names: tuple[str, ...]
     conditions: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    """Columns of text that tasks give as dictionaries."""
 
     @classmethod
     def of(cls, table: ReadableTable) -> DeltaSource:
@@ -89,7 +93,8 @@ class DeltaSource(Source):
         shares = shares_of((f, f.size) for f in self.files)
         bare = _without_files(self.snapshot)
         texts = tuple(json.dumps([[f.to_action()["add"], within] for f, within in share]) for share in shares)
-        return Tasks(len(shares), DeltaReading(bare, texts, self.names, self._conjuncts, self.schema))
+        schema = coded(self.schema, self.codes)
+        return Tasks(len(shares), DeltaReading(bare, texts, self.names, self._conjuncts, schema, self.codes))
 
     def spark(self, session: SparkSession) -> DataFrame:
         from headwater.lake.spark.read import read
@@ -109,6 +114,10 @@ class DeltaSource(Source):
 
     def narrowed(self, names: list[str]) -> DeltaSource:
         return replace(self, names=tuple(n for n in self.names if n in names))
+
+    def coded(self, names: Sequence[str]) -> DeltaSource:
+        texts = [n for n in names if pa.types.is_string(self.schema.field(n).type)]
+        return replace(self, codes=tuple(n for n in texts if n not in self.snapshot.partition_columns))
 
     def filtered(self, condition: str) -> DeltaSource:
         try:

@@ -25,11 +25,15 @@ class DeltaReading:
     names: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...]
     schema: pa.Schema
+    coded: tuple[str, ...] = ()
 
     def __call__(self, number: int) -> Iterator[pa.Table]:
         for action, within in json.loads(self.shares[number]):
             file, span = AddFile.from_json(action), None if within is None else (within[0], within[1])
-            for batch in read_file(self.snapshot, file, self.names, conjuncts=self.conjuncts, within=span):
+            batches = read_file(
+                self.snapshot, file, self.names, conjuncts=self.conjuncts, within=span, coded=self.coded
+            )
+            for batch in batches:
                 yield shaped(batch, self.schema)
 
 

@@ -14,7 +14,7 @@ __all__ = ["IN_MEMORY", "Span", "shares_of"]
 
 IN_MEMORY = 4
 """How many times as large rows are in memory as in Parquet files, about."""
-_LEAST_BYTES, _MOST_BYTES, _FEWEST = 1 << 20, 32 << 20, 8
+_LEAST_BYTES, _MOST_BYTES, _FEWEST = 2 << 20, 32 << 20, 8
 
 T = TypeVar("T")
 Span = tuple[int, int] | None

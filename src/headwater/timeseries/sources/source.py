@@ -7,7 +7,7 @@ many tasks an exchange should feed; `sample` reads a little, for finding keys th
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,10 @@ class Source(Node):
 
     def narrowed(self, names: list[str]) -> Source:
         """The same rows with these columns only, if it can read less for that."""
+        return self
+
+    def coded(self, names: Sequence[str]) -> Source:
+        """The same source, free to give the texts of these columns as dictionaries."""
         return self
 
     def filtered(self, condition: str) -> Source:
