@@ -108,3 +108,17 @@ def s3() -> Iterator[S3Server]:
     """A real S3 server: ``s3.url("name")`` is a fresh prefix, ``s3.options`` are the storage options."""
     with serve_s3() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with its code generator off: hundreds of expressions in one query would be compiled for minutes. Nor is a plan of a few rows
+    worth planning again at each stage."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    yield session
+    spark.createDataFrame([(1,)], "a int")  # which makes the first session the active one again, for other tests

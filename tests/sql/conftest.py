@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -61,20 +61,6 @@ def _spark_answers(df: DataFrame, texts: Sequence[str]) -> list[tuple[str, list[
             return [("failed", [str(error).split("\n")[0][:150]])]
         middle = len(texts) // 2
         return _spark_answers(df, texts[:middle]) + _spark_answers(df, texts[middle:])
-
-
-@pytest.fixture(scope="module")
-def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session with its code generator off: hundreds of expressions in one query would be compiled for minutes. Nor is a plan of a few rows
-    worth planning again at each stage."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.ansi.enabled", "true")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    yield session
-    spark.createDataFrame([(1,)], "a int")  # which makes the first session the active one again, for other tests
 
 
 @pytest.fixture(scope="module")

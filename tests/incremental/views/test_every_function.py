@@ -42,7 +42,6 @@ from .stepwise import Answer, History, by_bits, circuit_of, play, small, spark_a
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-interpreted = conftest.interpreted
 extremes = conftest.extremes
 
 _GOLDEN = Path(__file__).parent / "refused_functions.txt"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.sql import conftest
 from tests.sql.oracle import comparable
 
 import headwater as hw
@@ -24,7 +23,6 @@ from .stepwise import History, by_bits, circuit_of, play, small, spark_answer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-interpreted = conftest.interpreted
 
 _MOST, _LEAST = 2**31 - 1, -(2**31)
 _MOMENT = datetime(2024, 3, 31, 0, 59, 59, 999_999, tzinfo=UTC)
