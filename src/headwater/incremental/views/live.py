@@ -70,6 +70,8 @@ class Live:
         """How many refreshes it does not know of yet."""
         self.behind_rows = 0
         """How many rows had changed in those."""
+        self.is_asked_for = False
+        """Whether a job waits that will look after it (`tidying`)."""
         self.touched = 0.0
         """When the last refresh ended."""
         self._is: tuple[object, ...] | None = None

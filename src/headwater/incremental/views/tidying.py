@@ -45,7 +45,11 @@ def ask(view: str, table: Table, around: Surroundings) -> None:
 
 def soon(view: str, table: Table, around: Surroundings) -> None:
     """Have it tidied up when the refresh that asks is over."""
-    live(around.root, view).touched = time.monotonic()
+    one = live(around.root, view)
+    one.touched = time.monotonic()
+    if one.is_asked_for:
+        return
+    one.is_asked_for = True
     what = f"the view `{view}` was not tidied up"
     upkeep.later(_key(view, around), partial(_tidy, view, table, around), what=what)
 
@@ -66,10 +70,12 @@ def _key(view: str, around: Surroundings) -> str:
 
 
 def _tidy(view: str, table: Table, around: Surroundings) -> None:
+    one = live(around.root, view)
+    _wait_for_a_moment(one)
+    with one.guard:  # a refresh that asked, and took longer than that moment, is over then
+        one.is_asked_for = False
     faults.point("view.upkeep.begin", view)
     with suppress(NotFoundError, ConflictError):  # it was dropped, or somebody else was quicker
-        one = live(around.root, view)
-        _wait_for_a_moment(one)
         if _is_behind(one):
             with Attempt(view, table, around, one, last=True) as attempt:
                 attempt.settle()
