@@ -28,6 +28,8 @@ from incrementals.circuit import EVENTS, Competitors
 from incrementals.peers import Dbsp, Pathway
 from queries.measuring import Report
 
+from headwater.incremental.operators.fused import compile_now
+
 SECTIONS = ("circuit", "strings", "scale", "merges", "bulk")
 PEERS = ("dbsp", "pathway")
 TEXTS = (12, 40)
@@ -97,6 +99,8 @@ def main() -> None:
             print(f"without {name}: `--install {name}` puts it into {options.peers_in}", flush=True)
     if load > (os.cpu_count() or 1) / 2:
         print("others are at work on this machine: walls are too long, and ratios of walls uncertain", flush=True)
+    if options.scale >= 1:
+        compile_now()
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as scratch:
         reports = sections(options, competitors, Path(scratch))
     if options.json:

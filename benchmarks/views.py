@@ -18,6 +18,8 @@ from pathlib import Path
 from viewing import curve
 from viewing.world import SHAPES
 
+from headwater.incremental.operators.fused import compile_now
+
 
 def several(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -45,6 +47,8 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load {load:.1f}; " + ", ".join(f"{k} {v}" for k, v in versions.items()), flush=True)
     if load > (os.cpu_count() or 1) / 2:
         print("others are at work on this machine: walls are too long, and ratios of walls uncertain", flush=True)
+    if options.scale >= 1:
+        compile_now()
     reports = curve.run(options.scale, options.rounds, options.shapes, options.shares)
     for report in reports:
         print(report.text(), flush=True)

@@ -25,7 +25,7 @@ from headwater.kernels.aggregate import (
     NUMBERS,
     aggregate_step,
 )
-from headwater.kernels.aside import is_loaded, is_ready
+from headwater.kernels.aside import is_loaded, is_ready, types_of
 from headwater.kernels.consolidate import LINE
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headwater.incremental.trace import Trace
 
-__all__ = ["Fused"]
+__all__ = ["Fused", "compile_now"]
 
 _WORTH_COMPILING = 100
 
@@ -154,6 +154,11 @@ class Fused:
     def rollback(self) -> None:
         """Take back what was put into slots."""
         self._slots.rollback()
+
+
+def compile_now() -> None:
+    """Compile the kernel here, or load it, and wait for that: for those who measure."""
+    aggregate_step.compile(types_of(_ARGUMENTS))  # type: ignore[attr-defined]
 
 
 class _Room:
