@@ -19,7 +19,7 @@ from headwater.testing.views import is_determined, play, random_view
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2")) * 10
+SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2")) * 6
 STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "8"))
 
 
