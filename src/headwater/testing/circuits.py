@@ -76,6 +76,21 @@ class Integral:
                 del self.rows[row]
 
 
+class _NegativeZero(float):
+    """-0.0, which is another value than 0.0: a row that has one is not the row that has the other."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NegativeZero)
+
+    def __hash__(self) -> int:
+        return -1
+
+
+def _told_apart(value: Any) -> Any:
+    """A value that a table can count."""
+    return _NegativeZero(value) if isinstance(value, float) and _comparable(value) == "-0.0" else value
+
+
 def _comparable(value: Any) -> Any:
     """A value that is equal to itself, and only to itself."""
     if isinstance(value, float):
@@ -178,7 +193,7 @@ def _drawn(table: Counter[Row], draw: Draw, rng: random.Random, count: int, dele
         if table and rng.random() < deletes:
             row, weight = rng.choice(list(table)), -1
         else:
-            row, weight = draw(rng), 1
+            row, weight = tuple(map(_told_apart, draw(rng))), 1
         table[row] += weight
         if not table[row]:
             del table[row]
