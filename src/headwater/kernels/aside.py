@@ -84,7 +84,9 @@ def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _started(kernel: Any, types: tuple[Any, ...]) -> subprocess.Popen[bytes] | bool:
-    """A process that compiles; False if there can be none."""
+    """A process that compiles; False if there can be none, as where Python is a part of another program."""
+    if not sys.executable or getattr(sys, "frozen", False):
+        return False
     asked = pickle.dumps(sys.path) + pickle.dumps((kernel.py_func.__module__, kernel.py_func.__qualname__, types))
     try:
         process = subprocess.Popen(

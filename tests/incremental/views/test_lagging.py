@@ -39,6 +39,16 @@ def _behind(view: View) -> int:
     return lives.live(view._around.root, view.name).behind
 
 
+def _settled(world: World) -> View:
+    """A view whose last refresh has its state saved, after the commit."""
+    view = world.lake.view("v", QUERIES["groups"])
+    view.refresh()
+    world.orders.append([{"id": 1, "name": "new"}])
+    view.refresh()
+    assert upkeep.wait(60)
+    return view
+
+
 def _store(world: World, name: str) -> Store:
     return Store(Path(world.lake.location) / "_headwater" / "views" / name, read_only=True)
 
@@ -90,11 +100,7 @@ def test_it_is_never_behind_by_much(tmp_path: Path) -> None:
 
 def test_it_is_saved_soon_and_found_though_no_commit_names_it(tmp_path: Path) -> None:
     world = World(tmp_path)
-    view = world.lake.view("v", QUERIES["groups"])
-    view.refresh()
-    world.orders.append([{"id": 1, "name": "new"}])
-    view.refresh()
-    assert upkeep.wait(60)
+    view = _settled(world)
     assert _behind(view) == 0
     record, store = _record(view), _store(world, "v")
     *_, newest = store.manifests()
@@ -128,11 +134,7 @@ def test_sweeping_keeps_it_and_what_is_named(tmp_path: Path, monkeypatch: pytest
 
 def test_a_newer_state_that_is_damaged_gives_way_to_the_older_one(tmp_path: Path) -> None:
     world = World(tmp_path)
-    view = world.lake.view("v", QUERIES["groups"])
-    view.refresh()
-    world.orders.append([{"id": 1, "name": "new"}])
-    view.refresh()
-    assert upkeep.wait(60)
+    view = _settled(world)
     store, record = _store(world, "v"), _record(view)
     assert record.state is not None
     *_, newest = store.manifests()

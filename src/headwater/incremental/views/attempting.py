@@ -169,6 +169,7 @@ class Attempt:
                     if at is not None:
                         self._catch_up(at, task)
                 except (NotFoundError, CorruptionError, InputError) as e:
+                    self.live.discard()
                     raise Unusable(f"its state cannot be used: {e.message}") from e
             addresses = self.live.addresses
             there = set(addresses.files.values())
@@ -186,6 +187,7 @@ class Attempt:
             sources.check()
             self.stepped(self.live.circuit, sources.changes, self.definition, task)
         except (Unavailable, HeadwaterError) as e:
+            self.live.discard()
             raise Unusable(f"its state cannot be brought forward: {e}") from e
         before = snapshot.at_version(self.base.storage, at.published)
         catching_up.follow(self.live.addresses, self.layout, before=before, after=self.base)
@@ -229,11 +231,22 @@ class Attempt:
         """Write files of the view anew, as one more commit that changes no row."""
         if not files or self.base.version != self.record.published:
             return
-        if self.record.state is None:
+        if not self._has_addresses():
             self.table.optimize()
             return
-        self.swap(packing_up.rewrite(self.base, self.layout, files))
+        rewritten = packing_up.rewrite(self.base, self.layout, files)
+        if not self.swap(rewritten):
+            packing_up.discard(rewritten)
         self.sweep()
+
+    def _has_addresses(self) -> bool:
+        """Whether there are addresses to keep. If the state cannot be used there are none: the next refresh says so, and builds another."""
+        try:
+            if self.record.state is not None:
+                self.restored()
+        except Unusable:
+            return False
+        return self.record.state is not None
 
     def swap(self, rewritten: packing_up.Rewritten) -> bool:
         """Let files that were written anew take the place of the old ones; False if that cannot be any more."""

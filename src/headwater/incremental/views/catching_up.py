@@ -7,52 +7,25 @@ numbering without gaps will do (`addresses`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-import pyarrow as pa
 from pyroaring import BitMap64
 
 from headwater.base.errors import CorruptionError
 from headwater.incremental.layout import Layout
-from headwater.incremental.views.addresses import Addresses, Places, address
-from headwater.incremental.views.keys import Keys, copies_of, expanded, row_keys, sorted_keys
-from headwater.incremental.zset import ZSet
+from headwater.incremental.views.addresses import Addresses
+from headwater.incremental.views.keys import copies_of, expanded, sorted_keys
+from headwater.incremental.views.reconciling import Located
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
-from headwater.lake.scan import POSITION, live_vector, read_file
+from headwater.lake.scan import live_vector, read_file
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["follow"]
 
 
-class _Rows:
-    """Keys and places of rows, collected."""
-
-    def __init__(self, layout: Layout) -> None:
-        self._plain = Layout(pa.schema([f.with_nullable(True) for f in layout.schema]))
-        self._keys: list[Keys] = [np.empty((0, 2), dtype=np.uint64)]
-        self._places: list[Places] = [np.empty(0, dtype=np.int64)]
-
-    def add(self, number: int, batches: Iterator[pa.RecordBatch]) -> None:
-        """Take the rows of a file in, whose last column is their position."""
-        for batch in batches:
-            rows = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=self._plain.schema)
-            self._keys.append(row_keys(ZSet.packed(self._plain, rows)))
-            self._places.append(address(number, batch.column(POSITION).to_numpy()))
-
-    @property
-    def keys(self) -> Keys:
-        return np.concatenate(self._keys)
-
-    @property
-    def places(self) -> Places:
-        return np.concatenate(self._places)
-
-
 def follow(addresses: Addresses, layout: Layout, *, before: Snapshot, after: Snapshot) -> None:
     """Let addresses that are those of the table ``before`` be those ``after``."""
-    went, came = _Rows(layout), _Rows(layout)
+    went, came = Located(layout), Located(layout)
     numbers = {path: number for number, path in addresses.files.items()}
     names = layout.names
     for path, old in before.files.items():
@@ -79,7 +52,7 @@ def _marked(snapshot: Snapshot, file: AddFile) -> BitMap64:
     return BitMap64() if vector is None else vector
 
 
-def _moved(addresses: Addresses, went: _Rows, came: _Rows, where: str) -> None:
+def _moved(addresses: Addresses, went: Located, came: Located, where: str) -> None:
     """Let the rows at some places be gone and others be there; each row that is concerned has its copies numbered anew."""
     gone, new_places = went.places, came.places
     both = np.concatenate([went.keys, came.keys])

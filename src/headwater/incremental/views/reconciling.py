@@ -8,7 +8,7 @@ It is also how a view gets its first rows (its table has none yet), and how it r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ from headwater.lake.edit import remove_rows
 from headwater.lake.scan import POSITION, read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["keys_in_files", "reconcile", "replace_all"]
+__all__ = ["Located", "keys_in_files", "reconcile", "replace_all"]
 
 
 def reconcile(base: Snapshot, addresses: Addresses, result: ZSet) -> Changed:
@@ -79,20 +79,41 @@ def replace_all(base: Snapshot, metadata: Metadata, addresses: Addresses, result
     return Changed(adds, [f.removed(now) for f in base.files.values()], [], len(new), deleted)
 
 
+class Located:
+    """Keys and places of rows of files, collected."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._plain = Layout(pa.schema([f.with_nullable(True) for f in layout.schema]))
+        self._keys: list[Keys] = [np.empty((0, 2), dtype=np.uint64)]
+        self._places: list[Places] = [np.empty(0, dtype=np.int64)]
+
+    def add(self, number: int, batches: Iterator[pa.RecordBatch]) -> None:
+        """Take the rows of a file in, whose last column is their position."""
+        for batch in batches:
+            rows = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=self._plain.schema)
+            self._keys.append(row_keys(ZSet.packed(self._plain, rows)))
+            self._places.append(address(number, batch.column(POSITION).to_numpy()))
+
+    @property
+    def keys(self) -> Keys:
+        """Of all rows, in the order in which they came."""
+        return np.concatenate(self._keys)
+
+    @property
+    def places(self) -> Places:
+        """Of all rows, in the same order."""
+        return np.concatenate(self._places)
+
+
 def keys_in_files(
     base: Snapshot, addresses: Addresses, layout: Layout, files: Sequence[AddFile]
 ) -> tuple[Keys, Places]:
     """The keys and places of the live rows of files, which are numbered already."""
     numbers = {path: number for number, path in addresses.files.items()}
-    keys: list[Keys] = [np.empty((0, 2), dtype=np.uint64)]
-    places: list[Places] = [np.empty(0, dtype=np.int64)]
-    plain = Layout(pa.schema([f.with_nullable(True) for f in layout.schema]))
+    found = Located(layout)
     for file in files:
-        for batch in read_file(base, file, layout.names, positions=True):
-            rows = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=plain.schema)
-            keys.append(row_keys(ZSet.packed(plain, rows)))
-            places.append(address(numbers[file.path], batch.column(POSITION).to_numpy()))
-    return np.concatenate(keys), np.concatenate(places)
+        found.add(numbers[file.path], read_file(base, file, layout.names, positions=True))
+    return found.keys, found.places
 
 
 def _difference(there: Keys, wanted: Keys, weights: Words) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Words]:

@@ -143,9 +143,8 @@ class RefreshAttempt(Attempt):
         def ready() -> None:  # what can be done while the files of the commit are being flushed
             with self.timed("settle" if lags else "save"):
                 if lags:
-                    tidying.soon(
-                        self.view, self.table, self.around
-                    )  # to save the state: a thread takes its time to begin
+                    # To save the state afterwards: a thread takes its time to begin.
+                    tidying.soon(self.view, self.table, self.around)
                     self.make_permanent()
                     addresses.settle()
                 else:
