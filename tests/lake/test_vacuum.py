@@ -145,3 +145,14 @@ def test_what_a_killed_spark_job_left_goes(lake: Lake) -> None:
     assert table.vacuum(retention_hours=0, enforce_retention=False).files == (job,)
     assert table.storage.head(job) is None
     assert table.to_pylist() == [{"id": 1}]
+
+
+def test_what_was_written_in_the_same_millisecond_is_as_old_as_no_retention(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.write("t", [{"id": 1}])
+    table.storage.put("left.parquet", b"half a file")
+    entry = table.storage.head("left.parquet")
+    assert entry is not None
+    monkeypatch.setattr("headwater.lake.vacuum.now_ms", lambda: entry.modified_ms)
+    assert table.vacuum(retention_hours=0, enforce_retention=False).files == ("left.parquet",)

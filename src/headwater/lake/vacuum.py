@@ -1,7 +1,7 @@
 """Vacuum: deleting files that no version within the retention needs.
 
 A file may go when it belongs neither to the newest version nor to one that was replaced within the retention, and
-is itself older than that: a younger file may belong to a writer that has not committed yet. The same holds for
+is itself as old as that: a younger file may belong to a writer that has not committed yet. The same holds for
 deletion-vector files and the change data feed. What crashed writers left behind goes the same way.
 """
 
@@ -72,7 +72,7 @@ def _needed(state: log.LogState, cutoff_ms: int, root: str) -> set[str]:
     for f in state.files.values():
         keep(f.path, f.deletion_vector)
     for tombstone in (state.tombstones or {}).values():
-        if tombstone.deletion_timestamp >= cutoff_ms:
+        if tombstone.deletion_timestamp > cutoff_ms:
             keep(tombstone.path, tombstone.deletion_vector)
     return needed
 
@@ -95,4 +95,4 @@ def _may_go(entry: Entry, needed: set[str], cutoff_ms: int) -> bool:
     ours = parts[0] == "_change_data" or _SPARK_JOB.match(parts[0])
     if hidden and not ours:
         return False  # the log, and what other tools keep beside the data
-    return entry.path not in needed and entry.modified_ms < cutoff_ms
+    return entry.path not in needed and entry.modified_ms <= cutoff_ms
