@@ -132,7 +132,7 @@ class Run:
         most: int,
     ) -> Run:
         """The run of what the kernel `headwater.kernels.consolidate.consolidate` made."""
-        if len(layout.slots) or bits > directory_bits(len(hashes)) + 2:
+        if bits > directory_bits(len(hashes)) + 2 or (len(layout.slots) and long_bytes(rows, layout.slots)):
             return cls.sorted(layout, hashes, rows)
         line[2] = _NO_HEAP_AT
         # The kernel bounds a weight w by w or, below zero, by -w - 1.
@@ -227,7 +227,7 @@ def verify(runs: Sequence[Run]) -> None:
 
 def _merged(runs: Sequence[Run], bound: Bound | None) -> Run:
     if len(runs) > 2:
-        if bound is None and not len(runs[0].layout.slots):
+        if bound is None and all(run.heap is NO_HEAP for run in runs):
             return _sorted_together(runs)
         return functools.reduce(lambda left, right: _merged([left, right], bound), runs)
     left, right = runs

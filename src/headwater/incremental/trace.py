@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.incremental.run import Bound, Run, address_of, addresses, merged
+from headwater.incremental.run import Bound, Run, addresses, merged
 from headwater.incremental.spine import Spine
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels import probe as kernels
-from headwater.kernels.consolidate import weight_bound
+from headwater.kernels.consolidate import weight_bound_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,6 +64,7 @@ class Trace:
         "_loose",
         "_loose_reach",
         "_loose_rows",
+        "_owners",
         "_reach",
         "_staged",
         "_staged_loose",
@@ -81,6 +82,7 @@ class Trace:
         self._staged: Run | None = None
         self.bound: Bound | None = None
         self._lines: npt.NDArray[np.int64] | None = None
+        self._owners: tuple[Run, ...] | None = None
         self._known = 0
         self._reach = 0
         self._loose: list[ZSet] = []
@@ -120,7 +122,7 @@ class Trace:
         self.check()
         assert self._staged is None and self._staged_loose is None, "a step stages one change for a trace"
         n = len(delta.rows)
-        most = n * (weight_bound(address_of(delta.rows), n, self.layout.width, self.layout.payload) + 1)
+        most = n * (weight_bound_of(delta.rows, self.layout.payload) + 1)
         if n > _MOST_LOOSE or self._reach + most > _REACH:
             self.stage(delta)
             return
@@ -182,7 +184,7 @@ class Trace:
             if self._loose_rows > _LEVELS[-1]:
                 self.drain()
         elif self.spine.collect():
-            self._lines = None
+            self._read_anew()
 
     def rollback(self) -> None:
         """Forget what is staged."""
@@ -194,7 +196,8 @@ class Trace:
         self.commit()
 
     def _add(self, run: Run) -> None:
-        lines, self._lines = self._lines, None
+        lines = self._lines
+        self._read_anew()
         self._reach += run.most
         self.arrived += len(run.hashes)
         bound = None if self.bound == _NOTHING else self.bound
@@ -220,7 +223,7 @@ class Trace:
         else:
             self.spine.push(run, bound)
         if self.spine.collect():
-            self._lines = None
+            self._read_anew()
 
     def load(self, runs: list[Run]) -> None:
         """Have these runs, and nothing else."""
@@ -230,7 +233,7 @@ class Trace:
         self._levels = [[] for _ in _LEVELS]
         self.spine = Spine(self.spine.store)
         self._reach = 0
-        self._lines = None
+        self._read_anew()
         if self.slots is not None:
             self.slots.drop()
         self.arrived = -max(map(len, runs), default=0)  # the largest is what the last sweep left, if there was one
@@ -257,7 +260,7 @@ class Trace:
         if len(small) > 1:
             small = [run for run in [merged(small)] if len(run)]
         self._levels = [[] for _ in _LEVELS]
-        self._lines = None
+        self._read_anew()
         self.bound = self.bound or _NOTHING
         self.arrived = 0
         self.spine.sweep(gone, small)
@@ -265,7 +268,7 @@ class Trace:
     def settle(self) -> None:
         """Wait until nothing goes on in the background."""
         self.spine.settle()
-        self._lines = None
+        self._read_anew()
 
     # -- reading it ------------------------------------------------------------------------------------------------
 
@@ -285,6 +288,10 @@ class Trace:
             return lines[: self._known]
         lines[self._known] = self._staged.line
         return lines[: self._known + 1]
+
+    def _read_anew(self) -> None:
+        """The runs are others now."""
+        self._lines = self._owners = None
 
     def _read(self) -> npt.NDArray[np.int64]:
         """The lines of all runs but those that are drained, and room for more."""
@@ -310,8 +317,13 @@ class Trace:
             return ()
         if staged and self._staged_loose is not None:
             self._sort_staged()
-        runs = self.runs if not staged or self._staged is None else [*self.runs, self._staged]
-        return tuple(r for r in runs if r.heap.size > 1)
+        self.drain()
+        found = self._owners
+        if found is None:
+            found = self._owners = tuple(r for r in self.runs if r.heap.size > 1)
+        if staged and self._staged is not None and self._staged.heap.size > 1:
+            return (*found, self._staged)
+        return found
 
     def find(self, keys: ZSet, *, staged: bool = False) -> Matches:
         """All rows whose key is that of one of ``keys``, once for each of those, in no order."""

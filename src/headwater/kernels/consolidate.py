@@ -27,6 +27,7 @@ __all__ = [
     "consolidate",
     "is_consolidated",
     "weight_bound",
+    "weight_bound_of",
     "weightless",
     "weightless_at",
     "write_line",
@@ -262,6 +263,16 @@ def weight_bound(rows: int, count: int, width: int, payload: int) -> int:
     seen = np.int64(0)
     for i in range(count):
         seen |= _magnitude_at(rows + 8 * width * i, payload, width)
+    return seen
+
+
+@kernel
+def weight_bound_of(rows: Rows, payload: int) -> int:
+    """The same for rows that are given as such, which is quicker than to find their address."""
+    seen = np.int64(0)
+    width = rows.shape[1]
+    for i in range(rows.shape[0]):
+        seen |= _magnitude_at(address_of(rows) + 8 * width * i, payload, width)
     return seen
 
 
