@@ -339,4 +339,5 @@ class Lake:
 
         words = {str(t.value or t.text).lower() for t in tokenize(sql) if t.kind in ("word", "name")}
         named = [name for name in self.tables() if name.rpartition(".")[2].lower() in words]
-        return analyzed(self.spark, sql, {name: self.table(name).schema for name in named})
+        called = {name: f.returns for name, f in self.user_functions.items() if name in words}
+        return analyzed(self.spark, sql, {name: self.table(name).schema for name in named}, called)

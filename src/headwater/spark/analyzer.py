@@ -8,7 +8,8 @@ This is the one place that speaks to Spark's private classes: ``sessionState``, 
 Spark 4.2 and 4.3 have all of them alike.
 
 Invariants:
-1. The user's session is not touched: a session beside it holds the views for the time of one call, with ANSI mode and UTC.
+1. The user's session is not touched: a session beside it holds the views and the names of functions for the time of one call, with ANSI mode
+   and UTC.
 2. Nothing is run: a statement that is no query is analysed and not executed.
 3. An error of Spark's is one of ours, with the place in the text and without a Java trace.
 """
@@ -53,7 +54,12 @@ _lock = threading.Lock()
 _beside: WeakKeyDictionary[SparkSession, Any] = WeakKeyDictionary()
 
 
-def analyzed(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) -> str:
+def analyzed(
+    spark: SparkSession,
+    sql: str,
+    schemas: Mapping[str, pa.Schema],
+    functions: Mapping[str, pa.DataType] | None = None,
+) -> str:
     """Spark's analyzed plan of a query, as JSON.
 
     Parameters
@@ -64,6 +70,8 @@ def analyzed(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) ->
         One query.
     schemas
         The tables it may name, by name as it writes them (without case): ``orders``, ``sales.orders``.
+    functions
+        The Python functions it may call, and what they return. Spark is told that much, and never calls them.
 
     Raises
     ------
@@ -87,7 +95,7 @@ def analyzed(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) ->
             "define it from a classic session (hw.spark()), or let Headwater read the SQL itself",
         )
     with _lock:
-        question = _Question(spark, jvm_session, sql, schemas)
+        question = _Question(spark, jvm_session, sql, schemas, functions or {})
         try:
             with question.active():
                 return question.answer()
@@ -104,8 +112,15 @@ def analyzed(spark: SparkSession, sql: str, schemas: Mapping[str, pa.Schema]) ->
 class _Question:
     """One query on its way through the analyzer: its views, its text with their names, and the meaning of its errors."""
 
-    def __init__(self, spark: SparkSession, jvm_session: Any, sql: str, schemas: Mapping[str, pa.Schema]) -> None:
-        self.sql, self.schemas = sql, schemas
+    def __init__(
+        self,
+        spark: SparkSession,
+        jvm_session: Any,
+        sql: str,
+        schemas: Mapping[str, pa.Schema],
+        functions: Mapping[str, pa.DataType],
+    ) -> None:
+        self.sql, self.schemas, self.functions = sql, schemas, functions
         self.jvm: Any = spark._jvm
         if spark not in _beside:
             made = jvm_session.newSession()
@@ -126,6 +141,8 @@ class _Question:
                 continue  # a table that the text cannot mean
             # A dotted name cannot be a view's: its places in the text get another one.
             self._view(name.lower() if "." not in name else f"{_PREFIX}{len(self.views)}", name, schema)
+        for name, returns in self.functions.items():
+            self._function(name, returns)
         plan, tree = self._analyzed(self._renamed(self.sql))
         completed(tree, plan, self._select_list, self._literal)
         return json.dumps({"format": FORMAT, "spark": self.version, "plan": tree}, separators=(",", ":"))
@@ -148,12 +165,23 @@ class _Question:
         for view in self.views:
             with suppress(Exception):
                 self.session.catalog().dropTempView(view)
+        for name in self.functions:
+            with suppress(Exception):
+                self.state.catalog().dropTempFunction(name, True)
 
     def _view(self, view: str, name: str, schema: pa.Schema) -> None:
         struct = self.jvm.org.apache.spark.sql.types.DataType.fromJson(Schema.from_arrow(schema).to_json())
         frame = self.session.createDataFrame(self.jvm.java.util.ArrayList(), struct)
         frame.createOrReplaceTempView(f"`{view.replace('`', '``')}`")
         self.views[view] = name
+
+    def _function(self, name: str, returns: pa.DataType) -> None:
+        from pyspark.sql.types import StructType
+        from pyspark.sql.udf import UserDefinedFunction
+
+        struct = json.loads(Schema.from_arrow(pa.schema([("returned", returns)])).to_json())
+        named = UserDefinedFunction(_never, StructType.fromJson(struct).fields[0].dataType, name=name)
+        self.session.udf().registerPython(name, named._judf)
 
     def _analyzed(self, text: str) -> tuple[Any, Tree]:
         mode = self.jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
@@ -233,6 +261,10 @@ class _Question:
     def _original(self, at: int) -> int:
         there, here = max(s for s in self.shifts if s[0] <= at)
         return min(here + at - there, len(self.sql))
+
+
+def _never(*_: object) -> None:
+    """What Spark is given in the place of a Python function, so that it knows the name."""
 
 
 def _relations(nodes: Tree, root: Any, names: Any) -> Iterator[tuple[int, str, bool]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -108,9 +108,12 @@ class Definition:
         except InputError as refusal:
             if analyze is None:
                 raise
-            analyzed = _from_spark(sql, analyze, refusal)
+            known = list((functions or {}).values())
+            analyzed = _from_spark(sql, analyze, known, refusal)
             tables.clear()
-            for node in _plan_of(_unpacked(analyzed)).walk():
+            plan = _plan_of(_unpacked(analyzed), known)
+            called = functions_of(plan)
+            for node in plan.walk():
                 if isinstance(node, Scan):
                     look_up(node.name, node.version, node.timestamp)
         return cls(sql, policy, shards, tables, analyzed, called)
@@ -147,9 +150,9 @@ class Definition:
     @cached_property
     def plan(self) -> Plan:
         """The query, read against the schemas of the day of its definition."""
-        if self.analyzed is not None:
-            return _plan_of(_unpacked(self.analyzed))
         known = [registered(name, fingerprint) for name, fingerprint in self.functions.items()]
+        if self.analyzed is not None:
+            return _plan_of(_unpacked(self.analyzed), known)
         return parse_query(self.sql, self._schema, user_functions=known)
 
     @cached_property
@@ -205,10 +208,10 @@ def _parsed(text: str) -> Definition:
     return Definition(found["sql"], found["policy"], int(found["shards"]), tables, found["analyzed"], functions)
 
 
-def _from_spark(sql: str, analyze: Callable[[str], str], refusal: InputError) -> str:
+def _from_spark(sql: str, analyze: Callable[[str], str], functions: Iterable[UserFunction], refusal: InputError) -> str:
     try:
         text = analyze(sql)
-        _plan_of(text)
+        _plan_of(text, functions)
     except Exception as theirs:
         raise refusal from theirs
     return base64.b64encode(zlib.compress(json.dumps(json.loads(text), separators=(",", ":")).encode())).decode()
@@ -218,8 +221,8 @@ def _unpacked(text: str) -> str:
     return zlib.decompress(base64.b64decode(text)).decode()
 
 
-def _plan_of(text: str) -> Plan:
+def _plan_of(text: str, functions: Iterable[UserFunction]) -> Plan:
     from headwater.sql.analyzed import plan_of
 
-    plan: Plan = plan_of(text)
+    plan: Plan = plan_of(text, functions)
     return plan

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.base.errors import UnsupportedError
 from headwater.sql.analyzed import (
     aggregates,
@@ -20,11 +22,13 @@ from headwater.sql.analyzed import (
     relations,
     sets,
     subqueries,
+    user,
     windows,
 )
 from headwater.sql.analyzed.reading import Reading
 from headwater.sql.analyzed.tidy import tidied
 from headwater.sql.analyzed.tree import parsed
+from headwater.sql.functions.user import UserFunction, functions_by_name
 from headwater.sql.nodes import Refused
 from headwater.sql.plan import Plan
 
@@ -33,17 +37,19 @@ __all__ = ["plan_of"]
 # Each of them registers what it reads when it is imported.
 _FAMILIES = (
     *(aggregates, constants, conversions, definitions, functions, generators, groups, joins, limits),
-    *(moments, nested, operators, projections, relations, sets, subqueries, windows),
+    *(moments, nested, operators, projections, relations, sets, subqueries, user, windows),
 )
 
 
-def plan_of(json_text: str) -> Plan:
+def plan_of(json_text: str, user_functions: Iterable[UserFunction] = ()) -> Plan:
     """The plan that Spark's analyzer made of a query.
 
     Parameters
     ----------
     json_text
         What `headwater.spark.analyzer.analyzed` gave.
+    user_functions
+        The Python functions that the query may call.
 
     Raises
     ------
@@ -60,7 +66,7 @@ def plan_of(json_text: str) -> Plan:
       one row
     """
     try:
-        return tidied(Reading().rows(parsed(json_text), None).plan)
+        return tidied(Reading(functions_by_name(user_functions)).rows(parsed(json_text), None).plan)
     except Refused as refused:
         raise UnsupportedError.operation(
             f"{refused.what} cannot be taken over from Spark's plan",

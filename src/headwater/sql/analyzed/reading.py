@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.tree import Tree
+from headwater.sql.functions.user import UserFunction
 from headwater.sql.nodes import Column, Literal, Node, Refused
 from headwater.sql.nullability import nullable
 from headwater.sql.plan import Attribute, Named, Plan
@@ -105,8 +106,9 @@ class Definition:
 
 @dataclass
 class Reading:
-    """One plan's reading."""
+    """One plan's reading, with the Python functions that it may call."""
 
+    user_functions: Mapping[str, UserFunction] = field(default_factory=dict)
     definitions: dict[int, Definition] = field(default_factory=dict)
     loops: dict[int, Definition] = field(default_factory=dict)
     # An array that PIVOT makes is a column for each of its elements: their numbers, by the array's.
