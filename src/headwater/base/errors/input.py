@@ -139,6 +139,14 @@ class InputError(HeadwaterError, ValueError):
         return cls("E1502", f"the circuit has an {kind} `{name}` already", hint="give this one another name")
 
     @classmethod
+    def has_run(cls, circuit: str) -> Self:
+        return cls(
+            "E1506",
+            f"the circuit `{circuit}` has run, and an operator added now would not know what has passed",
+            hint="build a circuit whole before its first step; restore() gives a new one the state of the parts that are the same",
+        )
+
+    @classmethod
     def in_transaction(cls) -> Self:
         return cls("E1503", "a transaction is under way", hint="end it first: one with block at a time")
 

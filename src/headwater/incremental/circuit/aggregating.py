@@ -34,9 +34,14 @@ def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) ->
     items = [*(quote(k) for k in keys), *(f"{text} AS {quote(name)}" for name, text in named.items())]
     by = f" GROUP BY {', '.join(quote(k) for k in keys)}" if keys else ""
     plan = parse_query(f"SELECT {', '.join(items)} FROM input{by}", lambda *_: stream.schema)
-    assert isinstance(plan, plans.Project)
-    aggregate = plan.child
-    if not isinstance(aggregate, plans.Aggregate) or not isinstance(aggregate.child, plans.Scan):
+    aggregate = plan.child if isinstance(plan, plans.Project) else plan
+    nested = any(True for node in (plan, aggregate) for _ in node.subqueries())
+    if (
+        nested
+        or not isinstance(plan, plans.Project)
+        or not isinstance(aggregate, plans.Aggregate)
+        or not isinstance(aggregate.child, plans.Scan)
+    ):
         what = f"agg({', '.join(named.values())})"
         raise UnsupportedError.operation(what, "it is more than aggregates of rows", "aggregate in two stages")
     rows = _Rows(stream, [a.key for a in aggregate.child.output])

@@ -30,7 +30,7 @@ import pyarrow as pa
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import normalize_type
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit import durable, feeding
+from headwater.incremental.circuit import checking, durable, feeding
 from headwater.incremental.circuit.drawing import graph_of
 from headwater.incremental.circuit.node import Node
 from headwater.incremental.circuit.outputs import Outputs
@@ -79,7 +79,7 @@ class Circuit:
     """
 
     def __init__(self, name: str = "circuit", *, shards: int = 1) -> None:
-        if shards < 1:
+        if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
             raise InputError.bad_argument("shards", shards, "a whole number of at least 1")
         self.name = name
         self.shards = shards
@@ -104,6 +104,8 @@ class Circuit:
         """
         from headwater.incremental.circuit.stream import Stream
 
+        checking.texts("name", name)
+        checking.a_schema("schema", schema)
         if name in self.inputs:
             raise InputError.port_taken("input", name)
         schema = pa.schema([f.with_type(normalize_type(f.type)) for f in schema])
@@ -111,7 +113,8 @@ class Circuit:
         if key is None:
             vertex = self.add(lambda: Source(name, schema), [])
         else:
-            keys = [key] if isinstance(key, str) else list(key)
+            keys = checking.names("key", key)
+            feeding.check_names(keys)
             arranged = feeding.keys_first(schema, keys, f"input `{name}`")
             vertex = self.add(lambda: KeyedSource(name, arranged, len(keys)), [])
             vertex.placed_by = tuple(keys)
@@ -122,6 +125,8 @@ class Circuit:
 
     def output(self, name: str, stream: Stream) -> None:
         """Give a stream's changes from `step`, under a name."""
+        if self.steps:
+            raise InputError.has_run(self.name)
         if name in self.outputs:
             raise InputError.port_taken("output", name)
         self.outputs[name] = stream.vertex
@@ -180,11 +185,14 @@ class Circuit:
 
         ``by`` says for each input which columns its rows have to be placed by: None for any place.
         """
+        if self.steps:
+            raise InputError.has_run(self.name)
         placed = [
             vertex if keys is None else self._exchanged(vertex, keys)
             for vertex, keys in zip(inputs, by or [None] * len(inputs), strict=True)
         ]
         nodes = [build(*(v.nodes[s] for v in placed)) for s in range(self.shards)]
+        feeding.check_names(nodes[0].layout.names)
         vertex = Vertex(len(self.vertices), nodes, tuple(placed), group=self._group)
         if by and by[0] is not None:
             vertex.keys = len(by[0])
@@ -225,6 +233,15 @@ class Circuit:
             self._arranged[name] = found
         return found
 
+    def once(self, name: tuple[object, ...], build: Callable[[], Stream]) -> Stream:
+        """A stream that is built when it is first asked for by this name."""
+        from headwater.incremental.circuit.stream import Stream
+
+        found = self._arranged.get(name)
+        if found is None:
+            found = self._arranged[name] = build().vertex
+        return Stream(self, found)
+
     def forgetting(self, vertex: Vertex) -> Vertex:
         """Let the state of a vertex behind its first mark go; give the vertex."""
         if vertex.marks:
@@ -239,6 +256,8 @@ class Circuit:
 
         Inside a `transaction` the changes are only taken; the outputs come with its end, and are empty until then.
         """
+        if changes is not None and not isinstance(changes, Mapping):
+            raise InputError.bad_argument("changes", changes, "a mapping: the change of each input by its name")
         given = {**changes, **more} if changes else more
         taken = []
         for name, data in given.items():
@@ -340,6 +359,7 @@ class Circuit:
 
         ``extra`` is whatever belongs to it, as JSON: where the sources stand.
         """
+        checking.a_store(store)
         return durable.checkpoint(self, store, extra)
 
     def restore(self, store: Store, name: str | None = None) -> Any:
@@ -347,6 +367,7 @@ class Circuit:
 
         The circuit has to be built as it was when the checkpoint was made; the number of shards may differ.
         """
+        checking.a_store(store)
         return durable.restore(self, store, name)
 
     def __repr__(self) -> str:

@@ -62,7 +62,9 @@ def checkpoint(
     name: str | None = None,
 ) -> str:
     """Make the state of a circuit durable, with traces that others keep ``beside`` it, and give the name of its manifest."""
-    facts = {"shards": circuit.shards, "extra": extra}
+    names = fingerprints(circuit)
+    outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
+    facts = {"shards": circuit.shards, "extra": extra, "outputs": outputs}
     return store.checkpoint(circuit.steps, traces_of(circuit, beside), facts, name=name)
 
 
@@ -72,10 +74,15 @@ def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> di
     traces = {
         f"{names[v.id]}/{name}/{s}": trace
         for v in circuit.vertices
-        for s, node in enumerate(v.nodes)
+        for s, node in enumerate(v.nodes[: _parts(v)])
         for name, trace in node.traces().items()
     }
     return {**traces, **(beside or {})}
+
+
+def _parts(vertex: Vertex) -> int:
+    """Over how many shards the state of a vertex is spread; nodes that share one circuit inside have one state."""
+    return 1 if vertex.node.shared else len(vertex.nodes)
 
 
 def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
@@ -83,6 +90,11 @@ def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
     manifest = store.restore(name)
     names = fingerprints(circuit)
     shards = int(manifest.extra["shards"])
+    # What an output has given so far is not in the state: another operator would go on from where this one was.
+    given = manifest.extra.get("outputs", {})
+    others = [str(v.node) for output, v in circuit.outputs.items() if given.get(output, names[v.id]) != names[v.id]]
+    if others:
+        raise InputError.other_state(store.folder, others)
     missing = [
         v for v in circuit.vertices for trace in v.node.traces() if f"{names[v.id]}/{trace}/0" not in manifest.traces
     ]
@@ -96,8 +108,8 @@ def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
 
 def _restore_vertex(circuit: Circuit, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int) -> None:
     for trace_name, trace in vertex.node.traces().items():
-        if shards == circuit.shards:
-            for s, node in enumerate(vertex.nodes):
+        if shards == circuit.shards or vertex.node.shared:
+            for s, node in enumerate(vertex.nodes[: _parts(vertex)]):
                 if trace_name in node.traces():
                     store.load(manifest, f"{name}/{trace_name}/{s}", node.traces()[trace_name])
             continue

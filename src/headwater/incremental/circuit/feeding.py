@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.base.change import WEIGHT, ChangeBatch, as_table
 from headwater.base.errors import ConstraintError, ExpressionError, InputError, NotFoundError, SchemaError
@@ -58,18 +59,41 @@ def taken(node: Node, data: Any) -> list[ZSet | Command]:
             raise InputError.bad_argument(node.detail, type(data).__name__, "rows or a change: this input has no key")
         return [_zset(node.layout, data, node.detail)]
     if isinstance(data, ChangeBatch):
-        return [Command("change", _zset(node.keyed, data, node.detail))]
+        return [Command("change", _changes(node, data))]
     verb: Verb = "upsert"
+    command = type(data).__name__ if isinstance(data, _Rows) else None
     if isinstance(data, _Rows):
         verb, data = _VERBS[type(data)], data.data
     table = as_table(data)
     if WEIGHT in table.schema.names:
-        return [Command("change", _zset(node.keyed, ChangeBatch.from_table(table), node.detail))]
+        if command is not None:
+            raise InputError.bad_argument(node.detail, f"{command} of rows with {WEIGHT}", "rows without weights")
+        return [Command("change", _changes(node, ChangeBatch.from_table(table)))]
     return [_command(node, verb, table)]
+
+
+def _changes(node: KeyedSource, change: ChangeBatch) -> ZSet:
+    rows = _one_zero(change.rows, node.keyed)
+    return _zset(
+        node.keyed,
+        change if rows is change.rows else ChangeBatch.from_table(rows.append_column(WEIGHT, pa.array(change.weights))),
+        node.detail,
+    )
+
+
+def _one_zero(table: pa.Table, layout: Layout) -> pa.Table:
+    """The rows with 0.0 for -0.0 in their keys, which are one key."""
+    for name in layout.names[: layout.keys]:
+        if name in table.schema.names and pa.types.is_floating(table.schema.field(name).type):
+            at = table.schema.get_field_index(name)
+            plain = pc.add(table[name], pa.scalar(0.0, table.schema.field(name).type))
+            table = table.set_column(at, table.schema.field(name), plain)
+    return table
 
 
 def _command(node: KeyedSource, verb: Verb, table: pa.Table) -> Command:
     layout = node.keyed
+    table = _one_zero(table, layout)
     names = layout.names
     keys = names[: layout.keys]
     wanted = names if verb in {"insert", "upsert"} else [n for n in names if n in table.schema.names or n in keys]
@@ -79,9 +103,9 @@ def _command(node: KeyedSource, verb: Verb, table: pa.Table) -> Command:
     extra = [n for n in table.schema.names if n not in names]
     if extra:
         raise NotFoundError.column(extra[0], names, where=f"input `{node.detail}`")
-    for key in keys:
-        if table[key].null_count:
-            raise ConstraintError.not_null(key, table[key].null_count, where=f"input `{node.detail}`")
+    for field in layout.schema:
+        if not field.nullable and field.name in table.schema.names and table[field.name].null_count:
+            raise ConstraintError.not_null(field.name, table[field.name].null_count, where=f"input `{node.detail}`")
     given = table.select([n for n in wanted if n in table.schema.names])
     arrays = [
         _cast(given[f.name], f, node.detail) if f.name in given.schema.names else pa.nulls(len(given), f.type)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import InputError
+from headwater.base.errors import InputError, SchemaError
 from headwater.incremental.aggregates.aggregation import Aggregation
+from headwater.incremental.circuit.checking import texts
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.stream import Stream
@@ -20,6 +21,8 @@ class Grouped:
     __slots__ = ("_keys", "_stream")
 
     def __init__(self, stream: Stream, keys: Sequence[str]) -> None:
+        if len(set(keys)) < len(keys):
+            raise SchemaError.duplicate_columns(list(keys))
         self._stream = stream
         self._keys = tuple(keys)
 
@@ -31,6 +34,10 @@ class Grouped:
         """
         from headwater.incremental.circuit.aggregating import aggregated, kept
 
+        for one in aggregations:
+            if not isinstance(one, Aggregation):
+                raise InputError.bad_argument("agg", one, 'a text with a name, n="count(*)", or an Aggregation')
+        texts("agg", *named.values())
         if bool(aggregations) == bool(named):
             raise InputError.bad_argument("agg", "both or nothing", 'texts like n="count(*)", or Aggregation objects')
         if aggregations:

@@ -49,6 +49,8 @@ class Node(ABC):
     restless: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
     """Its traces are sets that every shard has in whole, and not shares of the rows."""
+    shared: ClassVar[bool] = False
+    """The nodes of all shards have one state together."""
 
     def __init__(self, inputs: Sequence[Node], layout: Layout, *, label: str, detail: str = "", sql: str = "") -> None:
         self.inputs = tuple(inputs)

@@ -17,14 +17,16 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from headwater.base.errors import InputError, NotFoundError
+from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.spans import distance
+from headwater.incremental.circuit.checking import texts, whole
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.topk import TopK
+from headwater.incremental.operators.zero_keys import normalised
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.node import Node
@@ -57,6 +59,9 @@ class Ordered:
     __slots__ = ("_keys", "_order", "_stream")
 
     def __init__(self, stream: Stream, keys: Sequence[str], order: Sequence[Order]) -> None:
+        texts("keys", *keys)
+        if len(set(keys)) < len(keys):
+            raise SchemaError.duplicate_columns(list(keys))
         for name in (*keys, *(o.column for o in order)):
             if name not in stream.columns:
                 raise NotFoundError.column(name, stream.columns, where="over")
@@ -67,22 +72,26 @@ class Ordered:
     def rank(self, **names: str) -> Stream:
         """Columns with the place of each row: ``rank(n="row_number", r="dense_rank", quarter="ntile(4)")``."""
         ranks = []
+        texts("rank", *names.values())
         for name, text in names.items():
             found = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*(\d*)\s*\))?\s*", text)
             if found is None or found[1] not in _RANKS:
                 raise InputError.bad_argument(name, text, f"one of {', '.join(_RANKS)}")
-            ranks.append(Rank(name, cast("Any", found[1]), int(found[2] or 1)))
+            if found[2] and found[1] != "ntile":
+                raise InputError.bad_argument(name, text, f"{found[1]}() without a number: only ntile() has one")
+            ranks.append(Rank(name, cast("Any", found[1]), whole(name, int(found[2] or 1))))
         return self._with(lambda s, columns: Ranks(s, ranks, columns=columns))
 
     def lag(self, column: str, offset: int = 1, *, name: str, default: object = None) -> Stream:
         """A column with the value of the row ``offset`` places before, or ``default`` where there is none."""
+        whole("offset", offset)
         if column not in self._stream.columns:
             raise NotFoundError.column(column, self._stream.columns, where="lag")
         return self._with(lambda s, columns: Lag(s, [Shift(name, column, offset, default)], columns=columns))
 
     def lead(self, column: str, offset: int = 1, *, name: str, default: object = None) -> Stream:
         """A column with the value of the row ``offset`` places after, or ``default`` where there is none."""
-        return self.lag(column, -offset, name=name, default=default)
+        return self.lag(column, -whole("offset", offset), name=name, default=default)
 
     def agg(
         self,
@@ -104,6 +113,10 @@ class Ordered:
         """
         if rows is not None and range is not None:
             raise InputError.bad_argument("frame", "rows and range", "one of them")
+        for given in (rows, range):
+            if given is not None and not (isinstance(given, tuple | list) and len(given) == 2):
+                raise InputError.bad_argument("frame", given, "a pair: from and to")
+        texts("agg", *named.values())
         if rows is not None:
             frame = Frame("rows", *rows)
         elif range is not None:
@@ -118,16 +131,19 @@ class Ordered:
 
         ``by="rank"`` keeps all rows whose rank is at most ``k``, however many tie.
         """
+        whole("k", k, 0)
+        whole("offset", offset, 0)
         return self._with(lambda s, columns: TopK(s, k, offset=offset, by=by, columns=columns))
 
     def _with(self, build: Callable[[Any, list[tuple[str, str]]], Node]) -> Stream:
         from headwater.incremental.circuit.stream import Stream
 
         circuit = self._stream.circuit
-        arranged = circuit.arranged(self._stream.vertex, self._keys, self._order)
+        keyed, keys = normalised(self._stream, self._keys)
+        arranged = circuit.arranged(keyed.vertex, keys, self._order)
         columns = [(c, c) for c in self._stream.columns]
         vertex = circuit.add(lambda s: build(s, columns), [arranged])
-        vertex.placed_by = self._keys
+        vertex.placed_by = self._keys if tuple(keys) == self._keys else None
         marks = self._stream.vertex.marks
         vertex.marks = {k: marks[k] for k in self._keys if k in marks}
         vertex.needs = tuple(Below(k, mark) for k, mark in list(vertex.marks.items())[:1])
@@ -142,4 +158,6 @@ class Ordered:
             return FrameFunction(name, "count_rows")
         if column not in self._stream.columns:
             raise NotFoundError.column(column, self._stream.columns, where=text)
+        if found[3] and what != "nth_value":
+            raise InputError.bad_argument(name, text, f"{what}() of a column only: nth_value() has a number")
         return FrameFunction(name, cast("Any", what), column, nth=int(found[3] or 1))

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import NotFoundError
+from headwater.incremental.circuit.checking import whole
 from headwater.incremental.zset import ZSet
 
 __all__ = ["Outputs"]
@@ -48,10 +49,14 @@ class Outputs(Mapping[str, ChangeBatch]):
 
     def chunks(self, name: str, rows: int = _CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
         """The change in batches of at most so many rows, each made when it is its turn."""
-        whole = self.zset(name)
-        for start in range(0, len(whole), rows):
-            piece = ZSet(whole.layout, whole.rows[start : start + rows], whole.owners)
-            yield from piece.to_arrow().to_batches()
+        step, all_rows = whole("rows", rows, 1), self.zset(name)
+
+        def pieces() -> Iterator[pa.RecordBatch]:
+            for start in range(0, len(all_rows), step):
+                piece = ZSet(all_rows.layout, all_rows.rows[start : start + step], all_rows.owners)
+                yield from piece.to_arrow().to_batches()
+
+        return pieces()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._zsets)

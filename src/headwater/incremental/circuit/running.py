@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,9 @@ class Runner:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.shards, thread_name_prefix="headwater-shard")
         futures = {s: self._pool.submit(steps[s]) for s in busy}
+        wait(
+            futures.values()
+        )  # where one failed, the others have staged something by then, and it is rolled back with all
         return {s: f.result() for s, f in futures.items()}
 
     @staticmethod

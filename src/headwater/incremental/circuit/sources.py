@@ -108,7 +108,7 @@ class KeyedSource(Node):
         if command.verb == "insert" and len(which):
             raise ConstraintError.duplicate_key(self.detail, self._key_text(rows, int(which[0])))
         if command.verb == "insert" and len(rows) != len(command.rows):
-            raise ConstraintError.duplicate_key(self.detail, self._key_text(rows, 0))
+            raise ConstraintError.duplicate_key(self.detail, self._key_text(command.rows, _first_again(command.rows)))
         if command.verb == "delete":
             return -held
         if command.verb == "patch":
@@ -152,6 +152,13 @@ class KeyedSource(Node):
     def _key_text(self, rows: ZSet, i: int) -> str:
         row = rows.filtered(np.array([i])).to_arrow().to_pylist()[0]
         return ", ".join(f"{name}={row[name]!r}" for name in self.keyed.names[: self.keyed.keys])
+
+
+def _first_again(rows: ZSet) -> int:
+    """The place of the first row whose key was there before."""
+    positions = np.empty(len(rows), dtype=np.int64)
+    count = distinct_keys(rows.hashes, rows.rows, rows.layout.key_parts, False, positions)
+    return int(np.setdiff1d(np.arange(len(rows)), positions[:count])[0])
 
 
 def _last_of_each(rows: ZSet) -> ZSet:

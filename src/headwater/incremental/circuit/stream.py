@@ -8,6 +8,7 @@ This is a facade: each operator has its own file in `headwater.incremental.opera
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.schema import normalize_type
+from headwater.incremental.circuit import checking
 from headwater.incremental.layout import Order
 from headwater.sql.expressions import parse, parse_condition
 from headwater.sql.vectorised import Program, compile_expression
@@ -31,6 +33,7 @@ __all__ = ["Stream"]
 Names = str | Sequence[str]
 Length = str | int | timedelta
 On = str | Sequence[str | tuple[str, str]]
+_WAY = re.compile(r"\s*(?:`([^`]+)`|(\S+))\s*(?:\s(asc|desc))?\s*(?:\snulls\s+(first|last))?\s*", re.IGNORECASE)
 
 
 class Stream:
@@ -58,6 +61,8 @@ class Stream:
         """The rows for which a condition is true."""
         from headwater.incremental.operators.filter import Filter
 
+        checking.texts("condition", condition)
+
         program = compile_expression(parse_condition(condition, schema=self.schema), self.schema)
         vertex = self.circuit.add(lambda s: Filter(s, program, detail=condition), [self.vertex])
         vertex.placed_by = self.vertex.placed_by
@@ -66,6 +71,7 @@ class Stream:
 
     def select(self, *columns: str, **computed: str) -> Stream:
         """These columns, and ``name="expression"`` ones after them."""
+        checking.texts("columns", *columns)
         for name in columns:
             self._known(name)
         return self._project([(c, c) for c in columns], computed, "select")
@@ -87,6 +93,7 @@ class Stream:
         return self._project([(names.get(c, c), c) for c in self.columns], {}, "rename")
 
     def _project(self, kept: Sequence[tuple[str, str]], computed: Mapping[str, str], label: str) -> Stream:
+        checking.texts(label, *computed.values())
         columns: dict[str, str | Program] = dict(kept)
         if len(columns) != len(kept):
             raise SchemaError.duplicate_columns([n for n, _ in kept])
@@ -150,7 +157,7 @@ class Stream:
 
     def _aligned(self, other: Stream) -> Stream:
         """The other stream with this one's columns, in this one's order and nullability."""
-        self._same_circuit(other)
+        checking.a_stream("other", other, self.circuit)
         if other.schema.equals(self.schema):
             return other
         if len(other.schema) != len(self.schema):
@@ -190,6 +197,7 @@ class Stream:
         """The rows by the values of some columns, for ``.agg(...)``; by none, all of them are one group."""
         from headwater.incremental.circuit.grouped import Grouped
 
+        checking.texts("keys", *keys)
         for key in keys:
             self._known(key)
         return Grouped(self, keys)
@@ -214,16 +222,18 @@ class Stream:
         """
         from headwater.incremental.operators.joins import joined
 
-        self._same_circuit(other)
-        return joined(self, other, on, how=how, where=where, suffix=suffix)
+        checking.a_stream("other", other, self.circuit)
+        return joined(self, other, checking.pairs("on", on), how=how, where=where, suffix=suffix)
 
     def star_join(self, others: Sequence[Stream], on: Names, *, suffix: str = "_right") -> Stream:
         """This stream and several others on columns they all have, without state for what lies between."""
         from headwater.incremental.operators.joins import star_joined
 
+        if isinstance(others, Stream):
+            raise InputError.bad_argument("others", others, "a list of streams")
         for other in others:
-            self._same_circuit(other)
-        return star_joined(self, others, [on] if isinstance(on, str) else list(on), suffix)
+            checking.a_stream("others", other, self.circuit)
+        return star_joined(self, others, checking.names("on", on), suffix)
 
     def join_asof(
         self,
@@ -235,7 +245,7 @@ class Stream:
         tolerance: Length | None = None,
         strict: bool = False,
         how: Literal["inner", "left"] = "left",
-        ties: Names | Sequence[Order] = (),
+        ties: Names | Order | Sequence[Order] = (),
         suffix: str = "_right",
     ) -> Stream:
         """Each row with the row of the other stream that was the last before it in time, or the next, or the nearest.
@@ -257,8 +267,8 @@ class Stream:
         """
         from headwater.incremental.operators.time_joins import asof_joined
 
-        self._same_circuit(other)
-        keys = [by] if isinstance(by, str) else list(by)
+        checking.a_stream("other", other, self.circuit)
+        keys = checking.pairs("by", by)
         return asof_joined(
             self,
             other,
@@ -285,8 +295,8 @@ class Stream:
         """Pairs whose times are near: theirs from ``below`` before mine to ``above`` after it; None is without end."""
         from headwater.incremental.operators.time_joins import range_joined
 
-        self._same_circuit(other)
-        keys = [by] if isinstance(by, str) else list(by)
+        checking.a_stream("other", other, self.circuit)
+        keys = checking.pairs("by", by)
         return range_joined(self, other, on, by=keys, below=below, above=above, suffix=suffix)
 
     def join_between(
@@ -295,11 +305,11 @@ class Stream:
         """Pairs in which a time of the other stream lies between two columns of this one, ends included."""
         from headwater.incremental.operators.time_joins import interval_joined
 
-        self._same_circuit(other)
-        keys = [by] if isinstance(by, str) else list(by)
+        checking.a_stream("other", other, self.circuit)
+        keys = checking.pairs("by", by)
         return interval_joined(self, other, between, time, by=keys, suffix=suffix)
 
-    def over(self, *keys: str, order: Names | Sequence[Order] = ()) -> Ordered:
+    def over(self, *keys: str, order: Names | Order | Sequence[Order] = ()) -> Ordered:
         """The rows by some columns and in an order (``"ts desc"``), for ranks, lag, frames and the first rows of each key."""
         from headwater.incremental.circuit.ordered import Ordered
 
@@ -333,7 +343,7 @@ class Stream:
         """
         from headwater.incremental.operators.windowing import sessions
 
-        return sessions(self, time, gap, [by] if isinstance(by, str) else list(by))
+        return sessions(self, time, gap, checking.names("by", by))
 
     # -- time ------------------------------------------------------------------------------------------------------
 
@@ -366,6 +376,8 @@ class Stream:
 
         self._known(column)
         clock = Clock(span(lateness, self.schema.field(column)))
+        if clock.lateness < 0:
+            raise InputError.bad_argument("lateness", lateness, "zero or more")
         first = iter([True])
         vertex = self.circuit.add(
             lambda s: Watermark(s, column, clock, detail=f"{column}, {lateness} late", holds_clock=next(first, False)),
@@ -393,10 +405,6 @@ class Stream:
         if name not in self.columns:
             raise NotFoundError.column(name, self.columns, where="the stream")
 
-    def _same_circuit(self, other: Stream) -> None:
-        if other.circuit is not self.circuit:
-            raise InputError.bad_argument("stream", repr(other), "a stream of the same circuit")
-
     def __repr__(self) -> str:
         return f"Stream({', '.join(f'{f.name} {f.type}' for f in self.schema)})"
 
@@ -405,16 +413,17 @@ def _normal(schema: pa.Schema) -> pa.Schema:
     return pa.schema([f.with_type(normalize_type(f.type)) for f in schema])
 
 
-def orders(columns: Names | Sequence[Order]) -> list[Order]:
-    """An ORDER BY as names, ``"ts desc"`` or `Order`."""
-    given: list[str | Order] = [columns] if isinstance(columns, str) else list(columns)
+def orders(columns: Names | Order | Sequence[Order]) -> list[Order]:
+    """An ORDER BY as names, ``"ts desc nulls last"`` or `Order`."""
+    given: list[str | Order] = [columns] if isinstance(columns, str | Order) else list(columns)
     found = []
     for one in given:
         if isinstance(one, Order):
             found.append(one)
             continue
-        name, _, way = one.partition(" ")
-        if way.lower() not in {"", "asc", "desc"}:
-            raise InputError.bad_argument("order", one, "a column, with asc or desc")
-        found.append(Order(name, descending=way.lower() == "desc"))
+        way = _WAY.fullmatch(one) if isinstance(one, str) else None
+        if way is None:
+            raise InputError.bad_argument("order", one, "a column, with asc or desc, and nulls first or last")
+        descending, nulls = (way[3] or "").lower() == "desc", (way[4] or "").lower()
+        found.append(Order(way[1] or way[2], descending=descending, nulls_first=nulls == "first" if nulls else None))
     return found

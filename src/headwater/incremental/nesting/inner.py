@@ -13,6 +13,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headwater.base.errors import InputError, SchemaError, UnsupportedError
+from headwater.incremental.circuit.checking import a_schema, a_stream, whole
 from headwater.incremental.circuit.circuit import Build, Circuit, Keys
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.circuit.stream import Stream
@@ -24,6 +25,7 @@ from headwater.incremental.nesting.nest import Nest, Port
 from headwater.incremental.nesting.operator import NestedOperator, Pointwise
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.join import Join
+from headwater.incremental.operators.zero_keys import without_negative_zeros
 from headwater.incremental.zset import ZSet
 
 __all__ = ["InnerCircuit", "recursive"]
@@ -123,6 +125,9 @@ def recursive(
     distinct: bool = True,
 ) -> dict[str, Stream]:
     """The streams of the variables of a recursion: see `Circuit.recursive`."""
+    whole("most", most, 1)
+    for schema in schemas.values():
+        a_schema("schemas", schema)
     if not schemas:
         raise InputError.bad_argument("schemas", "nothing", "at least one variable")
     inner = InnerCircuit(f"{circuit.name}: {', '.join(schemas)}")
@@ -130,20 +135,22 @@ def recursive(
     for name, schema in schemas.items():
         vertex = inner.entry(Layout(schema), name)
         inner.variables[name] = vertex.id
-        arguments[name] = Stream(inner, vertex)
+        arguments[name] = Stream(inner, vertex)  # which has no negative zeros: see below
     for name, stream in outer.items():
         vertex = inner.entry(stream.vertex.layout, name)
         inner.imports.append(vertex.id)
-        arguments[name] = Stream(inner, vertex)
+        arguments[name] = without_negative_zeros(Stream(inner, vertex))
     given = body(**arguments)
     made = given if isinstance(given, Mapping) else {next(iter(schemas)): given}
+    for stream in made.values():
+        a_stream("body", stream, inner)
     if set(made) != set(schemas):
         raise InputError.bad_argument("body", sorted(made), f"a stream for each of {', '.join(schemas)}")
     for name, schema in schemas.items():
         stream = made[name]
         if stream.schema.types != schema.types:
             raise SchemaError.type_clash(name, str(stream.schema.types), str(schema.types), where="the recursion")
-        aligned = arguments[name]._aligned(stream)
+        aligned = without_negative_zeros(arguments[name]._aligned(stream))
         inner.results[name] = (aligned.distinct() if distinct else aligned).vertex
     vertex = circuit.add(
         lambda *nodes: Nest(nodes, inner, most), [s.vertex for s in outer.values()], by=[()] * len(outer)

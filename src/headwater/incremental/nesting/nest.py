@@ -25,6 +25,7 @@ class Nest(Node):
     """The fixpoint of an inner circuit; its output is that of the first variable, and `results` has them all."""
 
     kind: ClassVar[Kind] = "nest"
+    shared: ClassVar[bool] = True
 
     def __init__(self, inputs: Sequence[Node], inner: InnerCircuit, most: int) -> None:
         first = next(iter(inner.results.values()))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,10 @@ class AsOf(Node):
             raise InputError.bad_argument(
                 "right", right.detail, "a key and a time of the same types as those of the left"
             )
+        if direction not in get_args(Direction):
+            raise InputError.bad_argument("direction", direction, "backward, forward or nearest")
+        if how not in ("inner", "left"):
+            raise InputError.bad_argument("how", how, "inner or left")
         self.direction: Direction = direction
         self.tolerance = None if tolerance is None else units_of(self._left_time.dtype, tolerance)
         if self.tolerance is not None and self.tolerance < 0:

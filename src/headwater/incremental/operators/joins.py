@@ -25,15 +25,13 @@ from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.star_join import StarJoin
 from headwater.incremental.operators.watermark import Mark
-from headwater.sql.nodes import Call, Column, Literal
-from headwater.sql.vectorised import Program
+from headwater.incremental.operators.zero_keys import normalised
 
 __all__ = ["Sides", "Where", "inner_join", "joined", "named_sides", "sides_joined", "star_joined"]
 
 Where = Callable[[Stream], Stream]
 
 _WAYS = ("inner", "left", "right", "full", "semi", "anti", "cross")
-_KEY = "\0key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,8 @@ def inner_join(
 ) -> Stream:
     """The bilinear node over two arranged streams; columns are pairs (theirs, in the result)."""
     circuit = left.circuit
-    left, mine = _normalised(left, mine)
-    right, theirs = _normalised(right, theirs)
+    left, mine = normalised(left, mine)
+    right, theirs = normalised(right, theirs)
     a = circuit.arranged(left.vertex, mine)
     b = circuit.arranged(right.vertex, theirs)
     vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])
@@ -142,23 +140,9 @@ def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffi
             taken.add(name)
             some.append((c, name))
         columns.append(some)
-    keyed = [_normalised(s, on) for s in (left, *others)]
+    keyed = [normalised(s, on) for s in (left, *others)]
     arranged = [circuit.arranged(s.vertex, keys) for s, keys in keyed]
     return Stream(circuit, circuit.add(lambda *nodes: StarJoin(nodes, columns), arranged))
-
-
-def _normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
-    """Keys that are equal iff their words are: of floats, -0.0 is 0.0."""
-    floats = [k for k in dict.fromkeys(keys) if pa.types.is_floating(stream.schema.field(k).type)]
-    if not floats:
-        return stream, list(keys)
-    columns: list[tuple[str, str | Program]] = [(c, c) for c in stream.columns]
-    for k in floats:
-        dtype = stream.schema.field(k).type
-        sum_ = Call("+", (Column(None, (k,), dtype), Literal(0.0, dtype)), dtype, False)
-        columns.append((f"{_KEY} {k}", Program(sum_, stream.schema, f"{k} + 0")))
-    detail = f"zeros of {', '.join(floats)}"
-    return stream.projected(columns, label="keys", detail=detail), [f"{_KEY} {k}" if k in floats else k for k in keys]
 
 
 def _inner(sides: Sides, where: Where | None) -> Stream:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.base.errors import InputError
 from headwater.incremental.aggregates.aggregation import Values
 from headwater.incremental.layout import Layout
 from headwater.incremental.operators.cogroup import Groups, Slices
@@ -87,6 +88,10 @@ class Lag(Over):
 def _packed(dtype: pa.DataType, value: object) -> tuple[np.ndarray, tuple[object, ...]]:
     """The words of one value, and what keeps them."""
     layout = Layout(pa.schema([pa.field("default", dtype)]))
-    rows, owners = pack(layout, [pa.array([value], type=dtype)], 1)
+    try:
+        array = pa.array([value], type=dtype)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise InputError.bad_argument("default", value, f"a value of the column's type, {dtype}") from None
+    rows, owners = pack(layout, [array], 1)
     placed = layout.columns[0]
     return rows[0, placed.word : placed.word + placed.words], owners

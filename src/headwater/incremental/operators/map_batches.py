@@ -38,6 +38,8 @@ class MapBatches(Node):
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]
         found = _called(self._function, _table(delta), self.detail)
+        if not isinstance(found, pa.Table):
+            raise InputError.bad_rows(f"{self.detail} gave {type(found).__name__}, and not an Arrow table")
         if found.num_rows != len(delta):
             raise InputError.bad_rows(f"{self.detail} gave {found.num_rows} rows for {len(delta)}")
         return ZSet.packed(self.layout, _cast(found, self.layout.schema, self.detail), delta.weights)
@@ -54,7 +56,12 @@ class FlatMap(Node):
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         delta = deltas[0]
-        found, parents = _called(self._function, _table(delta), self.detail)
+        given = _called(self._function, _table(delta), self.detail)
+        if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], pa.Table):
+            raise InputError.bad_rows(
+                f"{self.detail} did not give an Arrow table and the positions of its rows' origins"
+            )
+        found, parents = given
         positions = np.asarray(parents, dtype=np.int64)
         if len(positions) != found.num_rows or (
             len(positions) and not 0 <= positions.min() <= positions.max() < len(delta)

@@ -20,6 +20,7 @@ from headwater.incremental.operators.cogroup import Groups, Slices
 from headwater.incremental.operators.frames import units
 from headwater.incremental.operators.over import Over, nulls_of
 from headwater.incremental.operators.reach import Reach
+from headwater.incremental.operators.windows import ends_within
 from headwater.kernels.window_frames import chained
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Sessions(Over):
         words = np.ascontiguousarray(groups.rows[:, self._time.word])
         start, end = np.empty(len(groups), dtype=np.int64), np.empty(len(groups), dtype=np.int64)
         chained(words, groups.at, groups.offsets, self.gap, start, end)
-        return [Values(start[:, None]), Values(end[:, None])]
+        return [Values(start[:, None]), Values(ends_within(self._time, start, end)[:, None])]
 
     def change(self, read: Sequence[Slices]) -> ZSet:
         slices = read[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -13,10 +14,11 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf, Direction
 from headwater.incremental.operators.asof_settled import settle
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
-from headwater.incremental.operators.joins import named_sides
+from headwater.incremental.operators.joins import Sides, named_sides
 from headwater.incremental.operators.range_join import RangeJoin
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.watermark import Mark
+from headwater.incremental.operators.zero_keys import normalised
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 
@@ -38,10 +40,12 @@ def asof_joined(
 ) -> Stream:
     """See `Stream.join_asof`."""
     mine, theirs = _times(left, right, on)
-    sides = named_sides(left, right, by, suffix)
+    for tie in ties:
+        _known(right, tie.column, "right")
+    sides = _normalised(named_sides(left, right, by, suffix))
     circuit = left.circuit
-    a = circuit.arranged(left.vertex, sides.mine, [Order(mine)])
-    b = circuit.arranged(right.vertex, sides.theirs, [Order(theirs), *ties])
+    a = circuit.arranged(sides.left.vertex, sides.mine, [Order(mine)])
+    b = circuit.arranged(sides.right.vertex, sides.theirs, [Order(theirs), *ties])
     left_columns = list(sides.left_names.items())
     vertex = circuit.add(
         lambda x, y: AsOf(
@@ -72,10 +76,10 @@ def range_joined(
 ) -> Stream:
     """See `Stream.join_range`."""
     mine, theirs = _times(left, right, on)
-    sides = named_sides(left, right, by, suffix)
+    sides = _normalised(named_sides(left, right, by, suffix))
     circuit = left.circuit
-    a = circuit.arranged(left.vertex, sides.mine, [Order(mine)])
-    b = circuit.arranged(right.vertex, sides.theirs, [Order(theirs)])
+    a = circuit.arranged(sides.left.vertex, sides.mine, [Order(mine)])
+    b = circuit.arranged(sides.right.vertex, sides.theirs, [Order(theirs)])
     left_columns = list(sides.left_names.items())
     vertex = circuit.add(
         lambda x, y: RangeJoin(x, y, left_columns, sides.new_right, below=distance(below), above=distance(above)),
@@ -108,16 +112,22 @@ def interval_joined(
     for name in (lo, hi):
         _known(left, name, "left")
     _known(right, time, "right")
-    sides = named_sides(left, right, by, suffix)
+    sides = _normalised(named_sides(left, right, by, suffix))
     circuit = left.circuit
-    measured = circuit.add(lambda s: Lengths(s, lo, hi), [left.vertex])
+    measured = circuit.add(lambda s: Lengths(s, lo, hi), [sides.left.vertex])
     a = circuit.arranged(measured, [*sides.mine, CLASS], [Order(lo)], placed_by=len(sides.mine))
-    b = circuit.arranged(right.vertex, sides.theirs, [Order(time)])
+    b = circuit.arranged(sides.right.vertex, sides.theirs, [Order(time)])
     left_columns = list(sides.left_names.items())
     vertex = circuit.add(lambda x, y: IntervalJoin(x, y, left_columns, sides.new_right, hi=hi), [a, b])
     x, y = left.vertex.marks.get(lo), right.vertex.marks.get(time)
     vertex.needs = (None if y is None else Below(hi, y), None if x is None else Below(time, x))
     return Stream(circuit, vertex)
+
+
+def _normalised(sides: Sides) -> Sides:
+    left, mine = normalised(sides.left, sides.mine)
+    right, theirs = normalised(sides.right, sides.theirs)
+    return replace(sides, left=left, right=right, mine=mine, theirs=theirs)
 
 
 def _less(distance: int, value: int) -> int:

@@ -54,6 +54,8 @@ class TopK(Over):
         columns: Sequence[tuple[str, str]] | None = None,
         sql: str = "",
     ) -> None:
+        if by not in _MODES:
+            raise InputError.bad_argument("by", by, f"one of {', '.join(_MODES)}")
         if limit < 0:
             raise InputError.bad_argument("limit", limit, "zero or more rows")
         if offset < 0 or (offset and (by != "row_number" or ranks)):

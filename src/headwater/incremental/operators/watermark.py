@@ -106,7 +106,7 @@ class Watermark(Node):
         self.late = self.empty
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        delta = deltas[0]
+        delta = deltas[0].consolidate()  # a row that comes and goes in one step has not been seen
         place = self._place
         times = delta.rows[:, place.word]
         known = ((delta.rows[:, place.null_word] >> place.null_bit) & 1) == 0

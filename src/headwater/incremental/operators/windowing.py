@@ -9,6 +9,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.operators.settled import Below, Closed
 from headwater.incremental.operators.windows import Windows
+from headwater.incremental.operators.zero_keys import normalised
 
 __all__ = ["sessions", "windowed"]
 
@@ -40,11 +41,12 @@ def sessions(stream: Stream, time: str, gap: Length, by: list[str]) -> Stream:
     for name in (time, *by):
         _known(stream, name)
     circuit = stream.circuit
-    arranged = circuit.arranged(stream.vertex, by, [Order(time)])
+    keyed, keys = normalised(stream, by)
+    arranged = circuit.arranged(keyed.vertex, keys, [Order(time)])
     columns = [(c, c) for c in stream.columns]
     length = distance(gap)
     vertex = circuit.add(lambda s: Sessions(s, length, columns=columns), [arranged])
-    vertex.placed_by = tuple(by)
+    vertex.placed_by = tuple(by) if keys == by else None
     marks = stream.vertex.marks
     vertex.marks = {k: marks[k] for k in by if k in marks}
     mark, node = marks.get(time), vertex.node

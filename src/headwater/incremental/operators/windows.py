@@ -16,18 +16,18 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.circuit.node import Kind, Node
-from headwater.incremental.layout import Layout
+from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.frames import units_of
 from headwater.incremental.operators.over import nulls_of
-from headwater.incremental.zset import ZSet
+from headwater.incremental.zset import Positions, ZSet
 from headwater.kernels.arrange import take
 from headwater.kernels.window_times import OVERFLOW, windows_of
 
 if TYPE_CHECKING:
     from headwater.incremental.operators.frames import Distance
 
-__all__ = ["Windows"]
+__all__ = ["Windows", "ends_within"]
 
 
 class Windows(Node):
@@ -94,8 +94,23 @@ class Windows(Node):
         out = self._moving.moved(source)
         start, end = self.layout.columns[-2:]
         out[:, start.word] = starts
-        out[:, end.word] = starts + self._size
+        out[:, end.word] = ends_within(self._time, starts, starts + self._size)
         return ZSet(self.layout, out, delta.owners)
+
+
+def ends_within(time: Placed, starts: Positions, ends: Positions) -> Positions:
+    """Ends of windows, if all of them are values of their column's type; beyond the last whole number are negative ones."""
+    if len(ends) and (int(ends.max()) > _last(time.dtype) or (ends < starts).any()):
+        why = f"a window of `{time.name}` would end after the last {time.dtype}"
+        raise UnsupportedError.operation("a window", why, "cast the column to a larger type, or leave such rows out")
+    return ends
+
+
+def _last(dtype: pa.DataType) -> int:
+    if pa.types.is_decimal(dtype):
+        return int(10**dtype.precision - 1)
+    bits = 32 if pa.types.is_date(dtype) else dtype.bit_width
+    return int(2 ** (bits - 1) - 1)
 
 
 def _positive(name: str, dtype: pa.DataType, distance: Distance) -> int:
