@@ -33,6 +33,9 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from headwater.base.frontier import Frontier
+    from headwater.incremental.aggregates.general import UserGeneral
+    from headwater.incremental.aggregates.registry import aggregation
+    from headwater.incremental.aggregates.user import UserLinear
     from headwater.incremental.circuit.circuit import Circuit
     from headwater.incremental.circuit.feeding import Delete, Insert, Patch, Upsert
     from headwater.incremental.layout import Order
@@ -73,7 +76,10 @@ __all__ = [
     "Tumbling",
     "UnsupportedError",
     "Upsert",
+    "UserGeneral",
+    "UserLinear",
     "__version__",
+    "aggregation",
     "connect",
     "settings",
     "spark",
@@ -98,6 +104,9 @@ _HOMES = {
     "Table": "headwater.lake.table",
     "Tumbling": "headwater.timeseries.windows",
     "Upsert": "headwater.incremental.circuit.feeding",
+    "UserGeneral": "headwater.incremental.aggregates.general",
+    "UserLinear": "headwater.incremental.aggregates.user",
+    "aggregation": "headwater.incremental.aggregates.registry",
     "connect": "headwater.lakehouse",
     **{name: "headwater.base.errors" for name in __all__ if name.endswith("Error")},
 }
