@@ -64,7 +64,10 @@ def test_every_operator_says_which_part_of_the_query_it_is() -> None:
     for part in ("inner join on", "(d < d 2)", "like", "aggregate by [k]"):
         assert part in text
     assert "#" not in text
-    assert all(v.node.detail or v.node.sql or v.node.label in ("plus", "distinct", "negate") for v in circuit.vertices)
+    assert all(v.sql for v in circuit.vertices if v.node.kind != "source")
+    sets = circuit_of("SELECT k FROM t UNION SELECT k FROM u EXCEPT SELECT DISTINCT k FROM t WHERE v > 1")
+    assert all(v.sql for v in sets.vertices if v.node.kind != "source")
+    assert {"distinct", "except"} <= {word for v in sets.vertices for word in v.sql.split()}
 
 
 def test_a_part_that_stays_keeps_its_name_whatever_is_around_it() -> None:

@@ -73,7 +73,7 @@ def _drawn(
         label=node.label,
         detail="; ".join(filter(None, [node.detail, goes])).replace("\0", ""),
         inputs=inputs,
-        sql=node.sql.replace("\0", ""),
+        sql=vertex.sql,
         group=group,
         metrics=_metrics(vertex),
         feedback=feedback,
@@ -141,7 +141,7 @@ def profile_of(circuit: Circuit) -> pa.Table:
                     "seconds": m.seconds,
                     "state_rows": m.state_rows,
                     "state_bytes": m.state_bytes,
-                    "sql": vertex.node.sql,
+                    "sql": vertex.sql,
                     "chain": chain.get(vertex.id),
                 }
             )

@@ -54,6 +54,8 @@ class Vertex:
     placed_by: tuple[str, ...] | None = None
     keys: int = 0
     group: str | None = None
+    origin: str = ""
+    """The part of a query that it was made for, where its node does not say it itself."""
     marks: dict[str, Mark] = field(default_factory=dict)
     """The columns that are behind a watermark."""
     needs: tuple[Settled | None, ...] = ()
@@ -70,6 +72,11 @@ class Vertex:
     def node(self) -> Node:
         """The node of the first shard, which stands for all."""
         return self.nodes[0]
+
+    @property
+    def sql(self) -> str:
+        """The part of a query that it computes, or helps to compute."""
+        return (self.node.sql or self.origin).replace("\0", "")
 
     @property
     def layout(self) -> Layout:

@@ -13,7 +13,7 @@ from typing import Any
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.planning.rows import Rows
+from headwater.incremental.planning.rows import Rows, line_of
 from headwater.incremental.planning.shape import Shape
 from headwater.sql.plan import Plan
 
@@ -36,13 +36,24 @@ class Builder:
     inputs: Mapping[str, Stream]
     forms: Mapping[type[Plan], Form]
     built: dict[int, Rows] = field(default_factory=dict)
+    first: int = field(init=False)
+    """The number of the first operator that is built here."""
+
+    def __post_init__(self) -> None:
+        self.first = len(self.circuit.vertices)
 
     def rows(self, shape: Shape) -> Rows:
         """The rows of a shape."""
         found = self.built.get(shape.number)
         if found is None:
             found = self.built[shape.number] = self._form(shape).rows(self, shape)
+            self.named(shape)
         return found
+
+    def named(self, shape: Shape) -> None:
+        """Let what was built say what of the query it is for; the children have said it of theirs."""
+        for vertex in self.circuit.vertices[self.first :]:
+            vertex.origin = vertex.origin or line_of(shape.plan)
 
     def child(self, shape: Shape, which: int = 0) -> Rows:
         """The rows of a child."""

@@ -101,7 +101,9 @@ def build(circuit: Circuit, plan: Plan, inputs: Mapping[str, Stream], *, any_row
     assert len(columns) == len(names), "all columns of the answer are asked for"
     if columns == names == rows.stream.columns:
         return rows.stream
-    return rows.stream.projected(list(zip(names, columns, strict=True)), label="answer", detail=", ".join(names))
+    answer = rows.stream.projected(list(zip(names, columns, strict=True)), label="answer", detail=", ".join(names))
+    builder.named(root)
+    return answer
 
 
 def _ready(plan: Plan, *, any_rows: bool) -> Plan:
