@@ -122,3 +122,19 @@ def test_chunks_have_rows() -> None:
     assert [b.num_rows for b in found.chunks("t", 2)] == [2, 1]
     with pytest.raises(hw.InputError):
         found.chunks("t", 0)
+
+
+def test_frames_know_the_names_that_spark_has() -> None:
+    circuit = hw.Circuit()
+    t = circuit.input("t", SCHEMA).over(order="k")
+    names = {
+        "stddev": "stddev_samp",
+        "variance": "var_samp",
+        "mean": "avg",
+        "first": "first_value",
+        "last": "last_value",
+    }
+    t.agg(rows=(-1, 0), **{n: f"{n}(x)" for n in names}).output("short")
+    t.agg(rows=(-1, 0), **{n: f"{long}(x)" for n, long in names.items()}).output("long")
+    found = circuit.step(t=pa.table({"k": [1, 2, 3], "x": [2, 5, 1]}))
+    assert found["short"].to_arrow().equals(found["long"].to_arrow())

@@ -51,6 +51,8 @@ _FUNCTIONS = (
     "last_value",
     "nth_value",
 )
+_ALIASES = {"mean": "avg", "stddev": "stddev_samp", "std": "stddev_samp", "variance": "var_samp"}
+_ALIASES |= {"first": "first_value", "last": "last_value"}
 
 
 class Ordered:
@@ -151,9 +153,10 @@ class Ordered:
 
     def _function(self, name: str, text: str) -> FrameFunction:
         found = _CALL.fullmatch(text)
-        if found is None or found[1].lower() not in _FUNCTIONS:
+        what = "" if found is None else _ALIASES.get(found[1].lower(), found[1].lower())
+        if found is None or what not in _FUNCTIONS:
             raise InputError.bad_argument(name, text, f"one of {', '.join(_FUNCTIONS)} of a column")
-        what, column = found[1].lower(), (found[2] or "").strip("`")
+        column = (found[2] or "").strip("`")
         if what == "count" and column == "*":
             return FrameFunction(name, "count_rows")
         if column not in self._stream.columns:
