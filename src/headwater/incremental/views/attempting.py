@@ -181,7 +181,7 @@ class Attempt:
     def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
         """Bring a state that is older than the view to where the view is."""
         assert self.live.circuit is not None
-        since = Record(at.frontier, at.ids, published=at.published)
+        since = Record(at.frontier, at.ids, published=at.published, columns=self.record.columns)
         sources = Sources.pin(self.view, self.definition, since, self.record.frontier, self.around)
         try:
             sources.check()

@@ -4,7 +4,7 @@ A refresh pins each source to one snapshot. Changes are read as the log has them
 two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read.
 
 That the changes are there is not certain. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
-made again under its name, and a column may have become something else. `Unavailable` says so, with the reason for people.
+made again under its name, and a column may have become something else (`identities`). `Unavailable` says so, with the reason for people.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from headwater.base.errors import HeadwaterError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import spark_type
 from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.identities import Identities, differing, identities
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake import partitions, snapshot
@@ -86,6 +87,24 @@ class Sources:
         """Which tables the sources are."""
         return {name: base.state.metadata.id for name, base in self.pinned.items()}
 
+    @cached_property
+    def columns(self) -> dict[str, Identities]:
+        """Which columns are read of the sources that map theirs."""
+        return {n: self._identities(n, base) for n, base in self.pinned.items() if base.mapping_mode != "none"}
+
+    def _identities(self, name: str, base: Snapshot) -> Identities:
+        read = (c for one in self.definition.inputs.values() if one.table == name for c in one.columns)
+        return identities(base, read)
+
+    def mistaken(self, name: str) -> list[str]:
+        """Columns of a source that were others of the same names when it was last read."""
+        base, old = self.pinned[name], self.record.columns.get(name)
+        if old is None:
+            if base.mapping_mode == "none" or name not in self.record.frontier:
+                return []
+            old = self._identities(name, snapshot.at_version(base.storage, self.record.frontier[name]))
+        return differing(old, identities(base, old))
+
     @property
     def replaced(self) -> list[str]:
         """Sources whose names stand for another table than before."""
@@ -103,6 +122,15 @@ class Sources:
         for name, base in self.pinned.items():
             if base.version < self.record.frontier.get(name, -1):
                 raise Unavailable(f"`{name}` is at version {base.version}, and was at {self.record.frontier[name]}")
+            self._check_identities(name)
+
+    def _check_identities(self, name: str) -> None:
+        try:
+            others = self.mistaken(name)
+        except NotFoundError as e:
+            raise Unavailable(f"what the columns of `{name}` were is not known any more: {e.message}") from None
+        if others:
+            raise Unavailable(f"`{others[0]}` of `{name}` is another column than before, of the same name")
 
     @cached_property
     def files(self) -> dict[str, list[FileChange]]:

@@ -291,8 +291,8 @@ class View(Derived):
         Also whether the state is that of these very tables.
         """
         sources = Sources.pin(self.name, meant, Record(), record.frontier, self._around)
-        newest = Sources.pin(self.name, meant, Record(), None, self._around)
-        others = {n for n, old in record.ids.items() if n in newest.ids and newest.ids[n] != old}
+        newest = Sources.pin(self.name, meant, record, None, self._around)
+        others = {n for n in newest.pinned if n in newest.replaced or newest.mistaken(n)}
         moved = {n: base for n, base in newest.pinned.items() if n not in record.frontier or n in others}
         sources.pinned.update(moved)
         return sources, not others
