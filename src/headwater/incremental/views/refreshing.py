@@ -121,7 +121,7 @@ class RefreshAttempt(Attempt):
         circuit = self.live.circuit
         assert circuit is not None
         try:
-            rows_in, delta = self.stepped(circuit, sources.changes, self.definition, task, holds=True)
+            rows_in, delta = self.followed(circuit, sources, task, holds=True)
         except Unavailable as e:
             raise Unusable(str(e)) from None
         changed, folder, addresses = Changed(), self.live.folder, self.live.addresses

@@ -1,7 +1,8 @@
 """Sources: the tables of a view at the versions that a refresh is about, and their changes since the last one.
 
 A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that went and came is
-two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read.
+two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read. Only where a row cannot be
+computed with are they added up first: it may have been mended since (`net_changes`).
 
 That the changes are there is not certain. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
 made again under its name, and a column may have become something else (`identities`). `Unavailable` says so, with the reason for people.
@@ -9,14 +10,14 @@ made again under its name, and a column may have become something else (`identit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.base.errors import HeadwaterError, NotFoundError, SchemaError
+from headwater.base.errors import NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import spark_type
 from headwater.incremental.views.definition import Definition, Input
@@ -24,7 +25,7 @@ from headwater.incremental.views.identities import Identities, differing, identi
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake import partitions, snapshot
-from headwater.lake.changes import FileChange, change_files, read_change
+from headwater.lake.changes import FileChange, change_files, read_change, stream_changes
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
@@ -159,15 +160,16 @@ class Sources:
         base = self.pinned.get(one.table)
         if base is None or not self.files[one.table]:
             return
-        try:
-            names = [base.schema.field(c).name for c in one.columns]
-            for change in self.files[one.table]:
-                for batch in read_change(base, change, names):
-                    yield _renamed(batch, one.columns)
-        except HeadwaterError as e:
-            if isinstance(e, NotFoundError | SchemaError):
-                raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
-            raise
+        names = [base.schema.field(c).name for c in one.columns]
+        yield from _told(one, (b for f in self.files[one.table] for b in read_change(base, f, names)))
+
+    def net_changes(self, one: Input) -> Iterator[pa.RecordBatch]:
+        """The same added up: a row that came and went is not among them."""
+        base = self.pinned.get(one.table)
+        if base is None or not self.files[one.table]:
+            return
+        names = [base.schema.field(c).name for c in one.columns]
+        yield from _told(one, stream_changes(base, self.record.frontier.get(one.table, -1), names))
 
     def rows(self, one: Input) -> Iterator[pa.RecordBatch]:
         """All rows of a source, in batches."""
@@ -200,6 +202,15 @@ def check_columns(view: str, one: Input, base: Snapshot) -> None:
         if found.nullable and not f.nullable:
             what = f"its column `{f.name}` may be null, which it could not be"
             raise SchemaError.source_changed(view, one.table, what)
+
+
+def _told(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Changes under the names that the definition has for the columns; raises `Unavailable` if they are gone."""
+    try:
+        for batch in batches:
+            yield _renamed(batch, one.columns)
+    except (NotFoundError, SchemaError) as e:
+        raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
 
 
 def _renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
