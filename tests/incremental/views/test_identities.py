@@ -151,5 +151,3 @@ def test_without_mapping_nothing_is_kept(tmp_path: Path) -> None:
     view.refresh()
     action = Record.of(view.table.snapshot).action()
     assert '"version":2' in str(action) and "columns" not in str(action)
-
-
