@@ -115,15 +115,19 @@ class Sources:
 
     def check(self) -> None:
         """Raise `Unavailable` if a source is not what it was, and an error if the view cannot be computed from it at all."""
-        for one in self.definition.inputs.values():
-            if one.table in self.pinned:
-                check_columns(self.view, one, self.pinned[one.table])
+        self.check_columns()
         for name in self.replaced:
             raise Unavailable(f"`{name}` is another table than before")
         for name, base in self.pinned.items():
             if base.version < self.record.frontier.get(name, -1):
                 raise Unavailable(f"`{name}` is at version {base.version}, and was at {self.record.frontier[name]}")
             self._check_identities(name)
+
+    def check_columns(self) -> None:
+        """Raise an error if the view cannot be computed from its sources at all."""
+        for one in self.definition.inputs.values():
+            if one.table in self.pinned:
+                check_columns(self.view, one, self.pinned[one.table])
 
     def _check_identities(self, name: str) -> None:
         try:
@@ -145,9 +149,26 @@ class Sources:
                 raise Unavailable(f"the changes of `{name}` since version {after} are gone: {e.message}") from None
         return found
 
+    def check_files(self) -> None:
+        """Raise `Unavailable` if files that hold changes were vacuumed; those that the tables still have are not asked for."""
+        for name, files in self.files.items():
+            base = self.pinned[name]
+            gone = next((p for p in _superseded(base, files) if not base.storage.exists(p)), None)
+            if gone is not None:
+                after = self.record.frontier.get(name, -1)
+                raise Unavailable(
+                    f"the changes of `{name}` since version {after} are gone: its file `{gone}` is missing"
+                )
+
     def changed_rows(self) -> dict[str, int]:
-        """How many rows of each source have changed, as far as the log tells."""
-        return {name: sum(_rows_of(self.pinned[name], f) for f in files) for name, files in self.files.items()}
+        """How many rows of each source have changed, as far as the log tells; raises `Unavailable`."""
+        found = {}
+        for name, files in self.files.items():
+            try:
+                found[name] = sum(_rows_of(self.pinned[name], f) for f in files)
+            except NotFoundError as e:
+                raise Unavailable(f"the changes of `{name}` cannot be read: {e.message}") from None
+        return found
 
     def total_rows(self) -> int:
         """How many rows all sources have."""
@@ -216,6 +237,19 @@ def _told(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 def _renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     names = [*columns, *batch.schema.names[len(columns) :]]
     return batch if batch.schema.names == names else batch.rename_columns(names)
+
+
+def _superseded(base: Snapshot, files: Sequence[FileChange]) -> Iterator[str]:
+    """The files of a change that the newest version does not need, and a vacuum may have taken; those elsewhere are left out."""
+    live = {f.deletion_vector.unique_id for f in base.files.values() if f.deletion_vector is not None}
+    for change in files:
+        sides = [f for f in (change.before, change.after) if f is not None]
+        path = partitions.decode_path(sides[0].path)
+        if sides[0].path not in base.files and "://" not in path and not path.startswith(("/", "file:")):
+            yield path
+        for vector in (f.deletion_vector for f in sides):
+            if vector is not None and vector.storage_type == "u" and vector.unique_id not in live:
+                yield vector.relative_path()
 
 
 def _rows_of(base: Snapshot, change: FileChange) -> int:
