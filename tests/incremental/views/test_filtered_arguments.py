@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -22,7 +23,7 @@ AGGREGATES = {
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
-def test_engines_compute_what_passes(engine: str, tmp_path: Path) -> None:
+def test_engines_compute_what_passes(engine: Literal["duckdb", "datafusion"], tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     lake.write("t", [{"q": 1, "s": "1"}, {"q": 2, "s": "3"}, {"q": 0, "s": "x"}])
     for text, expected in AGGREGATES.items():
