@@ -12,6 +12,7 @@ import pytest
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.keys import row_keys
 from headwater.incremental.zset import ZSet
+from headwater.lake import modify
 from headwater.lakehouse import Lake, connect
 
 Attempt = Callable[[], Any]
@@ -62,6 +63,76 @@ def case_view_with_a_column_twice(lake: Lake) -> Attempt:
     return lambda: lake.view("v", "SELECT id, name AS ID FROM orders")
 
 
+def case_view_with_a_column_of_the_change_feed(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.view("v", "SELECT id, name AS _Change_Type FROM orders")
+
+
+def case_view_with_a_column_of_no_type(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("CREATE MATERIALIZED VIEW v AS SELECT id, NULL AS x FROM orders")
+
+
+def case_view_that_reads_itself(lake: Lake) -> Attempt:
+    spend(lake)
+    return lambda: lake.view("spend", "SELECT name, total FROM spend")
+
+
+def case_view_that_reads_itself_through_others(lake: Lake) -> Attempt:
+    spend(lake)
+    lake.view("big", "SELECT name FROM spend WHERE total > 1")
+    lake.view("names", "SELECT DISTINCT name FROM big")
+    return lambda: lake.sql("CREATE OR REPLACE MATERIALIZED VIEW spend AS SELECT name, 1 AS total FROM names")
+
+
+def case_view_of_the_name_of_a_weight(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.view("v", "SELECT count(*) AS _weight FROM orders", policy="full")
+
+
+def case_view_that_is_appended_to(lake: Lake) -> Attempt:
+    spend(lake)
+    return lambda: lake.table("spend").append([{"name": "x", "total": 1}])
+
+
+def case_view_that_is_refreshed_until_a_text(lake: Lake) -> Attempt:
+    view = spend(lake)
+    return lambda: view.refresh(until="orders@1")
+
+
+def case_view_that_is_built_without_a_column(lake: Lake) -> Attempt:
+    view = spend(lake)
+    lake.table("orders").create(pa.schema([("id", pa.int64()), ("amount", pa.int64())]), mode="replace")
+    return lambda: view.refresh(full=True)
+
+
+def case_view_with_a_property_that_is_not_known(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    text = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('headwater.polcy' = 'strict') AS SELECT id FROM orders"
+    return lambda: lake.sql(text)
+
+
+def case_view_that_only_grows(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    text = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('delta.appendOnly' = 'true') AS SELECT id FROM orders"
+    return lambda: lake.sql(text)
+
+
+def case_view_that_only_spark_could_read(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.view("v", "SELECT id FROM orders TABLESAMPLE (10 PERCENT)")
+
+
+def case_view_with_a_function_that_is_not_known(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.view("v", "SELECT frobnicate(id) AS x FROM orders")
+
+
+def case_view_of_what_the_clock_says(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.view("v", "SELECT id FROM orders WHERE now() > TIMESTAMP '2024-01-01'")
+
+
 def case_view_of_an_old_version(lake: Lake) -> Attempt:
     lake.write("orders", ROWS)
     return lambda: lake.view("v", "SELECT * FROM orders VERSION AS OF 0")
@@ -74,7 +145,7 @@ def case_view_that_is_partitioned(lake: Lake) -> Attempt:
 
 def case_view_whose_table_was_changed_by_others(lake: Lake) -> Attempt:
     view = spend(lake)
-    view.table.delete("total = 0")
+    modify.delete(view.table.storage, "total = 0")
     refresh: Attempt = view.refresh
     return refresh
 

@@ -7,7 +7,7 @@ two domains, so that a commit of rows is also the commit of what they reflect:
 - ``headwater.view.state``: the frontier and the state, written by every refresh.
 
 Other engines keep the domains and read the rows. Who changes such a table by hand makes it differ from what it is derived from, so
-statements that would are refused.
+statements and methods that would are refused.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headwater.base.errors import CorruptionError
+from headwater.base.errors import CorruptionError, InputError
 from headwater.lake.actions import Action
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["DEFINITION", "STATE", "domain", "is_view", "read_domain"]
+__all__ = ["DEFINITION", "STATE", "check_editable", "domain", "is_view", "read_domain"]
 
 DEFINITION = "headwater.view"
 STATE = "headwater.view.state"
@@ -28,6 +28,12 @@ STATE = "headwater.view.state"
 def is_view(base: Snapshot) -> bool:
     """Whether a table is the output of a materialized view."""
     return DEFINITION in base.state.domains
+
+
+def check_editable(name: str, base: Snapshot, verb: str) -> None:
+    """Raise if a table is a view's, whose rows nobody changes but its refreshes."""
+    if is_view(base):
+        raise InputError.is_view(name, verb)
 
 
 def domain(name: str, value: Any) -> Action:

@@ -25,6 +25,7 @@ from headwater.base.storage import Storage
 from headwater.lake import alter, modify, write
 from headwater.lake.conform import as_rows, is_spark_frame
 from headwater.lake.definition import define, is_mapped
+from headwater.lake.published import check_editable
 from headwater.lake.readable import ReadableTable
 from headwater.lake.replace import replace_table
 from headwater.lake.transaction import Committed
@@ -76,6 +77,8 @@ class Table(ReadableTable):
         """
         fields = pa.schema(list(schema.items())) if isinstance(schema, Mapping) else schema
         there = mode == "replace" and self.exists()
+        if there:
+            self._check_editable("create")
         if there and is_mapped(properties or {}):
             # An id that a column once had is not given to another.
             last = "delta.columnMapping.maxColumnId"
@@ -103,7 +106,7 @@ class Table(ReadableTable):
 
         With ``txn=(app_id, version)`` the rows are added once, however often the same transaction is tried.
         """
-        self._check_newest()
+        self._check_editable("append")
         if is_spark_frame(data):
             from headwater.lake.spark.write import append
 
@@ -120,7 +123,7 @@ class Table(ReadableTable):
         **options: Any,
     ) -> Committed:
         """Replace all rows, those that meet ``where``, or the partitions that ``data`` has rows in."""
-        self._check_newest()
+        self._check_editable("overwrite")
         if is_spark_frame(data) and isinstance(where, Fragment) and where.parameters:
             data = data.toArrow()  # Spark would have to be given the values as text
         if is_spark_frame(data):
@@ -188,11 +191,15 @@ class Table(ReadableTable):
             )
         self._require()
 
+    def _check_editable(self, verb: str) -> None:
+        self._check_newest()
+        check_editable(self.name, self.snapshot, f"{verb}()")
+
     # ------------------------------------------------------------------ changing rows
 
     def delete(self, where: str | Fragment | None = None, *, if_version: int | None = None) -> Committed:
         """Delete the rows that meet ``where``, or all."""
-        self._check_newest()
+        self._check_editable("delete")
         return modify.delete(self.storage, where, if_version=if_version)
 
     def update(
@@ -203,7 +210,7 @@ class Table(ReadableTable):
         if_version: int | None = None,
     ) -> Committed:
         """Set columns to SQL expressions in the rows that meet ``where``, or in all."""
-        self._check_newest()
+        self._check_editable("update")
         return modify.update(self.storage, assignments, where, if_version=if_version)
 
     def merge(
@@ -219,7 +226,7 @@ class Table(ReadableTable):
         """Begin a merge of ``source``; add clauses, then ``execute()``. ``on`` is a condition, or key columns."""
         from headwater.lake.merge import Merge
 
-        self._check_newest()
+        self._check_editable("merge")
         if is_spark_frame(source):
             source = source.toArrow()
         return Merge.of(
@@ -236,24 +243,24 @@ class Table(ReadableTable):
 
     def add_columns(self, fields: Mapping[str, pa.DataType] | Sequence[pa.Field | Field]) -> Committed:
         """Add columns; rows that are there have null in them."""
-        self._check_newest()
+        self._check_editable("add_columns")
         given: list[pa.Field | Field]
         given = [pa.field(n, t) for n, t in fields.items()] if isinstance(fields, Mapping) else list(fields)
         return alter.add_columns(self.storage, given)
 
     def widen_column(self, column: str, to: pa.DataType) -> Committed:
         """Give a column a wider type."""
-        self._check_newest()
+        self._check_editable("widen_column")
         return alter.widen_column(self.storage, column, to)
 
     def rename_column(self, column: str, new_name: str) -> Committed:
         """Rename a column (with column mapping)."""
-        self._check_newest()
+        self._check_editable("rename_column")
         return alter.rename_column(self.storage, column, new_name)
 
     def drop_column(self, column: str) -> Committed:
         """Drop a column (with column mapping)."""
-        self._check_newest()
+        self._check_editable("drop_column")
         return alter.drop_column(self.storage, column)
 
     def drop_not_null(self, column: str) -> Committed:
@@ -278,7 +285,7 @@ class Table(ReadableTable):
 
     def add_constraint(self, name: str, expression: str) -> Committed:
         """Add a CHECK constraint; the rows that are there must meet it."""
-        self._check_newest()
+        self._check_editable("add_constraint")
         return alter.add_constraint(self.storage, name, expression)
 
     def drop_constraint(self, name: str) -> Committed:
@@ -312,7 +319,7 @@ class Table(ReadableTable):
         """Make an older version the newest one."""
         from headwater.lake.restore import restore
 
-        self._check_newest()
+        self._check_editable("restore")
         return restore(self.storage, self.at(version, timestamp=timestamp).version)
 
     def checkpoint(self) -> None:

@@ -57,11 +57,18 @@ class Demand:
 def narrowest(dtypes: Sequence[pa.DataType]) -> int:
     """The place of the column that costs least to carry, for whoever only has to count rows.
 
-    >>> narrowest([pa.string(), pa.int64(), pa.list_(pa.int64())])
-    1
+    >>> narrowest([pa.string(), pa.int64(), pa.int32(), pa.list_(pa.int64())])
+    2
     """
-    cost = [0 if pa.types.is_primitive(t) else 2 if pa.types.is_nested(t) else 1 for t in dtypes]
-    return cost.index(min(cost))
+    widths = [_width(t) for t in dtypes]
+    return widths.index(min(widths))
+
+
+def _width(dtype: pa.DataType) -> int:
+    try:
+        return int(dtype.bit_width)
+    except ValueError:
+        return 1 << 11 if pa.types.is_nested(dtype) else 1 << 10
 
 
 def keys_read(plan: Plan) -> set[str]:

@@ -15,6 +15,7 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.duckdb_form import Renderer
 from headwater.sql.functions.catalogue import AGGREGATE_FORMS
+from headwater.sql.guarding import guarded
 from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Call, Frame, Node, Offset, Ordering, SubqueryCall, WindowCall
 from headwater.sql.plan import Plan
@@ -84,7 +85,7 @@ class Expressions(Renderer):
         return AGGREGATE_FORMS[node.op](node, args, apply)
 
     def _argument(self, node: AggregateCall | WindowCall, arg: Node) -> str:
-        sql = self.render(arg)
+        sql = self.render(guarded(arg, node.where))
         return zero_free(sql, arg.dtype) if node.distinct else sql
 
     def _window(self, node: WindowCall) -> str:

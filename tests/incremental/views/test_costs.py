@@ -78,3 +78,12 @@ def test_what_is_measured_moves_the_crossover() -> None:
     assert MEASURED.after_changes(10, 0.04).fixed_seconds == pytest.approx(0.03)
     assert MEASURED.after_query(ROWS, 2.0).crossover(ROWS) == 1_980_000
     assert Rates(**MEASURED.to_json()) == MEASURED
+
+
+def test_a_small_build_says_little_of_a_large_one() -> None:
+    tiny = Rates().after_full(1, 0.2).after_query(1, 0.05)
+    assert tiny.anew_seconds(300_000) < 3 and tiny.queried_seconds(300_000) < 0.1
+    some = Rates().after_full(2_000, 0.3)
+    assert 1 < some.anew_seconds(300_000) < 3
+    assert MEASURED.after_full(5, 0.2).anew_seconds(ROWS) == MEASURED.anew_seconds(ROWS) == pytest.approx(20.0)
+    assert MEASURED.after_query(5, 0.2).queried_seconds(ROWS) == pytest.approx(0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.incremental.views.world import World
 
-from headwater.base.errors import ExpressionError, HeadwaterError, NotFoundError
+from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError
 from headwater.incremental.views import definition
 from headwater.incremental.views import live as lives
 from headwater.incremental.views.view import define
@@ -248,3 +249,33 @@ def test_where_our_reader_refuses_sparks_plan_is_kept(tmp_path: Path, monkeypatc
     broken = replace(around, analyze=lambda _: "{}")
     with pytest.raises(ExpressionError, match="such a query"):
         define("w", "SELECT something strange", broken)
+
+
+def test_nobody_changes_the_rows_of_a_view_by_hand(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    view = world.lake.view("v", "SELECT shop, city FROM shops")
+    view.refresh()
+    table = world.lake.table("v")
+    rows = view.read().slice(0, 1)
+    schema = pa.schema([("shop", pa.int64())])
+    attempts: list[Callable[[], object]] = [
+        lambda: table.append(rows),
+        lambda: table.overwrite(rows),
+        lambda: table.write(rows),
+        table.delete,
+        lambda: table.update({"shop": "1"}),
+        lambda: table.merge(rows, ["shop"]),
+        lambda: table.restore(0),
+        lambda: table.add_columns({"zip": pa.int32()}),
+        lambda: table.create(schema, mode="replace"),
+        lambda: world.lake.write("v", rows),
+    ]
+    before = table.version
+    for attempt in attempts:
+        with pytest.raises(InputError) as caught:
+            attempt()
+        assert caught.value.code == "E1603"
+    assert table.version == before
+    table.optimize()
+    table.vacuum()
+    assert view.verify().equal

@@ -12,6 +12,7 @@ from headwater.base.errors import ConflictError, InputError, SchemaError, Unsupp
 from headwater.incremental.views import costs
 from headwater.incremental.views.costs import Rates
 from headwater.incremental.views.record import Record
+from headwater.lake import modify, write
 from headwater.testing.oracles import assert_same_rows
 
 SQL = "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY name"
@@ -145,7 +146,7 @@ def test_what_others_do_to_the_table_of_a_view(tmp_path: Path) -> None:
     world = World(tmp_path)
     view = world.lake.view("v", SQL)
     view.refresh()
-    view.table.delete("n > 0")
+    modify.delete(view.table.storage, "n > 0")
     for _ in range(2):
         with pytest.raises(ConflictError, match="DELETE") as caught:
             view.refresh()
@@ -157,7 +158,7 @@ def test_what_others_do_to_the_table_of_a_view(tmp_path: Path) -> None:
     world.orders.append(world.orders.to_arrow().slice(0, 3))
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
-    view.table.append(view.read().slice(0, 1))
+    write.append(view.table.storage, view.read().slice(0, 1))
     with pytest.raises(ConflictError):
         view.refresh()
 
@@ -193,3 +194,28 @@ def test_bad_arguments(tmp_path: Path) -> None:
     world.lake.view("v", SQL)
     with pytest.raises(InputError, match="itself"):
         world.lake.view("v", "SELECT * FROM v")
+
+
+@pytest.mark.parametrize("seed", [0, 1], ids=["files", "feed"])
+@pytest.mark.parametrize("change", ["DELETE FROM orders WHERE id < 5", "UPDATE orders SET shop = 2 WHERE id < 9"])
+def test_a_plan_knows_that_changes_were_vacuumed(seed: int, change: str, tmp_path: Path) -> None:
+    world = World(tmp_path, seed)
+    view = world.lake.view("v", SQL)
+    strict = world.lake.view("s", SQL, policy="strict")
+    view.refresh()
+    strict.refresh()
+    world.lake.sql(change)
+    world.lake.sql(change.replace("<", "="))
+    world.orders.optimize()
+    assert view.plan().mode == "incremental"
+    world.orders.vacuum(retention_hours=0, enforce_retention=False)
+    plan = view.plan()
+    assert plan.mode == "full" and "gone" in plan.reason
+    assert view.refresh().mode == "full"
+    assert view.verify().equal
+    with pytest.raises(UnsupportedError) as caught:
+        strict.plan()
+    assert caught.value.code == "E3006"
+    with pytest.raises(UnsupportedError) as caught:
+        strict.refresh()
+    assert caught.value.code == "E3006"

@@ -20,19 +20,26 @@ from headwater.testing.views import DRAWS, SCHEMAS, random_view
 SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2")) * 4
 
 
-def rows_of(rng: random.Random, name: str, count: int) -> pa.Table:
+def rows_of(rng: random.Random, name: str, count: int, order: dict[str, list[str]]) -> pa.Table:
     rows = [DRAWS[name](rng) for _ in range(count)]
     names = SCHEMAS[name].names
-    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], SCHEMAS[name])
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], SCHEMAS[name])
+    return table.select(order[name])
+
+
+def orders(rng: random.Random) -> dict[str, list[str]]:
+    """The columns of each table in an order of this time: which one comes first has to mean nothing."""
+    return {name: rng.sample(schema.names, len(schema)) for name, schema in SCHEMAS.items()}
 
 
 def test_random_views_are_their_queries(tmp_path: Path) -> None:
     refused = 0
     rng = random.Random(0)
-    lake = hw.connect(tmp_path)
-    for name in SCHEMAS:
-        lake.write(name, rows_of(rng, name, 12))
     for seed in range(SEEDS):
+        if seed % 4 == 0:
+            lake, order = hw.connect(tmp_path / str(seed)), orders(rng)
+            for name in SCHEMAS:
+                lake.write(name, rows_of(rng, name, 12, order))
         sql = random_view(1000 + seed)
         where = f"seed {seed}\n{sql}"
         try:
@@ -46,7 +53,7 @@ def test_random_views_are_their_queries(tmp_path: Path) -> None:
         for step in range(3):
             for name in SCHEMAS:
                 if rng.random() < 0.5:
-                    lake.table(name).append(rows_of(rng, name, 3))
+                    lake.table(name).append(rows_of(rng, name, 3, order))
                 else:
                     lake.table(name).delete(f"k = {rng.randint(0, 4)}")
             if step == 1:

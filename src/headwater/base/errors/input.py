@@ -187,6 +187,15 @@ class InputError(HeadwaterError, ValueError):
         )._about(name)
 
     @classmethod
+    def view_cycle(cls, names: Sequence[str]) -> Self:
+        what = "itself" if len(names) == 2 else f"itself through others: {' reads '.join(f'`{n}`' for n in names)}"
+        return cls(
+            "E1608",
+            f"the materialized view `{names[0]}` would read {what}",
+            hint="read the tables that it is made of, or give the view another name",
+        )
+
+    @classmethod
     def other_function(cls, name: str, view: str, wanted: str, found: str) -> Self:
         return cls(
             "E1607",

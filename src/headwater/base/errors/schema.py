@@ -83,6 +83,14 @@ class SchemaError(InputError):
         )
 
     @classmethod
+    def reserved_column(cls, name: str) -> Self:
+        return cls(
+            "E1212",
+            f"`{name}` cannot be a column of a materialized view: changes of tables have a column of that name",
+            hint="give it another name with AS",
+        )
+
+    @classmethod
     def bad_partition(cls, column: str, why: str) -> Self:
         return cls(
             "E1208", f"cannot partition by `{column}`: {why}", hint="partition by a plain, low-cardinality column"

@@ -16,6 +16,7 @@ from headwater.incremental.aggregates.aggregation import Aggregation, Extreme
 from headwater.incremental.aggregates.registry import aggregation
 from headwater.incremental.layout import Order
 from headwater.sql.functions.struct import field_of
+from headwater.sql.guarding import guarded
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node
 
 __all__ = ["aggregation_of", "arguments_of"]
@@ -75,7 +76,7 @@ def aggregation_of(
     args = arguments_of(call)
     if op in {"min", "max"} and pa.types.is_struct(call.dtype):
         return _extreme_struct(call, name, column, where)
-    columns = [column(a) for a in args]
+    columns = [column(guarded(a, call.where)) for a in args]
     share: float | list[float] | None = None
     separator, order = "", list(by)
     if "percentile" in op:
@@ -113,7 +114,7 @@ def _share(call: AggregateCall, options: Sequence[object], columns: Sequence[str
 
 def _extreme_struct(call: AggregateCall, name: str, column: Callable[[Node], str], where: str | None) -> Aggregation:
     """The least or greatest struct: by its fields, one after the other."""
-    (value,) = call.args
+    value = guarded(call.args[0], call.where)
     held = column(value)
     order = tuple(Order(column(part)) for part in _ordered_parts(value, call.op))
     return Extreme(name, held, call.dtype, call.op == "max", order, (held,), where=where)

@@ -154,6 +154,18 @@ class Attempt:
         faults.point("view.refresh.stepped", self.view)
         return rows, transaction.outputs.zset(OUTPUT)
 
+    def followed(
+        self, circuit: Circuit, sources: Sources, task: events.Task | None, *, holds: bool = False
+    ) -> tuple[int, ZSet]:
+        """Feed a circuit with what has changed in the sources.
+
+        A row that cannot be computed with may be mended by a later change. So after such a failure the changes are added up, and tried once more.
+        """
+        try:
+            return self.stepped(circuit, sources.changes, self.definition, task, holds=holds)
+        except InputError:
+            return self.stepped(circuit, sources.net_changes, self.definition, None, holds=holds)
+
     def make_permanent(self) -> None:
         """Let the circuit keep the step that it has made, if it does not yet."""
         commit, self._held_step = self._held_step, None
@@ -181,11 +193,11 @@ class Attempt:
     def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
         """Bring a state that is older than the view to where the view is."""
         assert self.live.circuit is not None
-        since = Record(at.frontier, at.ids, published=at.published)
+        since = Record(at.frontier, at.ids, published=at.published, columns=self.record.columns)
         sources = Sources.pin(self.view, self.definition, since, self.record.frontier, self.around)
         try:
             sources.check()
-            self.stepped(self.live.circuit, sources.changes, self.definition, task)
+            self.followed(self.live.circuit, sources, task)
         except (Unavailable, HeadwaterError) as e:
             self.live.discard()
             raise Unusable(f"its state cannot be brought forward: {e}") from e

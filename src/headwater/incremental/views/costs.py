@@ -31,6 +31,9 @@ FLOOR_ROWS = 100_000
 
 _NEW = 0.5  # how much the newest measurement counts
 _FEW_ROWS = 1_000  # a refresh of fewer says how long the fixed part takes, one of more how long a row does
+_ENOUGH_ROWS = (
+    100_000  # what computed so many rows anew says how long a row takes; of fewer, the fixed part is too large a part
+)
 _FIXED_SECONDS = 0.01  # reading the log, saving the state, committing
 _GUESS = 300_000.0  # rows a second of changes, and of building state, before anything was measured
 _QUERY_GUESS = 10_000_000.0  # rows a second of a query
@@ -75,11 +78,12 @@ class Rates:
 
     def after_full(self, rows: int, seconds: float, lost_seconds: float = 0.0) -> Rates:
         """With the state built once more."""
-        return replace(self, full_seconds=seconds, full_rows=rows, lost_seconds=lost_seconds, stateless=False)
+        found = replace(self, lost_seconds=lost_seconds, stateless=False)
+        return replace(found, full_seconds=seconds, full_rows=rows) if _tells(rows, self.full_rows) else found
 
     def after_query(self, rows: int, seconds: float) -> Rates:
         """With one more answer by a query engine."""
-        return replace(self, query_seconds=seconds, query_rows=rows)
+        return replace(self, query_seconds=seconds, query_rows=rows) if _tells(rows, self.query_rows) else self
 
     # -- what is expected ------------------------------------------------------------------------------------------
 
@@ -133,10 +137,17 @@ def _blended(old: float, new: float) -> float:
     return _NEW * new + (1 - _NEW) * old if old else new
 
 
+def _tells(rows: int, before: int) -> bool:
+    """Whether a measurement is worth more than the last one: that of a few rows is the fixed part, and what was compiled for the first time."""
+    return rows >= _FEW_ROWS or before < _FEW_ROWS
+
+
 def _scaled(seconds: float, measured: int, rows: int, guess: float) -> float:
-    if not measured:
+    """What so many rows take, by what was measured; the rows that it lacks to tell much are taken for as quick as the guess."""
+    if measured < _FEW_ROWS:
         return _FIXED_SECONDS + rows / guess
-    return max(_FIXED_SECONDS, seconds * rows / measured)
+    lacking = max(0, _ENOUGH_ROWS - measured)
+    return max(_FIXED_SECONDS, (seconds + lacking / guess) * rows / (measured + lacking))
 
 
 @dataclass(frozen=True, kw_only=True)

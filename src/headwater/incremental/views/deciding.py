@@ -42,6 +42,7 @@ def decide(
     def anew(reason: str, *, allowed: bool = True) -> RefreshPlan:
         if policy == "strict" and not allowed:
             raise UnsupportedError.recompute(view, reason)
+        sources.check_columns()
         return planned("full", reason, way="query" if policy == "full" else "build")
 
     if not record.published:
@@ -56,6 +57,8 @@ def decide(
         return anew("its policy is `full`")
     try:
         sources.check()
+        if not brief:  # a refresh finds out when it reads them
+            sources.check_files()
         changes = sources.changed_rows()
     except Unavailable as e:
         return anew(str(e), allowed=False)

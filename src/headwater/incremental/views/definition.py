@@ -28,13 +28,16 @@ import pyarrow as pa
 from headwater.base.errors import CorruptionError, InputError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
 from headwater.incremental.views.functions import functions_of
+from headwater.incremental.views.hints import about_spark
 from headwater.lake.actions import Action
 from headwater.lake.published import DEFINITION, domain
 from headwater.lake.snapshot import Snapshot
-from headwater.sql.demands import demands, narrowest
+from headwater.sql.demands import Demand, demands, narrowest
 from headwater.sql.functions.user import UserFunction, registered
+from headwater.sql.nodes import Refused
 from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
+from headwater.sql.rewriting import prepared
 
 __all__ = ["Definition", "Input", "Policy"]
 
@@ -106,6 +109,7 @@ class Definition:
         except NotFoundError:
             raise
         except InputError as refusal:
+            about_spark(refusal, asked=analyze is not None)
             if analyze is None:
                 raise
             known = list((functions or {}).values())
@@ -169,7 +173,8 @@ class Definition:
     def inputs(self) -> dict[str, Input]:
         """The tables that are read, by the names that the query gives them."""
         wanted: dict[str, set[str]] = {}
-        for demand in demands(self.answer):  # which may have to look at columns that only break ties
+        # The answer may have to look at columns that only break ties, and the circuit at one that only says how many rows there are.
+        for demand in [*demands(self.answer), *self._followed]:
             scan = demand.scan
             if scan.relation not in self.tables:
                 continue
@@ -181,6 +186,14 @@ class Definition:
             schema = Schema.from_json(text).arrow
             found[relation] = Input(relation, table, schema, tuple(n for n in schema.names if n in names))
         return found
+
+    @property
+    def _followed(self) -> list[Demand]:
+        """What a circuit reads, which leaves out what nobody asks for."""
+        try:
+            return [] if self.policy == "full" else demands(prepared(self.answer))
+        except Refused:  # and building it says why
+            return []
 
     @cached_property
     def sources(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from headwater.base.errors import SchemaError
+from headwater.base.errors import InputError, did_you_mean
 from headwater.base.schema import Schema
 from headwater.base.storage import Storage
 from headwater.incremental.views.definition import Definition
@@ -25,8 +25,9 @@ from headwater.lake.definition import define
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 
-__all__ = ["commit", "create", "metadata_for", "redefine", "same_columns"]
+__all__ = ["check_properties", "commit", "create", "metadata_for", "redefine", "same_columns"]
 
+_OWN = ("headwater.policy", "headwater.shards")  # which are options of the view, and not kept
 _MAPPING = "delta.columnMapping.mode"
 _LAST_ID = "delta.columnMapping.maxColumnId"
 _UNNAMED = set(" ,;{}()\n\t=")
@@ -42,9 +43,6 @@ def metadata_for(
     old: Metadata | None = None,
 ) -> Metadata:
     """The metadata of a view's table with these columns; ``old`` is what it had before."""
-    twice = {n for n in schema.names if [m.lower() for m in schema.names].count(n.lower()) > 1}
-    if twice:
-        raise SchemaError.duplicate_columns(sorted(twice))
     configuration = {
         "delta.enableDeletionVectors": "true",
         "delta.enableChangeDataFeed": "true",
@@ -55,6 +53,17 @@ def metadata_for(
         configuration |= {_MAPPING: "name", _LAST_ID: last}
     made = define(schema, table_properties=configuration, name=name, description=comment)
     return made if old is None else replace(made, id=old.id, created_time=old.created_time)
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Raise for a property that a view's table cannot have."""
+    for name, value in properties.items():
+        if name.startswith("headwater."):
+            near = did_you_mean(name, _OWN)
+            known = f"a known property{f': did you mean {near}?' if near else ''}"
+            raise InputError.bad_property(name, value, known)
+        if name == "delta.appendOnly" and str(value).lower() == "true":
+            raise InputError.bad_property(name, value, "false: a refresh deletes the rows that a view has no more")
 
 
 def same_columns(metadata: Metadata, schema: pa.Schema) -> bool:

@@ -1,10 +1,11 @@
 """The record: what a commit to a view's table says of the view, which makes that commit the one moment of a refresh.
 
-It is the value of the domain ``headwater.view.state`` in the table's log, as JSON; version 2::
+It is the value of the domain ``headwater.view.state`` in the table's log, as JSON; version 2, or 3 where columns are mapped::
 
     {"version": 2,
      "frontier": {"<table>": <version>, …},   what the rows reflect; empty: never built
      "ids": {"<table>": "<id>", …},           which tables these were: a name may come to mean another one
+     "columns": {"<table>": {"<column>": "<identity>", …}, …},   in version 3: which columns were read (`identities`)
      "state": "<manifest>" or null,           their state, or one that is a little older (`state_at`)
      "published": <version>,                  the version of the view's own table that this commit makes
      "rates": {…}}                            how long things took (`costs`)
@@ -22,14 +23,14 @@ from typing import Any
 from headwater.base.errors import CorruptionError
 from headwater.base.frontier import Frontier
 from headwater.incremental.views.costs import Rates
+from headwater.incremental.views.identities import Identities
 from headwater.lake.actions import Action
 from headwater.lake.published import STATE, domain, read_domain
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["Record"]
 
-_VERSION = 2
-_KNOWN = (1, 2)
+_KNOWN = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Record:
     state: str | None = None
     published: int = 0
     rates: Rates = field(default_factory=Rates)
+    columns: Mapping[str, Identities] = field(default_factory=dict)
+    """What the columns are that were read of tables that map theirs; older records do not say."""
 
     @classmethod
     def of(cls, base: Snapshot) -> Record:
@@ -50,13 +53,14 @@ class Record:
             return cls()
         try:
             if found["version"] not in _KNOWN:
-                raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
+                raise ValueError(f"its version is {found['version']}, and this Headwater knows {_KNOWN[-1]}")
             return cls(
                 Frontier(found["frontier"]),
                 dict(found["ids"]),
                 found["state"],
                 int(found["published"]),
                 Rates(**found["rates"]),
+                {table: dict(columns) for table, columns in found.get("columns", {}).items()},
             )
         except (KeyError, TypeError, ValueError) as e:
             raise CorruptionError.state_file(f"the domain {STATE}", str(e), base.where) from e
@@ -64,11 +68,13 @@ class Record:
     def action(self) -> Action:
         """The action that puts it into a commit."""
         value: dict[str, Any] = {
-            "version": _VERSION,
+            "version": 3 if self.columns else 2,
             "frontier": dict(self.frontier),
             "ids": dict(self.ids),
             "state": self.state,
             "published": self.published,
             "rates": self.rates.to_json(),
         }
+        if self.columns:
+            value["columns"] = {table: dict(columns) for table, columns in self.columns.items()}
         return domain(STATE, value)

@@ -121,7 +121,7 @@ class RefreshAttempt(Attempt):
         circuit = self.live.circuit
         assert circuit is not None
         try:
-            rows_in, delta = self.stepped(circuit, sources.changes, self.definition, task, holds=True)
+            rows_in, delta = self.followed(circuit, sources, task, holds=True)
         except Unavailable as e:
             raise Unusable(str(e)) from None
         changed, folder, addresses = Changed(), self.live.folder, self.live.addresses
@@ -134,7 +134,7 @@ class RefreshAttempt(Attempt):
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
         rates = rates.after_changes(rows_in, time.perf_counter() - start)
-        record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates)
+        record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates, sources.columns)
         if not lags:
             with self.timed("save"):
                 folder.flush(durable.traces_of(circuit, addresses.traces))
@@ -199,7 +199,7 @@ class RefreshAttempt(Attempt):
             rates = replace(rates.after_query(rows_in, spent), lost_seconds=lost, stateless=meant.policy != "full")
         else:
             rates = rates.after_full(rows_in, spent, lost)
-        record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates)
+        record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates, sources.columns)
         if circuit is not None:
             with self.timed("save"):
                 at = self.at(record, table=metadata)

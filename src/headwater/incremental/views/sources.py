@@ -1,29 +1,31 @@
 """Sources: the tables of a view at the versions that a refresh is about, and their changes since the last one.
 
 A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that went and came is
-two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read.
+two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read. Only where a row cannot be
+computed with are they added up first: it may have been mended since (`net_changes`).
 
 That the changes are there is not certain. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
-made again under its name, and a column may have become something else. `Unavailable` says so, with the reason for people.
+made again under its name, and a column may have become something else (`identities`). `Unavailable` says so, with the reason for people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.base.errors import HeadwaterError, NotFoundError, SchemaError
+from headwater.base.errors import NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import spark_type
 from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.identities import Identities, differing, identities
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake import partitions, snapshot
-from headwater.lake.changes import FileChange, change_files, read_change
+from headwater.lake.changes import FileChange, change_files, read_change, stream_changes
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
@@ -86,6 +88,24 @@ class Sources:
         """Which tables the sources are."""
         return {name: base.state.metadata.id for name, base in self.pinned.items()}
 
+    @cached_property
+    def columns(self) -> dict[str, Identities]:
+        """Which columns are read of the sources that map theirs."""
+        return {n: self._identities(n, base) for n, base in self.pinned.items() if base.mapping_mode != "none"}
+
+    def _identities(self, name: str, base: Snapshot) -> Identities:
+        read = (c for one in self.definition.inputs.values() if one.table == name for c in one.columns)
+        return identities(base, read)
+
+    def mistaken(self, name: str) -> list[str]:
+        """Columns of a source that were others of the same names when it was last read."""
+        base, old = self.pinned[name], self.record.columns.get(name)
+        if old is None:
+            if base.mapping_mode == "none" or name not in self.record.frontier:
+                return []
+            old = self._identities(name, snapshot.at_version(base.storage, self.record.frontier[name]))
+        return differing(old, identities(base, old))
+
     @property
     def replaced(self) -> list[str]:
         """Sources whose names stand for another table than before."""
@@ -95,14 +115,27 @@ class Sources:
 
     def check(self) -> None:
         """Raise `Unavailable` if a source is not what it was, and an error if the view cannot be computed from it at all."""
-        for one in self.definition.inputs.values():
-            if one.table in self.pinned:
-                check_columns(self.view, one, self.pinned[one.table])
+        self.check_columns()
         for name in self.replaced:
             raise Unavailable(f"`{name}` is another table than before")
         for name, base in self.pinned.items():
             if base.version < self.record.frontier.get(name, -1):
                 raise Unavailable(f"`{name}` is at version {base.version}, and was at {self.record.frontier[name]}")
+            self._check_identities(name)
+
+    def check_columns(self) -> None:
+        """Raise an error if the view cannot be computed from its sources at all."""
+        for one in self.definition.inputs.values():
+            if one.table in self.pinned:
+                check_columns(self.view, one, self.pinned[one.table])
+
+    def _check_identities(self, name: str) -> None:
+        try:
+            others = self.mistaken(name)
+        except NotFoundError as e:
+            raise Unavailable(f"what the columns of `{name}` were is not known any more: {e.message}") from None
+        if others:
+            raise Unavailable(f"`{others[0]}` of `{name}` is another column than before, of the same name")
 
     @cached_property
     def files(self) -> dict[str, list[FileChange]]:
@@ -116,9 +149,26 @@ class Sources:
                 raise Unavailable(f"the changes of `{name}` since version {after} are gone: {e.message}") from None
         return found
 
+    def check_files(self) -> None:
+        """Raise `Unavailable` if files that hold changes were vacuumed; those that the tables still have are not asked for."""
+        for name, files in self.files.items():
+            base = self.pinned[name]
+            gone = next((p for p in _superseded(base, files) if not base.storage.exists(p)), None)
+            if gone is not None:
+                after = self.record.frontier.get(name, -1)
+                raise Unavailable(
+                    f"the changes of `{name}` since version {after} are gone: its file `{gone}` is missing"
+                )
+
     def changed_rows(self) -> dict[str, int]:
-        """How many rows of each source have changed, as far as the log tells."""
-        return {name: sum(_rows_of(self.pinned[name], f) for f in files) for name, files in self.files.items()}
+        """How many rows of each source have changed, as far as the log tells; raises `Unavailable`."""
+        found = {}
+        for name, files in self.files.items():
+            try:
+                found[name] = sum(_rows_of(self.pinned[name], f) for f in files)
+            except NotFoundError as e:
+                raise Unavailable(f"the changes of `{name}` cannot be read: {e.message}") from None
+        return found
 
     def total_rows(self) -> int:
         """How many rows all sources have."""
@@ -131,15 +181,16 @@ class Sources:
         base = self.pinned.get(one.table)
         if base is None or not self.files[one.table]:
             return
-        try:
-            names = [base.schema.field(c).name for c in one.columns]
-            for change in self.files[one.table]:
-                for batch in read_change(base, change, names):
-                    yield _renamed(batch, one.columns)
-        except HeadwaterError as e:
-            if isinstance(e, NotFoundError | SchemaError):
-                raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
-            raise
+        names = [base.schema.field(c).name for c in one.columns]
+        yield from _told(one, (b for f in self.files[one.table] for b in read_change(base, f, names)))
+
+    def net_changes(self, one: Input) -> Iterator[pa.RecordBatch]:
+        """The same added up: a row that came and went is not among them."""
+        base = self.pinned.get(one.table)
+        if base is None or not self.files[one.table]:
+            return
+        names = [base.schema.field(c).name for c in one.columns]
+        yield from _told(one, stream_changes(base, self.record.frontier.get(one.table, -1), names))
 
     def rows(self, one: Input) -> Iterator[pa.RecordBatch]:
         """All rows of a source, in batches."""
@@ -174,9 +225,31 @@ def check_columns(view: str, one: Input, base: Snapshot) -> None:
             raise SchemaError.source_changed(view, one.table, what)
 
 
+def _told(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Changes under the names that the definition has for the columns; raises `Unavailable` if they are gone."""
+    try:
+        for batch in batches:
+            yield _renamed(batch, one.columns)
+    except (NotFoundError, SchemaError) as e:
+        raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
+
+
 def _renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     names = [*columns, *batch.schema.names[len(columns) :]]
     return batch if batch.schema.names == names else batch.rename_columns(names)
+
+
+def _superseded(base: Snapshot, files: Sequence[FileChange]) -> Iterator[str]:
+    """The files of a change that the newest version does not need, and a vacuum may have taken; those elsewhere are left out."""
+    live = {f.deletion_vector.unique_id for f in base.files.values() if f.deletion_vector is not None}
+    for change in files:
+        sides = [f for f in (change.before, change.after) if f is not None]
+        path = partitions.decode_path(sides[0].path)
+        if sides[0].path not in base.files and "://" not in path and not path.startswith(("/", "file:")):
+            yield path
+        for vector in (f.deletion_vector for f in sides):
+            if vector is not None and vector.storage_type == "u" and vector.unique_id not in live:
+                yield vector.relative_path()
 
 
 def _rows_of(base: Snapshot, change: FileChange) -> int:

@@ -26,16 +26,19 @@ import pyarrow as pa
 
 from headwater.base import events
 from headwater.base.derived import Derived, Refresh, Verification
-from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, packing_up, tidying
 from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
+from headwater.incremental.views.cycles import check_cycle
 from headwater.incremental.views.deciding import decide
 from headwater.incremental.views.definition import Definition, Policy
 from headwater.incremental.views.functions import check_functions, same_functions
+from headwater.incremental.views.hints import about_policy
+from headwater.incremental.views.output_columns import check_output
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
@@ -84,6 +87,7 @@ def define(
     ``mode`` is about a view that is there: it is opened if it has this text, and else gets it; gets it in any case, as it is to be read
     now; is an error; or stays as it is.
     """
+    output_table.check_properties(properties or {})
     table = around.table(name)
     if table.exists():
         view = found_view(name, around)
@@ -104,17 +108,26 @@ def _read(name: str, sql: str, policy: Policy, shards: int, around: Surroundings
     def schema_of(wanted: str) -> tuple[str, Schema]:
         found = around.table(wanted)
         schema = found.snapshot.schema
-        if found.name == name:
-            raise InputError.bad_argument("sql", sql, f"a query that does not read the view `{name}` itself")
+        check_cycle(name, sql, found.name, around.table)
         return found.name, schema
 
     meant = Definition.read(sql, policy, shards, schema_of, around.analyze, around.functions)
+    check_output(meant.schema, sql)
     if policy != "full":
         from headwater.incremental import planning
 
-        planning.check(meant.plan, sql)
+        try:
+            planning.check(meant.plan, sql)
+        except UnsupportedError as refusal:
+            about_policy(refusal)
+            raise
         lives.built(meant)
     return meant
+
+
+def _check_until(until: Frontier | None) -> None:
+    if until is not None and not isinstance(until, Frontier):
+        raise InputError.bad_argument("until", until, 'a frontier, such as Frontier.parse("orders@42")')
 
 
 class View(Derived):
@@ -186,6 +199,7 @@ class View(Derived):
         full
             compute it anew, whatever has changed; only the difference is published
         """
+        _check_until(until)
         self.timings = {}
         done = refresh(self.name, self.table, self._around, until, full=full, timings=self.timings)
         tidying.ask(self.name, self.table, self._around)
@@ -215,6 +229,7 @@ class View(Derived):
 
     def plan(self, until: Frontier | None = None) -> RefreshPlan:
         """What `refresh` would do now, why, and what it is expected to take."""
+        _check_until(until)
         one = lives.live(self._around.root, self.name)
         meant, record = self._meant, one.informed(Record.of(self.table.snapshot))
         return decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
@@ -291,8 +306,8 @@ class View(Derived):
         Also whether the state is that of these very tables.
         """
         sources = Sources.pin(self.name, meant, Record(), record.frontier, self._around)
-        newest = Sources.pin(self.name, meant, Record(), None, self._around)
-        others = {n for n, old in record.ids.items() if n in newest.ids and newest.ids[n] != old}
+        newest = Sources.pin(self.name, meant, record, None, self._around)
+        others = {n for n in newest.pinned if n in newest.replaced or newest.mistaken(n)}
         moved = {n: base for n, base in newest.pinned.items() if n not in record.frontier or n in others}
         sources.pinned.update(moved)
         return sources, not others

@@ -21,6 +21,7 @@ from headwater.sql.datafusion import (
 from headwater.sql.datafusion.spelling import literal, opaque, refusal, type_name, zero_free
 from headwater.sql.functions.function import Form
 from headwater.sql.functions.user import is_user, user_function
+from headwater.sql.guarding import guarded
 from headwater.sql.nodes import (
     AggregateCall,
     Call,
@@ -131,7 +132,8 @@ class Expressions:
             raise refusal(f"{node.op}()")
         if isinstance(node, WindowCall) and node.distinct:
             raise refusal(f"{node.op}(DISTINCT …) over a window")
-        args = [zero_free(self.render(a), a.dtype) if node.distinct else self.render(a) for a in node.args]
+        given = [self.render(guarded(a, node.where)) for a in node.args]
+        args = [zero_free(g, a.dtype) if node.distinct else g for g, a in zip(given, node.args, strict=True)]
         return form(node, args, apply)
 
     def _window(self, node: WindowCall) -> str:

@@ -76,7 +76,8 @@ class _Namer:
     def name(self, node: exp.Expr) -> str:
         if type(node) in _INFIX:
             left, right = node.this, node.expression
-            if isinstance(left, exp.Interval) or isinstance(right, exp.Interval):
+            moves = isinstance(node, exp.Add | exp.Sub)
+            if moves and (isinstance(left, exp.Interval) or isinstance(right, exp.Interval)):
                 if (days := self._days_later(node)) is not None:
                     return days
                 return f"{self.name(left)} {_INFIX[type(node)]} {self.name(right)}"

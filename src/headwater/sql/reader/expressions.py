@@ -36,6 +36,7 @@ from headwater.sql.plan import Project
 from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.clock import CLOCKS, at, is_clock_word
 from headwater.sql.reader.context import Context
+from headwater.sql.reader.durations import compared
 from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.resolve import Reader
@@ -81,7 +82,7 @@ class QueryReader(Reader):
                 moved = self._moved(node)
                 if moved is not None:
                     return moved
-            return super().read(node)
+            return compared(node, self.read, self._interval) or super().read(node)
         except Refused as refused:
             if refused.position is None:
                 refused.position = self.context.position(node)

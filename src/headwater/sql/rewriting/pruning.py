@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import pyarrow as pa
-
+from headwater.sql.demands import narrowest
 from headwater.sql.nodes import Node
 from headwater.sql.plan import (
     Aggregate,
@@ -120,14 +119,9 @@ def _read(nodes: Iterable[Node]) -> set[str]:
 
 def _some(items: list[Named], instead: tuple[Named, ...]) -> tuple[Named, ...]:
     """At least one column, so that there are rows to count; the cheapest one."""
-    return tuple(items) or tuple(sorted(instead, key=lambda i: _width(i.attribute.dtype))[:1])
-
-
-def _width(dtype: pa.DataType) -> int:
-    try:
-        return int(dtype.bit_width)
-    except ValueError:
-        return 1 << 10
+    if items or not instead:
+        return tuple(items)
+    return (instead[narrowest([i.attribute.dtype for i in instead])],)
 
 
 def _narrow(plan: Plan, needed: set[str]) -> Plan:
