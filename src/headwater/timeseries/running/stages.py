@@ -9,7 +9,8 @@ A node becomes one of three things:
   their keys are together already; else rows are exchanged.
 
 A frame that is followed by a kernel is handed to tasks as Arrow, and a pipe that is followed by an operator of Spark's gives it rows. The
-number of buckets follows the size of what is exchanged. Who measures both forms can say which it should be (`Strategy`).
+number of buckets follows the size of what is exchanged. In a session that is not ANSI and UTC a text of Spark's would mean something else
+than in tasks, so there everything runs in tasks. Who measures both forms can say which it should be (`Strategy`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from headwater.base.schema import Schema
 from headwater.spark import blocks
 from headwater.spark.blocks import ByKeys, Placement
 from headwater.spark.failures import told
+from headwater.spark.meaning import other_meaning
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked, StreamKernel
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.rows import Rows
@@ -72,6 +74,7 @@ class Run:
     def __init__(self, session: SparkSession, plan: Node, *, strategy: Strategy = "auto") -> None:
         self.session, self.plan, self.strategy = session, narrowed(plan), strategy
         self._made: dict[int, _Made] = {}
+        self._other = other_meaning(session)
 
     def frame(self) -> DataFrame:
         """The plan's rows as a frame of Spark's."""
@@ -149,7 +152,7 @@ class Run:
     def _wants_frame(self, node: Node, below: Sequence[_Made]) -> bool:
         if self.strategy != "auto":
             return self.strategy == "spark"
-        if any(isinstance(b, Pipe) for b in below):
+        if self._other is not None or any(isinstance(b, Pipe) for b in below):
             return False
         return node.frame_first or (isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below))
 
@@ -244,14 +247,24 @@ class Run:
         if isinstance(node, Source):
             return _Framed(node.spark(self.session), node.schema, Stage((node.line(),), "Spark's own scan"), node.size)
         if isinstance(node, Values):
-            frame = self.session.createDataFrame(node.table)
+            frame = self._values(node.table)
             size = Size(node.table.num_rows, node.table.nbytes)
             return _Framed(frame, node.schema, Stage((node.line(),), "rows of the driver"), size)
+        if self._other is not None and self.strategy != "spark":
+            return self._framed(self._open_pipe(node))
         below = self._open_frame(node.inputs[0])
         frame_of = node.frame(below.frame) if _has_frame(node) else None
         if frame_of is None:
             return self._framed(self._open_pipe(node))
         return _Framed(frame_of, node.schema, below.stage.then(node.line()), below.size)
+
+    def _values(self, table: pa.Table) -> DataFrame:
+        from headwater.lake.spark.types import spark_struct
+
+        # With the types said: else Spark takes times without a zone for times of the session's zone.
+        struct = spark_struct(Schema.from_arrow(table.schema))
+        # Spark cannot make a frame of nested columns that have no chunk.
+        return self.session.createDataFrame(table if table.num_rows else [], struct)
 
     def _piped(self, made: _Made) -> Pipe:
         if isinstance(made, Pipe):
