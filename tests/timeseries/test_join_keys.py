@@ -26,7 +26,11 @@ def _stream(columns: dict[str, Any], by: tuple[str, ...]) -> JoinMethods:
 def test_keys_of_several_columns_with_many_values(times: Any) -> None:
     by = ("user", "device", "session")
     rows = 60_000
-    columns = {"user": range(rows), "device": [f"d{i}" for i in range(rows)], "session": range(rows, 0, -1)}
+    columns: dict[str, Any] = {
+        "user": range(rows),
+        "device": [f"d{i}" for i in range(rows)],
+        "session": range(rows, 0, -1),
+    }
     right = _stream({**columns, "t": times, "v": range(rows)}, by)
     # Every other row has a session that was never seen with its user and device.
     asked = {**columns, "session": [s - i % 2 for i, s in enumerate(columns["session"])]}
