@@ -203,7 +203,8 @@ class Run:
         slicing, size = node.slicing(), _sum([p.size for p in pipes])
         if slicing is None or buckets == 1 or size.rows is None or size.rows < _SLICED_ROWS:
             return ()
-        samples = [None if p.sample is None else p.sample() for p in pipes]
+        read = [[*keys, s.time] for keys, s in zip(node.keys(), slicing, strict=True)]
+        samples = [None if p.sample is None else p.sample(names) for p, names in zip(pipes, read, strict=True)]
         found = [(s.table, s.weight) for s in samples if s is not None]
         if len(found) < len(pipes):
             return ()
@@ -284,9 +285,9 @@ class Run:
         frame, source = blocks.tasks_of(self.session, tasks.count, tasks.work)
         stage = Stage((node.line(),), f"{tasks.count} tasks read files")
 
-        def sample() -> Sample | None:
+        def sample(names: Sequence[str] | None) -> Sample | None:
             assert isinstance(node, Source)
-            rows = node.sample(_SAMPLE_ROWS)
+            rows = (node if names is None else node.narrowed(list(names))).sample(_SAMPLE_ROWS)
             known = node.size.rows
             return None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows)
 

@@ -24,6 +24,7 @@ from headwater.lake.snapshot import Snapshot
 from headwater.spark.block_format import coded
 from headwater.sql.conjuncts import Conjunct
 from headwater.timeseries.sources.delta_reading import DeltaReading, shaped
+from headwater.timeseries.sources.sampling import pieces_of, thinned
 from headwater.timeseries.sources.sharing import IN_MEMORY, shares_of
 from headwater.timeseries.sources.source import Size, Source, Tasks
 
@@ -103,14 +104,13 @@ class DeltaSource(Source):
         return read(self.table, session, columns=list(self.names), where=where)
 
     def sample(self, rows: int) -> pa.Table | None:
-        files = self.files[:: max(1, len(self.files) // 8)][:8]
         bare = _without_files(self.snapshot)
-        found = []
-        for f in files:
-            for batch in read_file(bare, f, self.names, conjuncts=self._conjuncts):
-                found.append(shaped(batch.slice(0, max(1, rows // len(files))), self.schema))
-                break
-        return pa.concat_tables(found) if found else self.schema.empty_table()
+        pieces = [
+            read_file(bare, f, self.names, conjuncts=self._conjuncts, within=span)
+            for f, span in pieces_of([(f, f.size) for f in self.files])
+        ]
+        found = [shaped(batch, self.schema) for batch in thinned(pieces, rows, self.size.rows)]
+        return pa.concat_tables([self.schema.empty_table(), *found])
 
     def narrowed(self, names: list[str]) -> DeltaSource:
         return replace(self, names=tuple(n for n in self.names if n in names))
