@@ -12,7 +12,7 @@ quantiles of their times.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ class HotKey:
 
     hash: int
     cuts: tuple[int, ...]
+    share: float = field(default=0.0, compare=False)
+    """About how much of all rows it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,5 +163,5 @@ def hot_keys(
         places = np.searchsorted(before, before[-1] * np.arange(1, count) / count, side="right")
         cuts = np.unique(moment_of[mine[np.minimum(places, len(mine) - 1)]])
         if len(cuts):
-            found.append(HotKey(int(values[at]), tuple(cuts.tolist())))
+            found.append(HotKey(int(values[at]), tuple(cuts.tolist()), float(total[at] / total.sum())))
     return tuple(found)

@@ -28,11 +28,12 @@ __all__ = ["Batches", "Pipe", "Sample", "Stage", "meeting", "stacked"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one kind of task does, for `explain`: its lines, why it begins, and the stages it gets rows from."""
+    """What one kind of task does, for `explain`: its lines, how it begins and why so, and the stages it gets rows from."""
 
     lines: tuple[str, ...]
     begins: str
     inputs: tuple[Stage, ...] = ()
+    why: str = ""
 
     def then(self, line: str) -> Stage:
         return replace(self, lines=(*self.lines, line))

@@ -32,6 +32,7 @@ from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.running.narrowing import narrowed
 from headwater.timeseries.running.pipes import Batches, Pipe, Sample, Stage, meeting, stacked
+from headwater.timeseries.running.reasons import OWN_FORM, amount, exchange_reasons
 from headwater.timeseries.running.writing import PipeRows
 from headwater.timeseries.slices import HotKey, Sliced, hot_keys
 from headwater.timeseries.sources.source import Size, Source
@@ -161,7 +162,7 @@ class Run:
         frame = node.frame(*[i.frame for i in inputs])
         if frame is None:
             return None
-        stage = Stage((node.line(),), "Spark's own form of it", tuple(i.stage for i in inputs))
+        stage = Stage((node.line(),), "Spark's own form of it", tuple(i.stage for i in inputs), OWN_FORM)
         return _Framed(frame, node.schema, stage, _sum([i.size for i in inputs]))
 
     def _row_wise(self, node: RowWise, pipe: Pipe) -> Pipe:
@@ -171,14 +172,15 @@ class Run:
 
     def _keyed(self, node: Keyed, below: Sequence[_Made]) -> Pipe:
         if node.takes_whole_second and (second := self._small(below[1])) is not None:
-            line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task"
+            line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task, since they are {amount(second.nbytes)}"
             return self._piped(below[0]).beside(node.kernel(), second, node.schema, line)
         pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
         buckets = self.buckets(_sum([p.size for p in pipes])) if all(node.keys()) else 1
         hot = self._hot(node, pipes, buckets)
-        stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes))
+        why = exchange_reasons(node, [p.size for p in pipes], hot, _GIVEN_BYTES, self._other)
+        stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes), why)
         pipe = meeting(pipes, _placements(node, buckets, hot), node.kernel(), node.schema, stage, node.keys())
         return replace(pipe, keys=None if hot else node.output_keys())
 
