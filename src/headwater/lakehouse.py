@@ -189,7 +189,7 @@ class Lake:
         Parameters
         ----------
         source
-            The name of a table; a folder, file or pattern of Parquet, CSV or JSON files; an Arrow, pandas or polars table; a DataFrame of
+            The name of a table, or the folder of a Delta table; a folder, file or pattern of Parquet, CSV or JSON files; an Arrow, pandas or polars table; a DataFrame of
             Spark's; a pyiceberg table.
         time
             The column that rows are ordered by: a timestamp, a date or a whole number.
@@ -213,7 +213,12 @@ class Lake:
 
         plan = source_of(self, source, format=format, schema=schema, version=version, **options)
         stream = Stream(plan, lake=self)
-        return stream if time is None else stream.ordered(time, by=by, tiebreak=tiebreak)
+        if time is not None:
+            return stream.ordered(time, by=by, tiebreak=tiebreak)
+        for name, given in (("by", by), ("tiebreak", tiebreak)):
+            if given:
+                raise InputError.bad_argument(name, given, "time= as well: the column that each series is ordered by")
+        return stream
 
     # ------------------------------------------------------------------ functions
 

@@ -46,6 +46,7 @@ def normalized(text: str, folder: Path) -> str:
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", "<time>", text)
     text = "\n".join("".join(c for c in line if c.isprintable()).rstrip() for line in text.split("\n"))
+    text = re.sub(r"(?<=\.py:)\d+", "<line>", text)
     return re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:<port>", text)
 
 

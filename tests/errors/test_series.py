@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from headwater.lakehouse import Lake
@@ -19,6 +20,19 @@ Attempt = Callable[[], Any]
 def case_rows_of_a_series_that_nothing_puts_in_order(lake: Lake) -> Attempt:
     trades = pa.table({"symbol": ["A", "B", "B"], "ts": [1, 7, 7], "price": [1.0, 2.0, 3.0]})
     return lambda: run_here(OrderedMethods(Values(trades)).ordered("ts", by="symbol").shift("price").plan)
+
+
+def case_a_function_of_batches_that_raises(lake: Lake) -> Attempt:
+    def per_share(rows: pa.Table) -> dict[str, list[float]]:
+        return {"v": [1 / min(rows["size"].to_pylist())]}
+
+    trades = lake.stream(pa.table({"size": [4, 0]}))
+    return lambda: run_here(trades.transform(per_share, schema={"v": pa.float64()}).plan)
+
+
+def case_an_expression_of_another_library(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"size": [4, 0]}))
+    return lambda: trades.filter(pc.field("size") > 3)
 
 
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]

@@ -112,8 +112,9 @@ def test_the_rows_are_those_of_one_process(lake: hw.Lake) -> None:
             assert _ordered(pa.concat_tables(stream.batches())) == _ordered(wanted), title
     text = PLANS["as-of"](*there).explain()
     assert "1 hot key cut by time into" in text
+    assert "more than 0 bytes is not given to every task, and one key has 4" in text
     assert "scan trades@3" in text
-    assert "Spark's own" in PLANS["Spark's own"](*there).explain()
+    assert "Spark's own form of it, since it means the same, and costs less" in PLANS["Spark's own"](*there).explain()
     assert PLANS["two exchanges"](*there).explain().count("exchange by") == 2
     assert PLANS["as-of, then more in the same tasks"](*there).graph().svg().startswith("<svg")
 

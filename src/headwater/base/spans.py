@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import overload
+from numbers import Integral
+from typing import Any, overload
 
 import pyarrow as pa
 
@@ -37,6 +38,7 @@ def span(length: str | int | timedelta, field: pa.Field) -> int:
     >>> span("1 minute 30 seconds", pa.field("ts", pa.timestamp("us"))), span("2 days", pa.field("d", pa.date32()))
     (90000000, 2)
     """
+    length = _checked(length)
     is_date, is_time = pa.types.is_date(field.type), pa.types.is_timestamp(field.type)
     if not is_date and not is_time:
         if pa.types.is_integer(field.type) and isinstance(length, int):
@@ -50,6 +52,15 @@ def span(length: str | int | timedelta, field: pa.Field) -> int:
     if micros % _DAY:
         raise InputError.bad_argument(field.name, length, "whole days, for a date")
     return micros // _DAY
+
+
+def _checked(length: Any) -> str | int | timedelta:
+    if not isinstance(length, bool):
+        if isinstance(length, Integral):  # numpy's as well
+            return int(length)
+        if isinstance(length, str | timedelta):
+            return length
+    raise InputError.bad_argument("length of time", length, "like `10 minutes`, a timedelta or a whole number")
 
 
 def interval(text: str) -> timedelta:
@@ -77,6 +88,8 @@ def distance(length: str | int | timedelta | None) -> int | timedelta | None:
 def _micros(text: str) -> int:
     total = 0
     rest = text.strip().lower()
+    if not rest:
+        raise InputError.bad_argument("length of time", text, "like `10 minutes` or `1 hour 30 s`")
     while rest:
         found = re.match(r"(-?\d+)\s*([a-z]+)\s*,?\s*", rest)
         unit = None if found is None else _UNITS.get(found[2], _UNITS.get(found[2].removesuffix("s")))

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Table"]
 
+_APPEND_OPTIONS = ("schema_mode", "txn", "tags")
+_OVERWRITE_OPTIONS = (*_APPEND_OPTIONS, "where", "partitions", "if_version")
+
 
 class Table(ReadableTable):
     """A Delta table: what can be read of it, and what changes it."""
@@ -147,6 +150,10 @@ class Table(ReadableTable):
         """Append or overwrite, making the table if it is not there."""
         if mode not in ("append", "overwrite", "error", "ignore"):
             raise InputError.bad_argument("mode", mode, '"append", "overwrite", "error" or "ignore"')
+        known = _OVERWRITE_OPTIONS if mode == "overwrite" else _APPEND_OPTIONS
+        for name, value in options.items():
+            if name not in known:
+                raise InputError.bad_argument(name, value, f"one of {', '.join(known)}, for mode={mode!r}")
         if not self.exists():
             made = self._create_with(data, partition_by, properties, options.get("txn"))
             if made is not None:

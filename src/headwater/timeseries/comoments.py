@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.timeseries.frames import doubles_of
+
 __all__ = ["COMOMENTS_SCHEMA", "Comoments", "matrix_blocks"]
 
 Matrix = npt.NDArray[np.float64]
@@ -52,7 +54,7 @@ def matrix_blocks(rows: pa.Table) -> Iterator[tuple[Matrix, Flags | None]]:
                 if there is None:
                     there = np.ones(values.shape, np.bool_, order="F")
                 there[:, i] = np.asarray(column.is_valid())
-            values[:, i] = np.asarray(_filled(column).cast(pa.float64(), safe=False))
+            values[:, i] = doubles_of(column)
         yield values, there
 
 
@@ -191,10 +193,6 @@ class Comoments:
         if self.broken.size:
             found[self.broken > 0] = np.nan
         return found
-
-
-def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.fill_null(pa.scalar(0).cast(column.type)) if column.null_count else column
 
 
 def _near_mean(values: Matrix, there: Flags | None) -> Matrix:

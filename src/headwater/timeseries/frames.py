@@ -213,10 +213,15 @@ def taken(column: pa.ChunkedArray, at: Numbers, hidden: Flags | None) -> pa.Arra
 
 
 def doubles_of(column: pa.ChunkedArray, nothing: float = 0.0) -> Doubles:
-    """The numbers of a column, with ``nothing`` where there is none."""
-    kind = column.type
-    values = column.fill_null(pa.scalar(nothing).cast(kind)) if column.null_count else column
-    return np.ascontiguousarray(values.to_numpy().astype(np.float64, copy=False))
+    """The numbers of a column as doubles, the nearest ones, with ``nothing`` where there is none.
+
+    >>> doubles_of(pa.chunked_array([[2**53 + 1, None]]), -1.0).tolist()
+    [9007199254740992.0, -1.0]
+    """
+    # Arrow would refuse whole numbers that are not exactly a double.
+    values = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
+    values = values.fill_null(nothing) if values.null_count else values
+    return np.ascontiguousarray(values.to_numpy())
 
 
 def words_of(column: pa.ChunkedArray) -> tuple[Numbers, Flags]:

@@ -1,8 +1,8 @@
 """What was known: rows by key and time, which answer what was known of a key at a time.
 
 Keys become numbers by a dictionary, and key and time together one 64-bit word: the key's number times the span of all times, plus the time
-in it. Where that does not fit, times become ranks among the times that occur, and it always fits. The words are sorted once;
-after that a question is a binary search, and all questions of a column are one call.
+in it. Where that does not fit, times become ranks among the times that occur, and numbers of several keys are counted anew, only those
+that occur; then it always fits. The words are sorted once; after that a question is a binary search, and all questions of a column are one call.
 
 Two rows of one key and time, and of one tiebreak, are in no order. If such a row would be an answer and the others of its time
 differ in a column that is read, that is refused: there is no right answer.
@@ -51,16 +51,22 @@ class Known:
         self._ordering, self._read = Ordering(time, tuple(by), tuple(tiebreak)), tuple(read)
         rows = _with_all(rows, (*by, time)).combine_chunks()
         self.rows = rows
-        self._values: list[pa.Array] = []
+        self._values: list[tuple[pa.Array, pa.Array | None]] = []
+        """For each key column its values, and the numbers that occur with it, where they were counted anew."""
         codes = np.zeros(rows.num_rows, np.int64)
         count = 1
         for name in by:
-            key = encoded(rows.column(name))
-            self._values.append(key.dictionary)
+            key = encoded(_comparable(rows.column(name)))
             size = max(1, len(key.dictionary))
             assert count * size <= _MOST, "more keys than numbers"
             codes = codes * size + key.indices.to_numpy(zero_copy_only=False)
             count *= size
+            occurring = None
+            if count > _MOST // (2 * rows.num_rows + 2):
+                anew = encoded(pa.array(codes))
+                occurring, codes = anew.dictionary, anew.indices.to_numpy().astype(np.int64)
+                count = len(occurring)
+            self._values.append((key.dictionary, occurring))
         self._count = count
         times = time_numbers(rows.column(time))[0]
         self._first = int(times.min()) if len(times) else 0
@@ -142,12 +148,10 @@ class Known:
         """Where each row's key begins among the words, and whether the key is known and the time is there."""
         codes = np.zeros(len(times), np.int64)
         there = np.ones(len(times), np.bool_)
-        for column, values in zip(keys, self._values, strict=True):
-            found = _found(column, values)
-            if found.null_count:
-                there &= np.asarray(pc.is_valid(found))
-                found = found.fill_null(0)
-            codes = codes * max(1, len(values)) + np.asarray(found).astype(np.int64)
+        for column, (values, occurring) in zip(keys, self._values, strict=True):
+            codes = codes * max(1, len(values)) + _numbers(_found(column, values), there)
+            if occurring is not None:
+                codes = _numbers(pc.index_in(pa.array(codes), value_set=occurring), there)
         if times.null_count:
             there &= np.asarray(pc.is_valid(times))
         return codes * self._span, there
@@ -197,13 +201,31 @@ class Known:
         check_total(self.rows.select(list(names)).take(pa.array(rows)), self._ordering, self._read)
 
 
+def _comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Keys as SQL compares them: whole numbers of any width, one zero and one NaN."""
+    if pa.types.is_integer(column.type) and column.type != pa.uint64():
+        return column.cast(pa.int64())
+    if pa.types.is_floating(column.type):
+        # Adding 0.0 makes -0.0 positive.
+        return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, 0.0))
+    return column
+
+
 def _found(column: pa.ChunkedArray, values: pa.Array) -> pa.ChunkedArray | pa.Array:
     """For each row which of these values it has."""
     if not pa.types.is_dictionary(column.type):
-        return pc.index_in(column.cast(values.type), value_set=values)
+        return pc.index_in(_comparable(column).cast(values.type), value_set=values)
     # Each text that occurs is looked for once.
     key = encoded(column)
     return pc.index_in(key.dictionary.cast(values.type), value_set=values).take(key.indices)
+
+
+def _numbers(found: pa.ChunkedArray | pa.Array, there: npt.NDArray[np.bool_]) -> Words:
+    """Places as numbers; rows without one are not there any more."""
+    if found.null_count:
+        there &= np.asarray(pc.is_valid(found))
+        found = found.fill_null(0)
+    return np.asarray(found).astype(np.int64)
 
 
 def _rises(words: Words) -> bool:

@@ -12,7 +12,7 @@ quantiles of their times.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ class HotKey:
 
     hash: int
     cuts: tuple[int, ...]
+    share: float = field(default=0.0, compare=False)
+    """About how much of all rows it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,12 @@ def hot_keys(
     found = []
     for at in np.flatnonzero(total > most_rows).tolist():
         count = min(_MOST_SLICES, int(np.ceil(total[at] / most_rows)))
-        mine = np.sort(moment_of[which == at])
-        cuts = np.unique(mine[[len(mine) * i // count for i in range(1, count)]])
+        mine = np.flatnonzero(which == at)
+        mine = mine[np.argsort(moment_of[mine], kind="stable")]
+        # A row of one side may stand for more rows than one of the other.
+        before = np.cumsum(weight_of[mine])
+        places = np.searchsorted(before, before[-1] * np.arange(1, count) / count, side="right")
+        cuts = np.unique(moment_of[mine[np.minimum(places, len(mine) - 1)]])
         if len(cuts):
-            found.append(HotKey(int(values[at]), tuple(cuts.tolist())))
+            found.append(HotKey(int(values[at]), tuple(cuts.tolist()), float(total[at] / total.sum())))
     return tuple(found)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from headwater.timeseries.operators.union import wider
 from headwater.timeseries.rows import Rows, sort_indices
 
 __all__ = ["walked"]
@@ -63,9 +64,10 @@ def _before(rows: pa.Table, order: Sequence[str], bound: list[pa.ChunkedArray], 
     """How many rows, which are sorted, come before a bound."""
     columns = []
     for name, limit in zip(order, bound, strict=True):
-        here = rows.column(name)
-        pair = [here, limit.cast(here.type)] if or_equal else [limit.cast(here.type), here]
-        columns.append(pa.chunked_array([chunk for part in pair for chunk in part.chunks], here.type))
+        kind = wider(rows.schema.field(name).type, limit.type)
+        here, limit = rows.column(name).cast(kind), limit.cast(kind)  # noqa: PLW2901
+        pair = [here, limit] if or_equal else [limit, here]
+        columns.append(pa.chunked_array([chunk for part in pair for chunk in part.chunks], kind))
     found = sort_indices(columns)
     if found is None:
         return rows.num_rows if or_equal else 0

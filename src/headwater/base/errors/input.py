@@ -85,6 +85,15 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def function_raised(cls, operator: str, error: str, where: str) -> Self:
+        return cls(
+            "E1023",
+            f"{operator} raised {error}",
+            where=where or None,
+            hint="the error is in the function that was given: mend it, or let it return null for such rows",
+        )
+
+    @classmethod
     def ambiguous_order(cls, series: str, time: str, column: str) -> Self:
         return cls(
             "E1021",

@@ -35,6 +35,7 @@ from headwater.lake.spark.placement import Scan, file_values, is_plain_path, pla
 from headwater.lake.spark.types import column, physical_struct, spark_struct, spark_type
 from headwater.lake.spark.vectors import PATH, located, without_deleted
 from headwater.spark.session import has_delta
+from headwater.sql.conjuncts import Conjunct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -54,7 +55,12 @@ _FILE = "__hw_of_file"
 
 
 def read(
-    table: ReadableTable, session: SparkSession, *, columns: Sequence[str] | None = None, where: str | None = None
+    table: ReadableTable,
+    session: SparkSession,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    skipping: Sequence[Conjunct] = (),
 ) -> DataFrame:
     """The rows of ``table`` at its version, as a lazy DataFrame.
 
@@ -64,13 +70,15 @@ def read(
         Only these columns, in this order.
     where
         Only rows that meet this condition; files that cannot hold one, by the log's statistics, are not opened.
+    skipping
+        Files that hold no row that meets these are not opened either; their rows are not filtered.
     """
     now = table.snapshot
     wanted = find.condition(now, where)
     asked = [now.schema.field(c, now.where).name for c in columns] if columns is not None else now.schema.names
     used = {c for _, c in wanted.columns} if wanted is not None else set()
     names = [n for n in now.schema.names if n in asked or n in used]
-    conjuncts = wanted.conjuncts() if wanted is not None else []
+    conjuncts = [*(wanted.conjuncts() if wanted is not None else ()), *skipping]
     root = spark_root(session, now)
     frame: DataFrame | None = None
     if root is not None and has_delta(session):

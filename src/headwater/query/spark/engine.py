@@ -36,6 +36,7 @@ from headwater.query.engines.engine import Rows, Running, conformed
 from headwater.query.pinned import Pinned, Relations
 from headwater.query.sources import Source
 from headwater.query.spark.references import Reference, references, replaced
+from headwater.spark.meaning import WANTED, is_set
 from headwater.sql.fragment import Fragment
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.tokens import Token, tokenize
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["SparkEngine"]
 
 _numbers = itertools.count(1)
-_WANTED = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 # What the other engines say of the same thing.
 _IN_SHORT = {
     "DIVIDE_BY_ZERO": "division by zero",
@@ -61,7 +61,6 @@ _IN_SHORT = {
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": "a subquery that stands for one value gave more than one row",
 }
 _PROPOSED = 5
-_ALIKE = {"Etc/UTC": "UTC", "GMT": "UTC", "Z": "UTC"}
 
 
 class SparkEngine:
@@ -296,10 +295,10 @@ def _check_functions(lake: Lake, fragment: Fragment) -> None:
 def _check_session(session: SparkSession, text: str) -> None:
     # Spark would put variables of the environment and its own settings into texts and names.
     plain = {"spark.sql.variable.substitute": "false"} if "${" in text else {}
-    for name, wanted in {**_WANTED, **plain}.items():
-        found = session.conf.get(name, "")
-        if _ALIKE.get(str(found), str(found)).lower() != wanted.lower():
-            raise SetupError.session_conf(name, str(found), wanted)
+    for name, wanted in {**WANTED, **plain}.items():
+        found = str(session.conf.get(name, ""))
+        if not is_set(found, wanted):
+            raise SetupError.session_conf(name, found, wanted)
 
 
 def _constant(token: Token, fragment: Fragment) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from headwater.timeseries.node import Node, Ordering
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
 
-__all__ = ["Methods", "names_of"]
+__all__ = ["Methods", "flat_names", "names_of"]
 
 
 class Methods:
@@ -55,6 +55,8 @@ class Methods:
 
     def _column(self, name: str) -> str:
         """A column by its name, as it is spelled in the schema."""
+        if not isinstance(name, str):
+            raise InputError.bad_argument("column", name, "the name of a column")
         for known in self.plan.schema.names:
             if known == name:
                 return name
@@ -70,4 +72,17 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
     >>> names_of("a"), names_of(["a", "b"])
     (('a',), ('a', 'b'))
     """
-    return (names,) if isinstance(names, str) else tuple(names)
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError.bad_argument("columns", names, "the name of a column, or several names")
+    return tuple(names)
+
+
+def flat_names(names: Iterable[str | Sequence[str]]) -> tuple[str, ...]:
+    """Names, where each may be a list of them.
+
+    >>> flat_names(["a", ["b", "c"]])
+    ('a', 'b', 'c')
+    """
+    return tuple(name for one in names for name in names_of(one))

@@ -18,7 +18,9 @@ from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.reading import new_names
 
-__all__ = ["at_hand", "checked", "plan_of", "schema_of", "texts_of"]
+__all__ = ["SQL_TEXT", "at_hand", "checked", "plan_of", "schema_of", "sql_text", "texts_of"]
+
+SQL_TEXT = 'Spark SQL as text, like "price > 10 AND size IS NOT NULL"'
 
 
 def checked(node: Node) -> Node:
@@ -50,6 +52,20 @@ def at_hand(other: Any) -> pa.Table | None:
     """
     plan = plan_of(other)
     return plan.table if isinstance(plan, Values) else None
+
+
+def sql_text(argument: str, text: Any) -> None:
+    """Refuse an expression that is not text: what other libraries mean by theirs, Spark SQL need not mean.
+
+    >>> sql_text("condition", 3)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    headwater.base.errors.InputError: error[E1001]: `condition` is 3
+    """
+    if not isinstance(text, str):
+        shown = (
+            text if isinstance(text, bool | int | float | None) else f"a {type(text).__module__}.{type(text).__name__}"
+        )
+        raise InputError.bad_argument(argument, shown, SQL_TEXT)
 
 
 def texts_of(columns: Mapping[str, Any] | None, named: Mapping[str, Any], keys: Iterable[str] = ()) -> dict[str, Any]:

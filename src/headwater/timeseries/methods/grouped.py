@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
-from headwater.timeseries.methods.base import Methods
-from headwater.timeseries.methods.checking import checked, plan_of, schema_of, texts_of
+from headwater.timeseries.methods.base import Methods, flat_names
+from headwater.timeseries.methods.checking import checked, plan_of, schema_of, sql_text, texts_of
 from headwater.timeseries.operators.aggregate import Aggregated
 from headwater.timeseries.operators.apply import Apply
 from headwater.timeseries.operators.cogroup import Cogroup
-from headwater.timeseries.operators.functions import Function, check_batch
+from headwater.timeseries.operators.functions import Function, check_batch, check_function
 from headwater.timeseries.querying import quoted
 
 __all__ = ["Grouped"]
@@ -47,25 +47,27 @@ class Grouped(Generic[S]):
         texts = texts_of(columns, named, self.keys)
         if not texts:
             raise InputError.bad_argument("columns", {}, "at least one aggregate, like total='sum(v)'")
+        for name, text in texts.items():
+            sql_text(name, text)
         return self.stream._with(checked(Aggregated(self.stream.plan, self.keys, texts)))
 
     def count(self, name: str = "count") -> S:
         """How many rows each group has."""
         return self.agg({name: "count(*)"})
 
-    def sum(self, *columns: str) -> S:
+    def sum(self, *columns: str | Sequence[str]) -> S:
         """The sum of each of these columns, under its name."""
         return self._each("sum", columns)
 
-    def min(self, *columns: str) -> S:
+    def min(self, *columns: str | Sequence[str]) -> S:
         """The smallest value of each of these columns, under its name."""
         return self._each("min", columns)
 
-    def max(self, *columns: str) -> S:
+    def max(self, *columns: str | Sequence[str]) -> S:
         """The largest value of each of these columns, under its name."""
         return self._each("max", columns)
 
-    def mean(self, *columns: str) -> S:
+    def mean(self, *columns: str | Sequence[str]) -> S:
         """The mean of each of these columns, under its name."""
         return self._each("avg", columns)
 
@@ -91,6 +93,7 @@ class Grouped(Generic[S]):
         [{'s': 'a', 'n': 2}, {'s': 'b', 'n': 1}]
         """
         check_batch(batch)
+        check_function(function)
         order = _order(self.stream)
         return self.stream._with(
             checked(Apply(self.stream.plan, self.keys, function, schema_of(schema), order, batch=batch))
@@ -116,6 +119,7 @@ class Grouped(Generic[S]):
             as in `apply`
         """
         check_batch(batch)
+        check_function(function)
         if not isinstance(other, Grouped) or len(other.keys) != len(self.keys) or not self.keys:
             raise InputError.bad_argument("other", other, f"a stream grouped by {len(self.keys)} keys: other.group(…)")
         on = tuple(zip(self.keys, other.keys, strict=True))
@@ -123,8 +127,8 @@ class Grouped(Generic[S]):
         node = Cogroup(self.stream.plan, plan_of(other.stream), on, function, schema_of(schema), orders, batch=batch)
         return self.stream._with(checked(node))
 
-    def _each(self, function: str, columns: tuple[str, ...]) -> S:
-        names = [self.stream._column(name) for name in columns]
+    def _each(self, function: str, columns: tuple[str | Sequence[str], ...]) -> S:
+        names = [self.stream._column(name) for name in flat_names(columns)]
         if not names:
             raise InputError.bad_argument("columns", (), "the columns to aggregate")
         return self.agg({name: f"{function}({quoted(name)})" for name in names})

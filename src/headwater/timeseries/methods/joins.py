@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
+from headwater.base.change import as_table
 from headwater.base.errors import InputError
+from headwater.base.schema import Schema
 from headwater.base.spans import span
 from headwater.timeseries.known import Direction
 from headwater.timeseries.methods.base import Methods, names_of
+from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.asof import AsOf
 from headwater.timeseries.operators.range_join import RangeJoin
+from headwater.timeseries.operators.values import Values
 
 __all__ = ["JoinMethods"]
 
@@ -23,7 +27,7 @@ class JoinMethods(Methods):
 
     def join_asof(
         self,
-        other: Methods,
+        other: Any,
         *,
         direction: Direction = "backward",
         tolerance: str | int | timedelta | None = None,
@@ -38,7 +42,8 @@ class JoinMethods(Methods):
         Parameters
         ----------
         other
-            The stream that is looked into. Its own time, and its tiebreak for rows of one time.
+            The stream that is looked into. Its own time, and its tiebreak for rows of one time. Rows that are at hand (Arrow, pandas,
+            polars) have their time in a column of the same name as this stream's.
         direction
             "backward": the last row at or before; "forward": the first at or after; "nearest": the closer of the two, the earlier
             if they are equally far.
@@ -59,6 +64,7 @@ class JoinMethods(Methods):
             raise InputError.bad_argument("direction", direction, "backward, forward or nearest")
         if how not in ("left", "inner"):
             raise InputError.bad_argument("how", how, "left or inner")
+        other = self._other(other)
         left_by, right_by = self._pairs(other, by)
         left_time, right_time = self._times(other, on, "join_asof")
         reach = None if tolerance is None else span(tolerance, self.schema.field(left_time))
@@ -83,7 +89,7 @@ class JoinMethods(Methods):
 
     def join_range(
         self,
-        other: Methods,
+        other: Any,
         *,
         before: str | int | timedelta = 0,
         after: str | int | timedelta = 0,
@@ -114,6 +120,7 @@ class JoinMethods(Methods):
         """
         if how not in ("left", "inner"):
             raise InputError.bad_argument("how", how, "left or inner")
+        other = self._other(other)
         left_by, right_by = self._pairs(other, by)
         left_time, right_time = self._times(other, on, "join_range")
         field = self.schema.field(left_time)
@@ -124,6 +131,15 @@ class JoinMethods(Methods):
             raise InputError.bad_argument("before" if reach[0] < 0 else "after", min(reach), "0 or more")
         node = RangeJoin(self.plan, other.plan, left_time, right_time, left_by, right_by, *reach, how, suffix=suffix)
         return self._with(node)
+
+    def _other(self, other: Any) -> Methods:
+        if isinstance(other, Methods):
+            return other
+        table = as_table(other)
+        kinds = [f.with_nullable(True).remove_metadata() for f in Schema.from_arrow(table.schema).arrow]
+        rows = Values(table.cast(pa.schema(kinds)))
+        time = None if self.ordering is None else self.ordering.time
+        return Methods(rows, Ordering(time) if time is not None and time in table.schema.names else None)
 
     def _pairs(
         self, other: Methods, by: str | Sequence[str] | Mapping[str, str] | None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import pyarrow as pa
@@ -225,6 +226,9 @@ class OrderedMethods(AlongMethods):
         named = [name for name, value in given.items() if value is not None]
         if len(named) != 1:
             raise InputError.bad_argument("alpha", alpha, f"one of {', '.join(given)}; found {len(named)} of them")
+        for name in named:
+            if name != "half_life" and (isinstance(given[name], bool) or not isinstance(given[name], Real)):
+                raise InputError.bad_argument(name, given[name], "a number")
         if nulls not in ("skip", "age"):
             raise InputError.bad_argument("nulls", nulls, "skip or age")
         if half_life is not None and adjust:

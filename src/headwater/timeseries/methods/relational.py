@@ -11,14 +11,14 @@ from typing import Any, Self
 import pyarrow as pa
 
 from headwater.base.errors import InputError
-from headwater.timeseries.methods.base import Methods, names_of
-from headwater.timeseries.methods.checking import checked, plan_of, schema_of, texts_of
+from headwater.timeseries.methods.base import Methods, flat_names, names_of
+from headwater.timeseries.methods.checking import SQL_TEXT, checked, plan_of, schema_of, sql_text, texts_of
 from headwater.timeseries.methods.grouped import Grouped
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.aggregate import Aggregated
 from headwater.timeseries.operators.clip import Clip, bound_of
 from headwater.timeseries.operators.computed import Computed, type_of
-from headwater.timeseries.operators.functions import Function, check_batch
+from headwater.timeseries.operators.functions import Function, check_batch, check_function
 from headwater.timeseries.operators.join import HOW, Join
 from headwater.timeseries.operators.narrow import Filter, Project
 from headwater.timeseries.operators.top_k import TopK, TopKOfEach
@@ -41,20 +41,23 @@ class RelationalMethods(Methods):
     """
 
     def filter(self, condition: str) -> Self:
-        """The rows for which a condition is true."""
+        """The rows for which a condition, in Spark SQL, is true."""
+        sql_text("condition", condition)
         return self._with(checked(Filter(self.plan, condition)))
 
-    def select(self, *columns: str, **named: str) -> Self:
+    def select(self, *columns: str | Sequence[str], **named: str) -> Self:
         """Some columns, and expressions by the names they get, in this order."""
-        names = [self._column(name) for name in columns]
+        names = [self._column(name) for name in flat_names(columns)]
+        for name, text in named.items():
+            sql_text(name, text)
         texts = texts_of({name: quoted(name) for name in names}, named)
         if not texts or len(names) != len(set(names)):
             raise InputError.bad_argument("columns", columns, "columns, each of them once")
         return self._with(checked(Project(self.plan, texts, f"select {', '.join(texts)}")))
 
-    def drop(self, *columns: str) -> Self:
+    def drop(self, *columns: str | Sequence[str]) -> Self:
         """All columns but these."""
-        gone = {self._column(name) for name in columns}
+        gone = {self._column(name) for name in flat_names(columns)}
         kept = {name: quoted(name) for name in self.columns if name not in gone}
         if not kept:
             raise InputError.bad_argument("columns", columns, "fewer: at least one column has to be left")
@@ -107,7 +110,7 @@ class RelationalMethods(Methods):
                 case function if callable(function):
                     functions[name] = (function, type_of(function, self.schema, batch))
                 case _:
-                    expected = "Spark SQL, or a function with or without its type, and not both kinds in one call"
+                    expected = f"{SQL_TEXT}; or a function with or without its type, and not both kinds in one call"
                     raise InputError.bad_argument(name, what, expected)
         if not functions:
             raise InputError.bad_argument("columns", {}, "at least one column")
@@ -136,6 +139,7 @@ class RelationalMethods(Methods):
             what it takes: ``arrow``, ``polars`` or ``pandas``
         """
         check_batch(batch)
+        check_function(function)
         needed = self.columns if columns is None else [self._column(name) for name in names_of(columns)]
         return self._with(checked(Transform(self.plan, function, schema_of(schema), tuple(needed), batch)))
 
@@ -212,36 +216,36 @@ class RelationalMethods(Methods):
             raise InputError.bad_argument("on", on, "at least one column")
         return self._with(checked(Join(self.plan, right.plan, pairs, how, suffix, broadcast)))
 
-    def group(self, *keys: str) -> Grouped[Self]:
+    def group(self, *keys: str | Sequence[str]) -> Grouped[Self]:
         """The groups of rows that agree in these columns: ``.agg(…)``, ``.apply(…)``, ``.cogroup(…)``."""
-        return Grouped(self, tuple(dict.fromkeys(self._column(name) for name in keys)))
+        return Grouped(self, tuple(dict.fromkeys(self._column(name) for name in flat_names(keys))))
 
     def agg(self, columns: Mapping[str, str] | None = None, /, **named: str) -> Self:
         """One row of aggregates over all rows, in Spark SQL by the names they get."""
         return self.group().agg(columns, **named)
 
-    def sum(self, *columns: str) -> Self:
+    def sum(self, *columns: str | Sequence[str]) -> Self:
         """The sum of each of these columns, under its name."""
         return self.group().sum(*columns)
 
-    def min(self, *columns: str) -> Self:
+    def min(self, *columns: str | Sequence[str]) -> Self:
         """The smallest value of each of these columns, under its name."""
         return self.group().min(*columns)
 
-    def max(self, *columns: str) -> Self:
+    def max(self, *columns: str | Sequence[str]) -> Self:
         """The largest value of each of these columns, under its name."""
         return self.group().max(*columns)
 
-    def mean(self, *columns: str) -> Self:
+    def mean(self, *columns: str | Sequence[str]) -> Self:
         """The mean of each of these columns, under its name."""
         return self.group().mean(*columns)
 
-    def distinct(self, *keys: str) -> Self:
+    def distinct(self, *keys: str | Sequence[str]) -> Self:
         """The different values of these columns, or of all columns."""
-        names = tuple(dict.fromkeys(self._column(name) for name in keys)) or tuple(self.columns)
+        names = tuple(dict.fromkeys(self._column(name) for name in flat_names(keys))) or tuple(self.columns)
         return self._with(checked(Aggregated(self.plan, names, {})))
 
-    def count_distinct(self, *columns: str, name: str = "count") -> Self:
+    def count_distinct(self, *columns: str | Sequence[str], name: str = "count") -> Self:
         """How many different values of these columns there are, exactly, without those that have a null."""
         if not columns:
             raise InputError.bad_argument("columns", (), "the columns whose values are counted")

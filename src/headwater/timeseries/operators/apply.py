@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.timeseries.aligning import check_keys
 from headwater.timeseries.node import Keyed, KeyedKernel, Node
-from headwater.timeseries.operators.functions import Function, as_batch, as_result, name_of
+from headwater.timeseries.operators.functions import Function, as_batch, as_result, called, name_of
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
 
 __all__ = ["Apply", "takes_key"]
@@ -78,7 +78,10 @@ class _Apply:
             for start, end in pairwise(starts):
                 group = chunk.slice(start, end - start)
                 key = (tuple(group.column(name)[0].as_py() for name in self.by),) if keyed else ()
-                yield as_result(self.function(*key, as_batch(group, self.batch)), self.schema, self.function)
+                given = as_batch(group, self.batch)
+                with called(f"apply with {name_of(self.function)}()"):
+                    found = self.function(*key, given)
+                yield as_result(found, self.schema, self.function)
 
 
 def takes_key(function: Function, batches: int) -> bool:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.timeseries.aligning import aligned, key_types
 from headwater.timeseries.node import Keyed, KeyedKernel, Node
 from headwater.timeseries.operators.apply import takes_key
-from headwater.timeseries.operators.functions import Function, as_batch, as_result, name_of
+from headwater.timeseries.operators.functions import Function, as_batch, as_result, called, name_of
 from headwater.timeseries.rows import Rows, key_starts, sort_table
 
 __all__ = ["Cogroup"]
@@ -83,7 +83,9 @@ class _Cogroup:
             sides = sort_table(mine, [*my_keys, *self.orders[0]]), sort_table(theirs, [*their_keys, *self.orders[1]])
             for key, a, b in self._groups(*sides):
                 first = (key,) if keyed else ()
-                found = self.function(*first, as_batch(a, self.batch), as_batch(b, self.batch))
+                given = as_batch(a, self.batch), as_batch(b, self.batch)
+                with called(f"cogroup with {name_of(self.function)}()"):
+                    found = self.function(*first, *given)
                 yield as_result(found, self.schema, self.function)
 
     def _groups(self, left: pa.Table, right: pa.Table) -> Iterator[tuple[tuple[object, ...], pa.Table, pa.Table]]:

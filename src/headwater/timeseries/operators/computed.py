@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.timeseries.node import Node, RowKernel, RowWise
-from headwater.timeseries.operators.functions import Function, as_batch, as_column, name_of
+from headwater.timeseries.operators.functions import Function, as_batch, as_column, called, name_of
 
 __all__ = ["Computed", "type_of"]
 
@@ -63,7 +63,9 @@ class _Compute:
         batch = as_batch(rows, self.batch)
         found = dict(zip(rows.schema.names, rows.columns, strict=True))
         for name, function in self.functions:
-            column = as_column(function(batch), self.schema.field(name), function)
+            with called(f"with_columns {name} = {name_of(function)}()"):
+                given = function(batch)
+            column = as_column(given, self.schema.field(name), function)
             if len(column) != rows.num_rows:
                 expected = f"one value for each of the {rows.num_rows:,} rows"
                 raise InputError.bad_argument(f"result of {name_of(function)}()", f"{len(column):,} values", expected)

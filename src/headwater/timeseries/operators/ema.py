@@ -90,8 +90,6 @@ class _Ema:
         from headwater.kernels.series import decayed, smoothed
 
         rows, decay = part.table.num_rows, self.decay
-        if pa.types.is_decimal(column.type):
-            column = column.cast(pa.float64())
         values = doubles_of(column)
         valid = np.asarray(pc.is_valid(column)) if column.null_count else np.ones(rows, np.bool_)
         out, known = np.empty(rows), np.empty(rows, np.bool_)

@@ -64,7 +64,7 @@ class _Fourier:
         chunks = checked(rows.sorted(self.ordering.columns), self.ordering)
         for table in whole_keys(chunks, self.ordering.by):
             column = table.column(self.column)
-            values = doubles_of(column.cast(pa.float64()), np.nan)
+            values = doubles_of(column, np.nan)
             starts = key_starts(table, self.ordering.by)
             lengths = np.diff(starts, append=len(values))
             spectrum = np.empty(len(values), np.complex128)

@@ -2,29 +2,78 @@
 
 A function gets a batch as an Arrow table, or as a polars or pandas frame if it was said so, and may return any of them, or a dict of
 arrays. What it returns has to have the columns that were announced; types are converted where nothing is lost, and anything else is a
-typed error which names the function. Functions travel to tasks, so they should be defined where they can be pickled from.
+typed error which names the function. An exception of the function itself is told with its own lines only. Functions travel to tasks, so they should be defined where they can be pickled from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
 from headwater.base.change import as_table
-from headwater.base.errors import InputError, SchemaError
+from headwater.base.errors import HeadwaterError, InputError, SchemaError
 
-__all__ = ["Batch", "Function", "as_batch", "as_column", "as_result", "check_batch", "name_of"]
+__all__ = [
+    "Batch",
+    "Function",
+    "as_batch",
+    "as_column",
+    "as_result",
+    "called",
+    "check_batch",
+    "check_function",
+    "name_of",
+]
 
 Batch = Literal["arrow", "polars", "pandas"]
 Function = Callable[..., Any]
+_PACKAGE = str(Path(__file__).parents[2]) + os.sep
+_LINES = 8
 
 
 def check_batch(batch: str) -> None:
     """Refuse a kind of batch that is none."""
     if batch not in get_args(Batch):
         raise InputError.bad_argument("batch", batch, "one of 'arrow', 'polars' and 'pandas'")
+
+
+def check_function(function: Any) -> None:
+    """Refuse what cannot be called."""
+    if not callable(function):
+        raise InputError.bad_argument("function", function, "a function that takes a batch of rows")
+
+
+@contextmanager
+def called(operator: str) -> Iterator[None]:
+    """Around a call of a user's function, which is named: what it raises is told as a typed error.
+
+    >>> with called("transform with shares()"):  # doctest: +IGNORE_EXCEPTION_DETAIL
+    ...     1 / 0
+    Traceback (most recent call last):
+    headwater.base.errors.InputError: error[E1023]: transform with shares() raised ZeroDivisionError: division by zero
+    """
+    try:
+        yield
+    except HeadwaterError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InputError.function_raised(operator, said, _own_lines(error.__traceback__)) from error
+
+
+def _own_lines(trace: TracebackType | None) -> str:
+    """Where it was raised, from the user's function on."""
+    lines = traceback.extract_tb(trace)
+    first = next((n for n, line in enumerate(lines) if not line.filename.startswith(_PACKAGE)), len(lines))
+    shown = [f"{os.path.basename(f.filename)}:{f.lineno} in {f.name}: {f.line}".rstrip(": ") for f in lines[first:]]
+    return "\n         ".join(shown[:_LINES])
 
 
 def name_of(function: Function) -> str:

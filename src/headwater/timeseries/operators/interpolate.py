@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import InputError
+from headwater.timeseries.frames import doubles_of
 from headwater.timeseries.moments import check_room, moment_type, moments_from
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.reading import new_names
@@ -184,7 +186,7 @@ class _Interpolate:
             taken = _taken(column, back, exact)
             if self.method == "null":
                 return taken, np.zeros(len(exact), np.bool_)
-            return pc.fill_null(taken, pa.scalar(0).cast(column.type)), ~exact
+            return pc.fill_null(taken, _zero(column.type)), ~exact
         ahead = np.where(exact, back, known.first_after(valid, points))
         has_back, has_ahead = back >= 0, ahead >= 0
         if self.limit is not None:
@@ -194,7 +196,7 @@ class _Interpolate:
             return _taken(column, back, has_back), has_back & ~exact
         if self.method == "bfill":
             return _taken(column, ahead, has_ahead), has_ahead & ~exact
-        numbers = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+        numbers = doubles_of(column)
         both = exact | (has_back & has_ahead)
         # Differences of whole numbers are exact, those of large doubles are not.
         length = (known.times[ahead] - known.times[back]).astype(np.float64)
@@ -202,6 +204,11 @@ class _Interpolate:
         with np.errstate(all="ignore"):
             between = numbers[back] + (numbers[ahead] - numbers[back]) * share
         return pa.array(np.where(exact | (length == 0), numbers[back], between), mask=~both), both & ~exact
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar[Any]:
+    # A whole number is cast to a decimal only if it has room for all 64 bits.
+    return pa.scalar(Decimal(0), kind) if pa.types.is_decimal(kind) else pa.scalar(0).cast(kind)
 
 
 class _Known:

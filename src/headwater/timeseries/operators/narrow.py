@@ -81,13 +81,13 @@ class Project(RowWise):
     @cached_property
     def schema(self) -> pa.Schema:
         made = pa.schema([]) if self.text is None else self.text.query.schema
-        taken, known = self._taken(), self.input.schema
+        taken, known = self.taken(), self.input.schema
         fields = [
             known.field(taken[name]).with_name(name) if name in taken else made.field(name) for name in self.columns
         ]
         return pa.schema(fields)
 
-    def _taken(self) -> dict[str, str]:
+    def taken(self) -> dict[str, str]:
         """The columns that are the input's, by their new names."""
         names = {quoted(name): name for name in self.input.schema.names}
         return {new: names[text] for new, text in self.columns.items() if text in names}
@@ -95,7 +95,7 @@ class Project(RowWise):
     @cached_property
     def text(self) -> RowsText | None:
         """What has to be computed."""
-        taken = self._taken()
+        taken = self.taken()
         computed = {name: text for name, text in self.columns.items() if name not in taken}
         return of_rows(computed, self.input.schema, self.shown or None) if computed else None
 
@@ -105,12 +105,12 @@ class Project(RowWise):
 
     def only(self, wanted: frozenset[str]) -> Project:
         """The same without columns that are only handed on and that nobody asks for."""
-        taken = self._taken()
+        taken = self.taken()
         return replace(self, columns={n: t for n, t in self.columns.items() if n in wanted or n not in taken})
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
         read = () if self.text is None else self.text.reads
-        return (frozenset(old for new, old in self._taken().items() if new in wanted) | set(read),)
+        return (frozenset(old for new, old in self.taken().items() if new in wanted) | set(read),)
 
     def line(self) -> str:
         return self.shown or f"select {', '.join(self.columns)}"
@@ -120,7 +120,7 @@ class Project(RowWise):
         return next((new for new, text in self.columns.items() if text == wanted), None)
 
     def kernel(self) -> RowKernel:
-        return _Columns(self.schema, tuple(self._taken().items()), self.text)
+        return _Columns(self.schema, tuple(self.taken().items()), self.text)
 
     def frame(self, *frames: DataFrame) -> DataFrame:
         return frames[0].selectExpr(*[f"({text}) AS {quoted(name)}" for name, text in self.columns.items()])

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.operators.functions import called
 from headwater.timeseries.reaching import carried
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.total_order import checked
@@ -98,7 +99,9 @@ class _Stateful:
                     if is_open:
                         yield from self._last(state, held)
                     key = {name: table.column(name)[begin].as_py() for name in self.ordering.by}
-                    state, held, is_open = self.transform.start(key), [], True
+                    with called(self._name("start")):
+                        state = self.transform.start(key)
+                    held, is_open = [], True
                 held.append(table.slice(begin, end - begin))
                 yield from self._full(state, held)
         if is_open:
@@ -111,19 +114,29 @@ class _Stateful:
         whole = pa.concat_tables(held)
         at = 0
         while whole.num_rows - at >= self.batch_rows:
-            yield from self._checked(self.transform.step(state, whole.slice(at, self.batch_rows)), "step")
+            yield from self._step(state, whole.slice(at, self.batch_rows))
             at += self.batch_rows
         held[:] = [whole.slice(at)] if at < whole.num_rows else []
 
     def _last(self, state: Any, held: list[pa.Table]) -> Iterator[pa.Table]:
         if held:
-            yield from self._checked(self.transform.step(state, pa.concat_tables(held)), "step")
-        yield from self._checked(self.transform.finish(state), "finish")
+            yield from self._step(state, pa.concat_tables(held))
+        with called(self._name("finish")):
+            found = self.transform.finish(state)
+        yield from self._checked(found, "finish")
+
+    def _step(self, state: Any, batch: pa.Table) -> Iterator[pa.Table]:
+        with called(self._name("step")):
+            found = self.transform.step(state, batch)
+        yield from self._checked(found, "step")
+
+    def _name(self, method: str) -> str:
+        return f"{type(self.transform).__name__}.{method}"
 
     def _checked(self, found: pa.Table | None, method: str) -> Iterator[pa.Table]:
         if found is None:
             return
-        name = f"{type(self.transform).__name__}.{method}"
+        name = self._name(method)
         if isinstance(found, pa.RecordBatch):
             found = pa.Table.from_batches([found])
         if not isinstance(found, pa.Table) or found.column_names != self.schema.names:

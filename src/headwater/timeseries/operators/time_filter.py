@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import InputError
+from headwater.sql.conjuncts import Conjunct, Op
 from headwater.timeseries.node import Node, RowKernel, RowWise
 from headwater.timeseries.querying import quoted
 
@@ -47,6 +48,16 @@ class TimeFilter(RowWise):
     def line(self) -> str:
         bounds = zip(self._signs(), (self.start, self.end), strict=True)
         return " and ".join(f"{self.time} {sign} {bound.as_py()}" for sign, bound in bounds if bound is not None)
+
+    def conjuncts(self) -> tuple[Conjunct, ...]:
+        """The same, for skipping files."""
+        start: Op = ">=" if self.with_start else ">"
+        end: Op = "<=" if self.with_end else "<"
+        bounds = ((start, self.start), (end, self.end))
+        return tuple(Conjunct(self.time, op, (bound.as_py(),)) for op, bound in bounds if bound is not None)
+
+    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
+        return (wanted | {self.time},)
 
     def kernel(self) -> RowKernel:
         return _Between(self.time, self.start, self.end, self.with_start, self.with_end)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from headwater.base.errors import InputError
 from headwater.timeseries.node import Keyed, Node
 
 __all__ = ["TimeJoin"]
@@ -34,12 +35,17 @@ class TimeJoin(Keyed):
 
     def _named(self) -> dict[str, str]:
         names: dict[str, str] = {}
+        taken = {name.lower() for name in self.left.schema.names}
         for column in self.right.schema.names:
             if column in self.right_by:
                 continue
             name = column
-            while name in self.left.schema.names or name in names:
+            while name.lower() in taken:
+                if not isinstance(self.suffix, str) or not self.suffix:
+                    expected = f"one under which `{column}` of the other stream has a name of its own"
+                    raise InputError.bad_argument("suffix", self.suffix, expected)
                 name += self.suffix
+            taken.add(name.lower())
             names[name] = column
         return names
 

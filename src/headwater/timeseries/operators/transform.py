@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.timeseries.node import Node, RowKernel, RowWise
-from headwater.timeseries.operators.functions import Function, as_batch, as_result, name_of
+from headwater.timeseries.operators.functions import Function, as_batch, as_result, called, name_of
 
 __all__ = ["Transform"]
 
@@ -59,6 +59,7 @@ class _Transform:
     def __call__(self, rows: pa.Table) -> pa.Table:
         if not rows.num_rows:
             return self.schema.empty_table()
-        return as_result(
-            self.function(as_batch(rows.select(list(self.columns)), self.batch)), self.schema, self.function
-        )
+        given = as_batch(rows.select(list(self.columns)), self.batch)
+        with called(f"transform with {name_of(self.function)}()"):
+            found = self.function(given)
+        return as_result(found, self.schema, self.function)

@@ -88,7 +88,7 @@ def _sums(price: str, volume: str) -> tuple[str, str]:
 
 def _traded(table: pa.Table, price: str, volume: str) -> tuple[Doubles, Doubles]:
     """What was paid and how much was bought in each row; nothing where one of them is not known."""
-    prices, volumes = (table.column(name).cast(pa.float64()) for name in (price, volume))
+    prices, volumes = table.column(price), table.column(volume)
     both = np.asarray(pc.and_(pc.is_valid(prices), pc.is_valid(volumes)))
     bought = doubles_of(volumes)
     with np.errstate(all="ignore"):

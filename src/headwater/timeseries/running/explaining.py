@@ -12,8 +12,8 @@ def text_of(stage: Stage) -> str:
     """The stages, the last one first; what they get rows from is indented below them.
 
     >>> scan = Stage(("scan trades@3: 8 files", "filter price > 0"), "8 tasks read files")
-    >>> print(text_of(Stage(("shift price by 1",), "exchange by symbol into 4", (scan,))))
-    exchange by symbol into 4
+    >>> print(text_of(Stage(("shift price by 1",), "exchange by symbol into 4", (scan,), "there are about 90 MB")))
+    exchange by symbol into 4, since there are about 90 MB
       shift price by 1
       8 tasks read files
         scan trades@3: 8 files
@@ -23,7 +23,8 @@ def text_of(stage: Stage) -> str:
 
 
 def _lines(stage: Stage, depth: int) -> list[str]:
-    found = [f"{'  ' * depth}{stage.begins}"]
+    since = f", since {stage.why}" if stage.why else ""
+    found = [f"{'  ' * depth}{stage.begins}{since}"]
     found += [f"{'  ' * (depth + 1)}{line}" for line in stage.lines]
     for below in stage.inputs:
         found += _lines(below, depth + 1)

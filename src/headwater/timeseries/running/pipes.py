@@ -28,11 +28,12 @@ __all__ = ["Batches", "Pipe", "Sample", "Stage", "meeting", "stacked"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one kind of task does, for `explain`: its lines, why it begins, and the stages it gets rows from."""
+    """What one kind of task does, for `explain`: its lines, how it begins and why so, and the stages it gets rows from."""
 
     lines: tuple[str, ...]
     begins: str
     inputs: tuple[Stage, ...] = ()
+    why: str = ""
 
     def then(self, line: str) -> Stage:
         return replace(self, lines=(*self.lines, line))
@@ -57,16 +58,16 @@ class Pipe:
     size: Size
     keys: tuple[str, ...] | None = None
     """All rows that agree in these columns are in one task; None if that is not known."""
-    sample: Callable[[], Sample | None] | None = None
-    """Reads a few of its rows, if that can be done without a job."""
+    sample: Callable[[Sequence[str] | None], Sample | None] | None = None
+    """Reads a few of its rows, if that can be done without a job: these columns of them, or all."""
 
     def row_wise(self, kernel: RowKernel, schema: pa.Schema, line: str, keys: tuple[str, ...] | None) -> Pipe:
         """Each table by itself."""
         source = _EachTable(self.source, kernel)
         found = self.sample
 
-        def sample() -> Sample | None:
-            rows = None if found is None else found()
+        def sample(_: Sequence[str] | None) -> Sample | None:
+            rows = None if found is None else found(None)
             return None if rows is None else Sample(kernel(rows.table), rows.weight)
 
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=sample)

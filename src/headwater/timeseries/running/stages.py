@@ -9,7 +9,8 @@ A node becomes one of three things:
   their keys are together already; else rows are exchanged.
 
 A frame that is followed by a kernel is handed to tasks as Arrow, and a pipe that is followed by an operator of Spark's gives it rows. The
-number of buckets follows the size of what is exchanged. Who measures both forms can say which it should be (`Strategy`).
+number of buckets follows the size of what is exchanged. In a session that is not ANSI and UTC a text of Spark's would mean something else
+than in tasks, so there everything runs in tasks. Who measures both forms can say which it should be (`Strategy`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from headwater.base.schema import Schema
 from headwater.spark import blocks
 from headwater.spark.blocks import ByKeys, Placement
 from headwater.spark.failures import told
+from headwater.spark.meaning import other_meaning
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked, StreamKernel
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.running.narrowing import narrowed
 from headwater.timeseries.running.pipes import Batches, Pipe, Sample, Stage, meeting, stacked
+from headwater.timeseries.running.reasons import OWN_FORM, amount, exchange_reasons
 from headwater.timeseries.running.writing import PipeRows
 from headwater.timeseries.slices import HotKey, Sliced, hot_keys
 from headwater.timeseries.sources.source import Size, Source
@@ -72,6 +75,7 @@ class Run:
     def __init__(self, session: SparkSession, plan: Node, *, strategy: Strategy = "auto") -> None:
         self.session, self.plan, self.strategy = session, narrowed(plan), strategy
         self._made: dict[int, _Made] = {}
+        self._other = other_meaning(session)
 
     def frame(self) -> DataFrame:
         """The plan's rows as a frame of Spark's."""
@@ -149,7 +153,7 @@ class Run:
     def _wants_frame(self, node: Node, below: Sequence[_Made]) -> bool:
         if self.strategy != "auto":
             return self.strategy == "spark"
-        if any(isinstance(b, Pipe) for b in below):
+        if self._other is not None or any(isinstance(b, Pipe) for b in below):
             return False
         return node.frame_first or (isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below))
 
@@ -158,7 +162,7 @@ class Run:
         frame = node.frame(*[i.frame for i in inputs])
         if frame is None:
             return None
-        stage = Stage((node.line(),), "Spark's own form of it", tuple(i.stage for i in inputs))
+        stage = Stage((node.line(),), "Spark's own form of it", tuple(i.stage for i in inputs), OWN_FORM)
         return _Framed(frame, node.schema, stage, _sum([i.size for i in inputs]))
 
     def _row_wise(self, node: RowWise, pipe: Pipe) -> Pipe:
@@ -168,14 +172,15 @@ class Run:
 
     def _keyed(self, node: Keyed, below: Sequence[_Made]) -> Pipe:
         if node.takes_whole_second and (second := self._small(below[1])) is not None:
-            line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task"
+            line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task, since they are {amount(second.nbytes)}"
             return self._piped(below[0]).beside(node.kernel(), second, node.schema, line)
         pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
         buckets = self.buckets(_sum([p.size for p in pipes])) if all(node.keys()) else 1
         hot = self._hot(node, pipes, buckets)
-        stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes))
+        why = exchange_reasons(node, [p.size for p in pipes], hot, _GIVEN_BYTES, self._other)
+        stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes), why)
         pipe = meeting(pipes, _placements(node, buckets, hot), node.kernel(), node.schema, stage, node.keys())
         return replace(pipe, keys=None if hot else node.output_keys())
 
@@ -200,7 +205,8 @@ class Run:
         slicing, size = node.slicing(), _sum([p.size for p in pipes])
         if slicing is None or buckets == 1 or size.rows is None or size.rows < _SLICED_ROWS:
             return ()
-        samples = [None if p.sample is None else p.sample() for p in pipes]
+        read = [[*keys, s.time] for keys, s in zip(node.keys(), slicing, strict=True)]
+        samples = [None if p.sample is None else p.sample(names) for p, names in zip(pipes, read, strict=True)]
         found = [(s.table, s.weight) for s in samples if s is not None]
         if len(found) < len(pipes):
             return ()
@@ -244,14 +250,24 @@ class Run:
         if isinstance(node, Source):
             return _Framed(node.spark(self.session), node.schema, Stage((node.line(),), "Spark's own scan"), node.size)
         if isinstance(node, Values):
-            frame = self.session.createDataFrame(node.table)
+            frame = self._values(node.table)
             size = Size(node.table.num_rows, node.table.nbytes)
             return _Framed(frame, node.schema, Stage((node.line(),), "rows of the driver"), size)
+        if self._other is not None and self.strategy != "spark":
+            return self._framed(self._open_pipe(node))
         below = self._open_frame(node.inputs[0])
         frame_of = node.frame(below.frame) if _has_frame(node) else None
         if frame_of is None:
             return self._framed(self._open_pipe(node))
         return _Framed(frame_of, node.schema, below.stage.then(node.line()), below.size)
+
+    def _values(self, table: pa.Table) -> DataFrame:
+        from headwater.lake.spark.types import spark_struct
+
+        # With the types said: else Spark takes times without a zone for times of the session's zone.
+        struct = spark_struct(Schema.from_arrow(table.schema))
+        # Spark cannot make a frame of nested columns that have no chunk.
+        return self.session.createDataFrame(table if table.num_rows else [], struct)
 
     def _piped(self, made: _Made) -> Pipe:
         if isinstance(made, Pipe):
@@ -271,9 +287,9 @@ class Run:
         frame, source = blocks.tasks_of(self.session, tasks.count, tasks.work)
         stage = Stage((node.line(),), f"{tasks.count} tasks read files")
 
-        def sample() -> Sample | None:
+        def sample(names: Sequence[str] | None) -> Sample | None:
             assert isinstance(node, Source)
-            rows = node.sample(_SAMPLE_ROWS)
+            rows = (node if names is None else node.narrowed(list(names))).sample(_SAMPLE_ROWS)
             known = node.size.rows
             return None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows)
 

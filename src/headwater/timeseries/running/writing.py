@@ -26,6 +26,7 @@ from headwater.base.schema import Schema
 from headwater.base.storage import Storage
 from headwater.lake import data_files, partitions, write
 from headwater.lake.actions import AddFile, Metadata
+from headwater.lake.catalog import is_table
 from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows
 from headwater.lake.transaction import discard
@@ -101,6 +102,9 @@ def write_files(
     mode: str,
 ) -> list[str]:
     """Write a pipe's rows as files of a folder; their names."""
+    if is_table(storage):
+        expected = f"a folder that is no Delta table: write(name) puts rows into one, and the log of {storage.url} would not know of files"
+        raise InputError.bad_argument("location", storage.url, expected)
     there = [e.path for e in storage.list("")]
     shown = [p for p in there if not p.startswith(("_", "."))]
     if shown and mode == "error":

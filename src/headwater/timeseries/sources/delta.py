@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.base.errors import ExpressionError
 from headwater.lake import find
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import read_file
@@ -24,6 +23,7 @@ from headwater.lake.snapshot import Snapshot
 from headwater.spark.block_format import coded
 from headwater.sql.conjuncts import Conjunct
 from headwater.timeseries.sources.delta_reading import DeltaReading, shaped
+from headwater.timeseries.sources.sampling import pieces_of, thinned
 from headwater.timeseries.sources.sharing import IN_MEMORY, shares_of
 from headwater.timeseries.sources.source import Size, Source, Tasks
 
@@ -41,7 +41,8 @@ class DeltaSource(Source):
 
     table: ReadableTable
     names: tuple[str, ...]
-    conditions: tuple[str, ...] = ()
+    conjuncts: tuple[Conjunct, ...] = ()
+    """What the plan above asks of its rows: files and row groups that cannot have it are left out."""
     codes: tuple[str, ...] = ()
     """Columns of text that tasks give as dictionaries."""
 
@@ -61,17 +62,9 @@ class DeltaSource(Source):
         return pa.schema([f.with_nullable(True).remove_metadata() for f in fields])
 
     @cached_property
-    def _conjuncts(self) -> tuple[Conjunct, ...]:
-        found: list[Conjunct] = []
-        for text in self.conditions:
-            wanted = find.condition(self.snapshot, text)
-            found += wanted.conjuncts() if wanted is not None else []
-        return tuple(found)
-
-    @cached_property
     def files(self) -> tuple[AddFile, ...]:
         """The files that may hold rows that are wanted."""
-        return tuple(find.candidate_files(self.snapshot, self._conjuncts))
+        return tuple(find.candidate_files(self.snapshot, self.conjuncts))
 
     @cached_property
     def size(self) -> Size:
@@ -94,23 +87,21 @@ class DeltaSource(Source):
         bare = _without_files(self.snapshot)
         texts = tuple(json.dumps([[f.to_action()["add"], within] for f, within in share]) for share in shares)
         schema = coded(self.schema, self.codes)
-        return Tasks(len(shares), DeltaReading(bare, texts, self.names, self._conjuncts, schema, self.codes))
+        return Tasks(len(shares), DeltaReading(bare, texts, self.names, self.conjuncts, schema, self.codes))
 
     def spark(self, session: SparkSession) -> DataFrame:
         from headwater.lake.spark.read import read
 
-        where = " AND ".join(f"({c})" for c in self.conditions) or None
-        return read(self.table, session, columns=list(self.names), where=where)
+        return read(self.table, session, columns=list(self.names), skipping=self.conjuncts)
 
     def sample(self, rows: int) -> pa.Table | None:
-        files = self.files[:: max(1, len(self.files) // 8)][:8]
         bare = _without_files(self.snapshot)
-        found = []
-        for f in files:
-            for batch in read_file(bare, f, self.names, conjuncts=self._conjuncts):
-                found.append(shaped(batch.slice(0, max(1, rows // len(files))), self.schema))
-                break
-        return pa.concat_tables(found) if found else self.schema.empty_table()
+        pieces = [
+            read_file(bare, f, self.names, conjuncts=self.conjuncts, within=span)
+            for f, span in pieces_of([(f, f.size) for f in self.files])
+        ]
+        found = [shaped(batch, self.schema) for batch in thinned(pieces, rows, self.size.rows)]
+        return pa.concat_tables([self.schema.empty_table(), *found])
 
     def narrowed(self, names: list[str]) -> DeltaSource:
         return replace(self, names=tuple(n for n in self.names if n in names))
@@ -119,13 +110,8 @@ class DeltaSource(Source):
         texts = [n for n in names if pa.types.is_string(self.schema.field(n).type)]
         return replace(self, codes=tuple(n for n in texts if n not in self.snapshot.partition_columns))
 
-    def filtered(self, condition: str) -> DeltaSource:
-        try:
-            find.condition(self.snapshot, condition)
-        except ExpressionError:
-            # Streams take more SQL than the lake's conditions; the filter above it does what this would.
-            return self
-        return replace(self, conditions=(*self.conditions, condition))
+    def skipping(self, conjuncts: tuple[Conjunct, ...]) -> DeltaSource:
+        return replace(self, conjuncts=(*self.conjuncts, *conjuncts))
 
 
 def _without_files(now: Snapshot) -> Snapshot:

@@ -1,7 +1,8 @@
 """Files that belong to no table: Parquet, CSV and lines of JSON, in a folder, one by one or by a pattern, on disk or on S3.
 
 Tasks read them with Arrow, Parquet by row groups, the others file by file. All files have the columns of `schema`: it is given, or read
-from the first one, and a column that a file lacks is null there. What is read with Arrow is read the same in tasks and as a frame, so
+from the first one, and a column that a file lacks is null there. Folders may name columns (`hive`). In a CSV only a field with nothing in
+it is null: NA, null and nan are texts, or numbers, as in Spark. What is read with Arrow is read the same in tasks and as a frame, so
 a number in a CSV does not depend on who reads it.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +23,7 @@ from headwater.base.schema import Schema
 from headwater.base.storage import Entry, Storage, open_storage
 from headwater.lake.scan import first_byte
 from headwater.timeseries.sources.delta_reading import shaped
+from headwater.timeseries.sources.hive import folder_columns, folder_values, with_values
 from headwater.timeseries.sources.sharing import IN_MEMORY, Span, shares_of
 from headwater.timeseries.sources.source import Size, Source, Tasks
 
@@ -52,6 +54,8 @@ class FilesSource(Source):
     names: tuple[str, ...]
     delimiter: str = ","
     header: bool = True
+    folders: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    """The columns that stand in the names of folders; `whole` has them too."""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -72,10 +76,9 @@ class FilesSource(Source):
     def tasks(self) -> Tasks:
         found = shares_of(((f.path, f.size) for f in self.files), whole=self.format != "parquet")
         shares = tuple(tuple(share) for share in found)
-        return Tasks(
-            len(shares),
-            _Reading(self.storage, shares, self.format, self.schema, self.whole, self.delimiter, self.header),
-        )
+        inside = pa.schema([f for f in self.whole if f.name not in self.folders.names or self.format == "parquet"])
+        options = self.delimiter, self.header, self.folders
+        return Tasks(len(shares), _Reading(self.storage, shares, self.format, self.schema, inside, *options))
 
     def spark(self, session: SparkSession) -> DataFrame:
         from headwater.lake.spark.types import spark_struct
@@ -108,6 +111,7 @@ class _Reading:
     whole: pa.Schema
     delimiter: str
     header: bool
+    folders: pa.Schema
 
     def __call__(self, number: int) -> Iterator[pa.Table]:
         for path, within in self.shares[number]:
@@ -115,19 +119,21 @@ class _Reading:
 
     def file(self, path: str, within: Span) -> Iterator[pa.Table]:
         try:
+            said = folder_values(path)
             for batch in _READERS[self.format](self, path, within):
-                yield shaped(batch, self.schema)
+                yield shaped(with_values(batch, said, self.folders) if len(self.folders) else batch, self.schema)
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, NotFoundError):
                 raise
-            said = str(error).split("\n", 1)[0]
-            raise InputError.unreadable_file(self.storage.location(path), said) from error
+            why = str(error).split("\n", 1)[0]
+            raise InputError.unreadable_file(self.storage.location(path), why) from error
 
 
 def _parquet(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBatch]:
     with reading.storage.open_input(path) as handle:
         file = pq.ParquetFile(handle, coerce_int96_timestamp_unit="us")
-        names = [n for n in reading.schema.names if n in file.schema_arrow.names]
+        known = set(file.schema_arrow.names) - set(reading.folders.names)
+        names = [n for n in reading.schema.names if n in known]
         for group in range(file.metadata.num_row_groups):
             if within is not None and not within[0] <= first_byte(file.metadata.row_group(group)) < within[1]:
                 continue
@@ -150,6 +156,7 @@ def _csv(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBatch]
             parse_options=csv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=reading.whole,
+                null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
                 include_missing_columns=True,
@@ -190,6 +197,10 @@ def files_at(
     header: bool = True,
 ) -> FilesSource:
     """The files of a folder, of a pattern (``*`` and ``?`` in the last part) or one of them."""
+    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:
+        raise InputError.bad_argument("delimiter", delimiter, "one character, of ASCII")
+    if not isinstance(header, bool):
+        raise InputError.bad_argument("header", header, "True or False")
     folder, _, last = location.rstrip("/").rpartition("/")
     pattern = last if any(c in last for c in "*?[") else None
     one = None if pattern is not None else _one_file(folder, last, options)
@@ -213,8 +224,15 @@ def files_at(
             raise NotFoundError.files(location)
     found.sort(key=lambda e: e.path)
     whole = schema if schema is not None else _schema_of(storage, found[0].path, format, delimiter, header)
+    folders = folder_columns([e.path for e in found], location)
+    if schema is not None:
+        folders = pa.schema([schema.field(f.name) if f.name in schema.names else f for f in folders])
+    by_folder = {f.name: f for f in folders}
+    inside = [by_folder.pop(f.name, f) for f in whole]
+    whole = pa.schema([*inside, *by_folder.values()])
     canonical = pa.schema([f.with_nullable(True).remove_metadata() for f in Schema.from_arrow(whole).arrow])
-    return FilesSource(storage, tuple(found), format, canonical, tuple(canonical.names), delimiter, header)
+    folders = pa.schema([canonical.field(name) for name in folders.names])
+    return FilesSource(storage, tuple(found), format, canonical, tuple(canonical.names), delimiter, header, folders)
 
 
 def _one_file(folder: str, name: str, options: dict[str, str] | None) -> Entry | None:
@@ -245,7 +263,10 @@ def _schema_of(storage: Storage, path: str, format: FileFormat, delimiter: str, 
 
                 read = csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
                 found = csv.open_csv(
-                    text, read_options=read, parse_options=csv.ParseOptions(delimiter=delimiter)
+                    text,
+                    read_options=read,
+                    parse_options=csv.ParseOptions(delimiter=delimiter),
+                    convert_options=csv.ConvertOptions(null_values=[""]),
                 ).schema
             else:
                 from pyarrow import json

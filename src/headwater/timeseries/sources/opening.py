@@ -1,7 +1,12 @@
-"""Whatever a stream can be made of, as a source."""
+"""Whatever a stream can be made of, as a source.
+
+A folder with a Delta log is a Delta table, however it is named: its files alone would also give rows that were overwritten or deleted.
+What is said of a source that has no use for it is refused.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +14,8 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.base.schema import Schema
+from headwater.base.storage import Storage, open_storage
+from headwater.lake.catalog import is_table
 from headwater.lake.conform import as_rows, is_spark_frame
 from headwater.lake.readable import ReadableTable
 from headwater.timeseries.node import Node
@@ -41,19 +48,51 @@ def source_of(
         raise InputError.bad_argument(unknown[0], options[unknown[0]], f"one of {', '.join(_FILE_OPTIONS)}")
     if isinstance(source, Path) or (isinstance(source, str) and (format is not None or _is_location(source))):
         text = str(source)
-        given = lake.catalog.root.options if "://" in text else None
-        return files_at(text, format=format, schema=schema, options=dict(given) if given else None, **options)
-    if isinstance(source, str):
+        given = dict(lake.catalog.root.options or {}) if "://" in text else {}
+        table = _table_at(text, given or None)
+        if table is None:
+            _refuse({"version": version}, f"none: {text} are files, which have no versions")
+            return files_at(text, format=format, schema=schema, options=given or None, **options)
+        source = table
+    elif isinstance(source, str):
         source = lake.table(source)
+    what = "a Delta table" if isinstance(source, ReadableTable) else f"a {type(source).__name__}"
+    _refuse({"format": format, "schema": schema, **options}, f"none: it is for files, and this is {what}")
     if isinstance(source, ReadableTable):
         return DeltaSource.of(source if version is None else source.at(version=version))
-    if is_spark_frame(source):
-        return FrameSource(source)
     if _is_iceberg(source):
         return IcebergSource.of(source, version)
+    _refuse({"version": version}, f"none: {what} has no versions")
+    if is_spark_frame(source):
+        return FrameSource(source)
     rows = as_rows(source)
-    table = pa.Table.from_batches(rows.batches, rows.schema)
-    return Values(table.cast(_canonical(rows.schema)))
+    table_of = pa.Table.from_batches(rows.batches, rows.schema)
+    return Values(table_of.cast(_canonical(rows.schema)))
+
+
+def _refuse(given: dict[str, Any], expected: str) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError.bad_argument(name, value, expected)
+
+
+def _table_at(location: str, options: dict[str, str] | None) -> ReadableTable | None:
+    """The Delta table whose folder this is; None if no log lies there."""
+    folder, _, last = location.rstrip("/").rpartition("/")
+    if any(c in last for c in "*?["):
+        if _has_log(open_storage(folder or ".", options)):
+            expected = (
+                f"the folder itself, {folder}: it is a Delta table, and some of its files may hold rows that are gone"
+            )
+            raise InputError.bad_argument("source", location, expected)
+        return None
+    storage = open_storage(location.rstrip("/") or "/", options)
+    return ReadableTable(storage, "") if _has_log(storage) else None
+
+
+def _has_log(storage: Storage) -> bool:
+    local = storage.local_path("")
+    return (local is None or os.path.isdir(local)) and is_table(storage)
 
 
 def _is_location(text: str) -> bool:

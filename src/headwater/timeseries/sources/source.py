@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.sql.conjuncts import Conjunct
 from headwater.timeseries.node import Node
 
 if TYPE_CHECKING:
@@ -69,6 +70,6 @@ class Source(Node):
         """The same source, free to give the texts of these columns as dictionaries."""
         return self
 
-    def filtered(self, condition: str) -> Source:
-        """The same source, free to leave out rows that do not meet the condition; it need not leave out any."""
+    def skipping(self, conjuncts: tuple[Conjunct, ...]) -> Source:
+        """The same source, free to leave out rows that do not meet all of these; it need not leave out any."""
         return self
