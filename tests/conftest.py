@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 ON_S3 = os.environ.get("HEADWATER_TEST_STORAGE") == "s3"
 
-# The everyday profile finds the same cases on every machine; `make soak` looks for new ones.
+# The everyday profile finds the same few cases on every machine; `make soak` looks for new ones, and for many.
 settings.register_profile(
     "default",
-    max_examples=6 if ON_S3 else 25,  # what is drawn was compared on the disk already
+    max_examples=6 if ON_S3 else 15,  # what is drawn was compared on the disk already
     derandomize=True,
     deadline=None,
     database=None,
@@ -37,8 +37,11 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
 # Subprocesses have them too.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join([java_options(), *(f"-D{k}={v}" for k, v in INTERPRETED.items())]))
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
@@ -67,6 +70,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sort_files(items)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Whoever deals out the tests also sees to it that what takes minutes is fetched meanwhile."""
+    config = session.config
+    if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no" and not ON_S3:
+        from tests.interop_jars import fetch_beside
+
+        fetching = fetch_beside()
+        if fetching is not None:
+            config.add_cleanup(fetching.kill)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     if config.getoption("dist") != "loadfile":
@@ -81,10 +95,7 @@ def spark() -> Iterator[SparkSession]:
     """A real local session, as `hw.spark()` makes it, except that it is small: another worker has one too."""
     import headwater as hw
 
-    # Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
-    config = {"spark.driver.memory": "2g", "spark.sql.codegen.wholeStage": "false"}
-    config |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    session = hw.spark("local[2]", config=config)
+    session = hw.spark("local[2]", config={"spark.driver.memory": "2g", **INTERPRETED})
     yield session
     # Where the JVM is gone already, stop() waits for ever; the worker ends right after this anyway.
     stopping = threading.Thread(target=session.stop, daemon=True)
