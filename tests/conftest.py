@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,7 +45,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 # Subprocesses have them too.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join([java_options(), *(f"-D{k}={v}" for k, v in INTERPRETED.items())]))
+_OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
@@ -71,14 +75,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Whoever deals out the tests also sees to it that what takes minutes is fetched meanwhile."""
+    """Whoever deals out the tests also sees to it that what takes minutes is made and fetched meanwhile."""
     config = session.config
     if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no" and not ON_S3:
         from tests.interop_jars import fetch_beside
+        from tests.java_archive import make_beside
 
-        fetching = fetch_beside()
-        if fetching is not None:
-            config.add_cleanup(fetching.kill)
+        if (making := make_beside()) is not None:
+            config.add_cleanup(partial(_await, making))
+        if (fetching := fetch_beside()) is not None:
+            config.add_cleanup(partial(_end, fetching))
+
+
+def _await(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+
+
+def _end(group: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group.pid, signal.SIGKILL)
+    group.wait()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    # Before each test, because the archive of classes may have been made meanwhile.
+    if _OWN_OPTIONS:
+        given = [java_options(), *(f"-D{name}={value}" for name, value in INTERPRETED.items())]
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(given)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -50,6 +50,7 @@ def fetch_beside() -> subprocess.Popen[bytes] | None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=Path(__file__).parents[1],
+        start_new_session=True,
     )
 
 
