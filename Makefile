@@ -42,13 +42,8 @@ $(STAMP): requirements/build.txt requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Without it the tests are the same, but their JVMs start slower.
-ARCHIVE := $(VENV)/spark.jsa
-$(ARCHIVE): $(STAMP)
-	@$(BIN)/python -W ignore -m tests.java_archive $@ 2>/dev/null || echo "the JVMs of the tests start without an archive of classes" >&2
-
 .PHONY: test
-test: $(ARCHIVE) ## run the tests (JOBS=2, ARGS="tests/lake -k merge")
+test: $(STAMP) ## run the tests (JOBS=2, ARGS="tests/lake -k merge")
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 ifeq ($(ARGS),)
 	@$(MAKE) --no-print-directory test-lake-s3
@@ -65,7 +60,7 @@ test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 # STEPS is the length of a random history and SEEDS how many there are: the defaults are 242,000 steps of random views and more than
 # 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed.
 .PHONY: soak
-soak: $(ARCHIVE) ## run the long tests: EXAMPLES=500 STEPS=220 SEEDS=20 KILLS=1000
+soak: $(STAMP) ## run the long tests: EXAMPLES=500 STEPS=220 SEEDS=20 KILLS=1000
 	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) HEADWATER_TEST_STEPS=$(or $(STEPS),220) \
 		HEADWATER_TEST_SEEDS=$(or $(SEEDS),20) HEADWATER_TEST_KILLS=$(or $(KILLS),1000) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow $(ARGS)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +23,10 @@ if TYPE_CHECKING:
 
 ON_S3 = os.environ.get("HEADWATER_TEST_STORAGE") == "s3"
 
-# The everyday profile finds the same cases on every machine; `make soak` looks for new ones.
+# The everyday profile finds the same few cases on every machine; `make soak` looks for new ones, and for many.
 settings.register_profile(
     "default",
-    max_examples=6 if ON_S3 else 25,  # what is drawn was compared on the disk already
+    max_examples=6 if ON_S3 else 15,  # what is drawn was compared on the disk already
     derandomize=True,
     deadline=None,
     database=None,
@@ -37,8 +41,11 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
 # Subprocesses have them too.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+_OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
@@ -67,6 +74,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sort_files(items)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Whoever deals out the tests also sees to it that what takes minutes is made and fetched meanwhile."""
+    config = session.config
+    if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no" and not ON_S3:
+        from tests.interop_jars import fetch_beside
+        from tests.java_archive import make_beside
+
+        if (making := make_beside()) is not None:
+            config.add_cleanup(partial(_await, making))
+        if (fetching := fetch_beside()) is not None:
+            config.add_cleanup(partial(_end, fetching))
+
+
+def _await(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+
+
+def _end(group: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group.pid, signal.SIGKILL)
+    group.wait()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    # Before each test, because the archive of classes may have been made meanwhile.
+    if _OWN_OPTIONS:
+        given = [java_options(), *(f"-D{name}={value}" for name, value in INTERPRETED.items())]
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(given)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     if config.getoption("dist") != "loadfile":
@@ -81,10 +119,7 @@ def spark() -> Iterator[SparkSession]:
     """A real local session, as `hw.spark()` makes it, except that it is small: another worker has one too."""
     import headwater as hw
 
-    # Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
-    config = {"spark.driver.memory": "2g", "spark.sql.codegen.wholeStage": "false"}
-    config |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    session = hw.spark("local[2]", config=config)
+    session = hw.spark("local[2]", config={"spark.driver.memory": "2g", **INTERPRETED})
     yield session
     # Where the JVM is gone already, stop() waits for ever; the worker ends right after this anyway.
     stopping = threading.Thread(target=session.stop, daemon=True)

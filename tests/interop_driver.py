@@ -100,6 +100,7 @@ def _session() -> Any:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.default.parallelism": "1",
+        "spark.sql.adaptive.enabled": "false",
     }
     return hw.spark("local[1]", config=config)
 

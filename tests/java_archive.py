@@ -2,17 +2,19 @@
 
 A session reads some fifteen thousand classes from JARs before it answers its first query, which is a third of what a short life costs, and the
 tests start thirty JVMs. ``python -m tests.java_archive FILE`` runs one session, whose JVM writes the archive when it ends; `make test` does that
-once for a .venv. A JVM that cannot use the file, because Java or Spark is another, goes on without it and says nothing.
+once for a .venv, beside the first tests (see ``conftest.py``): those JVMs that start later have it. A JVM that cannot use the file, because
+Java or Spark is another, goes on without it and says nothing.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["ARCHIVE", "java_options"]
+__all__ = ["ARCHIVE", "java_options", "make_beside"]
 
 ARCHIVE = Path(sys.prefix) / "spark.jsa"
 
@@ -29,6 +31,20 @@ def java_options() -> str:
     if not ARCHIVE.is_file() or " " in str(ARCHIVE):
         return _SHORT_LIFE
     return f"{_SHORT_LIFE} -XX:SharedArchiveFile={ARCHIVE} {_QUIET}"
+
+
+def make_beside() -> subprocess.Popen[bytes] | None:
+    """Begin to make the archive in another process, if there is none or Spark may be newer than it."""
+    ready = ARCHIVE.with_name(".ready")  # the Makefile's
+    if not ready.is_file() or (ARCHIVE.is_file() and ARCHIVE.stat().st_mtime >= ready.stat().st_mtime):
+        return None
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "tests.java_archive", str(ARCHIVE)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[1],
+    )
 
 
 def _make(file: Path) -> None:

@@ -113,7 +113,7 @@ def check_readers_agree(t: Table) -> None:
 
 def test_storm(lake: Lake) -> None:
     t = lake.table("t")
-    figures = run_storm(t, writers=8, commits=15, readers=2)
+    figures = run_storm(t, writers=8, commits=10, readers=2)
     print(figures)
     check_readers_agree(t)
 

@@ -346,7 +346,7 @@ PHASES = tuple(Phase) if settings().max_examples > 100 else (Phase.explicit, Pha
 @pytest.mark.interop
 @pytest.mark.parametrize("split_by", [[], ["p"]], ids=["plain", "partitioned"])
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=max(3, settings().max_examples // 8), phases=PHASES)
+@settings(max_examples=max(2, settings().max_examples // 8), phases=PHASES)
 @given(data=st.data())
 def test_a_table_is_its_model(
     tmp_path_factory: pytest.TempPathFactory, variant: str, split_by: list[str], data: st.DataObject

@@ -16,8 +16,6 @@ from tests.java_archive import java_options
 
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 """For JVMs that live for seconds: the second compiler only costs them processor time."""
-SHORT_LIFE = java_options()
-"""The same for masters, workers and executors, which read the classes from the archive too."""
 
 RunPython = Callable[..., str]
 StartSpark = Callable[..., None]
@@ -40,7 +38,7 @@ def start_spark(tmp_path: Path) -> Iterator[StartSpark]:
     def start(*command: str, port: int) -> None:
         home = Path(pyspark.__file__).parent
         environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-        environment |= {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": SHORT_LIFE}
+        environment |= {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": java_options()}
         environment |= {"PYSPARK_PYTHON": sys.executable}
         log = (tmp_path / f"{len(processes)}.log").open("wb")
         # `spark-class` ends in exec, so the process that is started here is the JVM itself.

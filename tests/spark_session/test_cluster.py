@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.java_archive import java_options
 
-from .conftest import ONE_COMPILER, SHORT_LIFE, free_port
+from .conftest import ONE_COMPILER, free_port
 
 if TYPE_CHECKING:
     from .conftest import RunPython, StartSpark
@@ -35,5 +36,7 @@ def test_cluster(start_spark: StartSpark, run_python: RunPython, tmp_path: Path)
         *("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / "work"), url),
         port=int(worker),
     )
-    out = run_python(PROGRAM.format(url=url, driver=ONE_COMPILER, executor=SHORT_LIFE), PYSPARK_PYTHON=sys.executable)
+    out = run_python(
+        PROGRAM.format(url=url, driver=ONE_COMPILER, executor=java_options()), PYSPARK_PYTHON=sys.executable
+    )
     assert out == f"100\n{url}\n--\n"

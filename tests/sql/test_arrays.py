@@ -29,7 +29,7 @@ def test_names(interpreted: SparkSession) -> None:
     assert not found, "\n".join(found)
 
 
-@settings(max_examples=max(4, settings().max_examples // 6), phases=[Phase.generate])
+@settings(max_examples=max(2, settings().max_examples // 6), phases=[Phase.generate])
 @given(table=tables)
 def test_generated_values(differences: Differences, table: pa.Table) -> None:
     found = differences(table, _LINES)

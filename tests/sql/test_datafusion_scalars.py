@@ -73,7 +73,7 @@ def test_expressions_give_sparks_values_or_are_refused(
     assert len(equal) >= least, f"{len(equal)} equal; refused: {refused}"
 
 
-@settings(max_examples=max(4, settings().max_examples // 8), phases=[Phase.generate])
+@settings(max_examples=max(2, settings().max_examples // 8), phases=[Phase.generate])
 @given(table=_tables(), texts=_EXPRESSIONS)
 def test_generated_expressions_give_sparks_values(interpreted: SparkSession, table: pa.Table, texts: list[str]) -> None:
     # Types are not the engine's doing, and are compared by test_generated.

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark_session.conftest import ONE_COMPILER, SHORT_LIFE, free_port, start_spark
+from tests.java_archive import java_options
+from tests.spark_session.conftest import ONE_COMPILER, free_port, start_spark
 from tests.timeseries.cluster_driver import KINDS
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def test_a_killed_executor_changes_nothing(start_spark: StartSpark, tmp_path: Pa
         | {
             "PYSPARK_PYTHON": sys.executable,
             "HEADWATER_PROGRESS": "off",
-            "EXECUTOR_JAVA_OPTIONS": SHORT_LIFE,
+            "EXECUTOR_JAVA_OPTIONS": java_options(),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         },
         capture_output=True,

@@ -12,13 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.amounts import everyday
 
 import headwater as hw
 from headwater.testing.circuits import Integral
 
 SCHEMA = pa.schema([("ts", pa.int64()), pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
 LATENESS = 20
-STEPS = 260
+STEPS = everyday(100, soak=260)
 KEYS = 3
 
 Build = Callable[[Any, Any], Any]

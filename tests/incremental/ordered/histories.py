@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from tests.amounts import everyday
 
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.node import Kind, Node
@@ -113,7 +114,7 @@ class Play:
 
     def check(self, expected: Callable[..., Table], seed: int, steps: int, *, most: int = 12) -> None:
         rng = np.random.default_rng(seed)
-        for number in range(steps):
+        for number in range(everyday(steps // 2, soak=steps)):
             self.step(self.random(rng, most))
             wanted = expected(*self.tables)
             wanted = Counter({tuple(map(plain, row)): w for row, w in wanted.items()})

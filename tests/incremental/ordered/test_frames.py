@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.amounts import everyday
 from tests.incremental.ordered.histories import Play, Row, Source, Table, arranged, compared, sorted_groups
 
 from headwater.base.errors import ExpressionError, InputError, UnsupportedError
@@ -201,7 +202,7 @@ def check(kind: str, frame: Frame, order: Order, seed: int, steps: int = 25) -> 
     source = Source(schema(kind))
     play = Play(Frames(arranged(source, ["k"], [order]), FUNCTIONS, frame=frame), [source], [draw_of(kind)])
     rng = np.random.default_rng(seed)
-    for step in range(steps):
+    for step in range(everyday(steps * 3 // 5, soak=steps)):
         play.step(play.random(rng))
         wanted = expected(play.tables[0], frame, FUNCTIONS, order, source.layout.names)
         wanted = Counter({tuple("nan" if v != v else v for v in row): w for row, w in wanted.items()})
@@ -256,7 +257,7 @@ def test_equals_duckdb() -> None:
     node = Frames(arranged(source, ["k"], [Order("t")]), functions, frame=Frame("range", -2, 1))
     play = Play(node, [source], [draw_of(kind)])
     rng = np.random.default_rng(11)
-    for _ in range(20):
+    for _ in range(everyday(12, soak=20)):
         play.step(play.random(rng, 30))
         rows = [row for row, w in play.tables[0].items() for _ in range(w)]
         table = source.change([(row, 1) for row in rows]).to_arrow().drop(["_weight"])

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.amounts import everyday
 from tests.incremental.ordered.histories import Play, Row, Source, arranged
 
 from headwater.incremental.circuit.node import Node
@@ -90,7 +91,7 @@ def test_equals_duckdb(name: str) -> None:
     play = Play(node, sources, [])
     rng = np.random.default_rng(len(name))
     runs = 0
-    for number in range(14):
+    for number in range(everyday(7, soak=14)):
         changes = []
         for table in play.tables:
             taken = {row[:2] for row in table}

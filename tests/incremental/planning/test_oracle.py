@@ -8,8 +8,9 @@ import pytest
 
 from headwater.testing.views import play, random_view
 
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "12"))
-SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2")) * 55
+# To build a view costs as much as many steps: every day there are fewer of them, with longer histories.
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "40"))
+SEEDS = int(os.environ["HEADWATER_TEST_SEEDS"]) * 55 if "HEADWATER_TEST_SEEDS" in os.environ else 55
 CHUNK = 11
 
 

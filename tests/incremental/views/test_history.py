@@ -22,7 +22,7 @@ from headwater.incremental.views import View
 from headwater.incremental.views import live as lives
 from headwater.testing.oracles import assert_same_rows
 
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "10"))
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "6"))
 
 
 def forget(view: View) -> None:
