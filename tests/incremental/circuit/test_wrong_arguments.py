@@ -134,7 +134,7 @@ def test_frames_know_the_names_that_spark_has() -> None:
         "first": "first_value",
         "last": "last_value",
     }
-    t.agg(rows=(-1, 0), **{n: f"{n}(x)" for n in names}).output("short")
-    t.agg(rows=(-1, 0), **{n: f"{long}(x)" for n, long in names.items()}).output("long")
+    t.agg((-1, 0), None, **{n: f"{n}(x)" for n in names}).output("short")
+    t.agg((-1, 0), None, **{n: f"{long}(x)" for n, long in names.items()}).output("long")
     found = circuit.step(t=pa.table({"k": [1, 2, 3], "x": [2, 5, 1]}))
     assert found["short"].to_arrow().equals(found["long"].to_arrow())

@@ -31,9 +31,8 @@ FLOOR_ROWS = 100_000
 
 _NEW = 0.5  # how much the newest measurement counts
 _FEW_ROWS = 1_000  # a refresh of fewer says how long the fixed part takes, one of more how long a row does
-_ENOUGH_ROWS = (
-    100_000  # what computed so many rows anew says how long a row takes; of fewer, the fixed part is too large a part
-)
+# What computed so many rows anew says how long a row takes; of fewer, the fixed part is too large a part.
+_ENOUGH_ROWS = 100_000
 _FIXED_SECONDS = 0.01  # reading the log, saving the state, committing
 _GUESS = 300_000.0  # rows a second of changes, and of building state, before anything was measured
 _QUERY_GUESS = 10_000_000.0  # rows a second of a query
