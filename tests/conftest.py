@@ -101,8 +101,7 @@ def _end(group: subprocess.Popen[bytes]) -> None:
 def pytest_runtest_setup() -> None:
     # Before each test, because the archive of classes may have been made meanwhile.
     if _OWN_OPTIONS:
-        given = [java_options(), *(f"-D{name}={value}" for name, value in INTERPRETED.items())]
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(given)
+        os.environ["SPARK_SUBMIT_OPTS"] = java_options()
 
 
 @pytest.hookimpl(optionalhook=True)
