@@ -29,7 +29,7 @@ def _over(kind: str, *operands: dict[str, Any], **fields: object) -> str:
     ("text", "what"),
     [
         (_over("StrangeFunction", _ONE), "Spark's StrangeFunction"),
-        (_over("PythonUDF", _ONE), "Spark's PythonUDF"),
+        (_over("PythonUDF", _ONE, name="mine"), "the Python function mine()"),
         (_over("Cast", _TEXT, dataType="integer", evalMode="LEGACY"), "outside ANSI mode"),
         (_over("Cast", _TEXT, dataType="integer"), "outside ANSI mode"),
         (_over("Add", _ONE, _ONE, evalMode="LEGACY"), "outside ANSI mode"),
