@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ SCHEMA = pa.schema([("k", pa.float64()), ("x", pa.int64())])
 ROWS = pa.table({"k": [0.0, -0.0, 1.0], "x": [1, 2, 3]})
 
 
-def _of_zeros(stream: Any, column: str, shards: int) -> list[Any]:
+def _of_zeros(stream: Any, column: str) -> list[Any]:
     circuit = stream.circuit
     stream.output("o")
     found = [(r["x"], r[column]) for r in circuit.step(t=ROWS)["o"].to_arrow().to_pylist() if r["k"] == 0]
@@ -26,17 +25,17 @@ def test_in_order_and_in_time(shards: int) -> None:
     def rows() -> Any:
         return hw.Circuit(shards=shards).input("t", SCHEMA)
 
-    assert _of_zeros(rows().over("k", order="x").rank(n="row_number"), "n", shards) == [1, 2]
-    assert _of_zeros(rows().over("k", order="x").lag("x", name="before"), "before", shards) == [None, 1]
-    assert _of_zeros(rows().over("k", order="x").agg(rows=(None, 0), n="sum(x)"), "n", shards) == [1, 3]
-    assert _of_zeros(rows().over("k", order="x desc").top(1), "x", shards) == [2]
-    assert _of_zeros(rows().session("x", 5, by="k"), "session_start", shards) == [1, 1]
+    assert _of_zeros(rows().over("k", order="x").rank(n="row_number"), "n") == [1, 2]
+    assert _of_zeros(rows().over("k", order="x").lag("x", name="before"), "before") == [None, 1]
+    assert _of_zeros(rows().over("k", order="x").agg(rows=(None, 0), n="sum(x)"), "n") == [1, 3]
+    assert _of_zeros(rows().over("k", order="x desc").top(1), "x") == [2]
+    assert _of_zeros(rows().session("x", 5, by="k"), "session_start") == [1, 1]
     t = rows()
-    assert _of_zeros(t.join_asof(t, "x", by="k", strict=True, suffix="_before"), "x_before", shards) == [None, 1]
+    assert _of_zeros(t.join_asof(t, "x", by="k", strict=True, suffix="_before"), "x_before") == [None, 1]
     t = rows()
-    assert _of_zeros(t.join_range(t, "x", by="k", below=1, suffix="_near"), "x_near", shards) == [1, 1, 2]
+    assert _of_zeros(t.join_range(t, "x", by="k", below=1, suffix="_near"), "x_near") == [1, 1, 2]
     t = rows().with_columns(low="x - 1")
-    assert _of_zeros(t.join_between(t, ("low", "x"), "x", by="k", suffix="_in"), "x_in", shards) == [1, 1, 2]
+    assert _of_zeros(t.join_between(t, ("low", "x"), "x", by="k", suffix="_in"), "x_in") == [1, 1, 2]
 
 
 def test_as_the_key_of_a_table() -> None:
@@ -63,7 +62,7 @@ def test_in_a_recursion() -> None:
     assert sorted((r["a"], r["b"], r["_weight"]) for r in found) == [(0.0, 5.0, 1), (1.0, 5.0, 1)]
 
 
-def test_joins_on_floats_share_a_trace(tmp_path: Path) -> None:
+def test_joins_on_floats_share_a_trace() -> None:
     circuit = hw.Circuit()
     t, u = circuit.input("t", SCHEMA), circuit.input("u", SCHEMA)
     t.join(u, "k").output("one")

@@ -24,20 +24,24 @@ def texts(where: str, *given: object) -> None:
 
 def names(where: str, given: object) -> list[str]:
     """One name, or several."""
-    found = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
+    found = _listed(given)
     texts(where, *found)
-    return found  # type: ignore[return-value]
+    return found
 
 
 def pairs(where: str, given: object) -> list[str | tuple[str, str]]:
     """Names, or pairs of names."""
-    found = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
+    found = _listed(given)
     for one in found:
         if not isinstance(one, str) and not (
             isinstance(one, tuple) and len(one) == 2 and all(isinstance(n, str) for n in one)
         ):
             raise InputError.bad_argument(where, one, "the name of a column, or a pair (mine, theirs)")
-    return found  # type: ignore[return-value]
+    return found
+
+
+def _listed(given: object) -> list[Any]:
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
 def whole(where: str, given: object, least: int | None = None) -> int:
