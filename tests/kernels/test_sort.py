@@ -19,6 +19,7 @@ _I64 = pa.int64()
 _NUMBERS = Layout(pa.schema([("g", _I64), ("v", _I64)]), keys=1, order=[Order("v")])
 _DOWN = Layout(pa.schema([("g", _I64), ("v", _I64)]), keys=1, order=[Order("v", True)])
 _TEXTS = Layout(pa.schema([("g", _I64), ("v", pa.string())]), keys=1, order=[Order("v")])
+_NAMED = Layout(pa.schema([("g", pa.string()), ("v", _I64)]), keys=1, order=[Order("v")])
 _PLAIN = Layout(pa.schema([("g", _I64), ("v", _I64)]), keys=2)
 
 
@@ -28,6 +29,8 @@ def _table(rng: np.random.Generator, layout: Layout, rows: int, keys: int, sprea
     if layout is _TEXTS:
         v = pa.array([None if x is None else "x" * (x % 23) + str(x) for x in v.to_pylist()], pa.string())
     g = pa.array(rng.integers(0, keys, rows), mask=rng.random(rows) < 0.02)
+    if layout is _NAMED:
+        g = pa.array([None if x is None else "g" * (x % 19) + str(x) for x in g.to_pylist()], pa.string())
     return pa.table({"g": g, "v": v})
 
 
@@ -45,7 +48,7 @@ def _check(zset: ZSet, hashes: np.ndarray | None = None) -> ZSet:
 
 
 @given(
-    st.sampled_from([_NUMBERS, _DOWN, _TEXTS, _PLAIN]),
+    st.sampled_from([_NUMBERS, _DOWN, _TEXTS, _NAMED, _PLAIN]),
     st.sampled_from([0, 1, 2, 3, 17, 65, 200, 1500]),
     st.sampled_from([1, 2, 5, 60, 10_000]),
     st.sampled_from([0, 3, 300, 1 << 40, (1 << 63) - 1]),
@@ -57,7 +60,14 @@ def test_rows_come_out_sorted_and_added_up(layout: Layout, rows: int, keys: int,
     _check(ZSet.packed(layout, _table(rng, layout, rows, keys, spread), rng.choice([-1, 1, 2], rows)))
 
 
-@given(st.sampled_from([_NUMBERS, _TEXTS]), st.integers(2, 300), st.integers(1, 4), st.integers(0, 10**6))
+@given(st.lists(st.one_of(st.text(max_size=30), st.text("\0a\x7f\x80é", max_size=16)), max_size=60, unique=True))
+def test_texts_are_in_the_order_of_their_bytes(texts: list[str]) -> None:
+    """Short and long ones, zeros and bytes above 127 among them; all of one key, so that nothing but the texts decides."""
+    found = ZSet.packed(_TEXTS, pa.table({"g": pa.array([1] * len(texts), _I64), "v": pa.array(texts, pa.string())}))
+    assert found.consolidate().to_arrow()["v"].to_pylist() == sorted(texts, key=str.encode)
+
+
+@given(st.sampled_from([_NUMBERS, _NAMED, _TEXTS]), st.integers(2, 300), st.integers(1, 4), st.integers(0, 10**6))
 def test_keys_whose_hashes_collide_stay_apart(layout: Layout, rows: int, hashes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     zset = ZSet.packed(layout, _table(rng, layout, rows, 6, 20), rng.choice([-1, 1], rows))

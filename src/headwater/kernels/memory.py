@@ -6,7 +6,7 @@ of the memory alive for as long as they are used: `headwater.incremental` does i
 
 `view_i64` and its siblings make arrays of an address and a length. `load` and `store` are a word at a distance from an address, and
 `copy_words` a few of them: in inner loops they are cheaper than arrays, which check every index for being negative. `byte` and `word`
-read at any alignment; `prefetch` and `prefetch_at` ask for a cache line ahead of time.
+read at any alignment; `swapped` turns a word around, so that eight bytes compare as one number; `prefetch` and `prefetch_at` ask for a cache line ahead of time.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ __all__ = [
     "prefetch",
     "prefetch_at",
     "store",
+    "swapped",
     "view_bytes",
     "view_f32",
     "view_f64",
@@ -145,6 +146,16 @@ def word(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
         pointer = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
         return builder.load(pointer, align=1)
+
+    return types.uint64(types.int64), codegen
+
+
+@_emitted
+def swapped(typingctx: Any, value: Any) -> Any:  # noqa: ARG001
+    """The word with its bytes in the other order, as uint64: of two, that comes first whose bytes do."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.bswap(args[0])
 
     return types.uint64(types.int64), codegen
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from headwater.kernels.compiled import inlined, shared
 from headwater.kernels.memory import load
-from headwater.kernels.words import compare_at
+from headwater.kernels.words import compare_at, equal_slots
 
 __all__ = ["sort_bucket"]
 
@@ -188,12 +188,32 @@ def _sort_hashes(keys: Hashes, words: Words, perm: Positions, a: int, b: int) ->
         keys[k] = np.uint64(words[k]) ^ _TOP
 
 
+@inlined
+def _is_one_slot(rows: int, step: int, at: int, perm: Positions, a: int, b: int) -> bool:
+    """Do all rows have the same bytes in a slot? Those of a key do."""
+    first = rows + step * np.int64(perm[a])
+    x0 = load(first, at)
+    x1 = load(first, at + 1)
+    for k in range(a + 1, b):
+        row = rows + step * np.int64(perm[k])
+        y0 = load(row, at)
+        y1 = load(row, at + 1)
+        if x0 != y0 or (x1 != y1 and not equal_slots(x0, x1, 0, y0, y1, 0)):
+            return False
+    return True
+
+
 @shared
 def _sort_alike(rows: int, step: int, parts: int, count: int, words: Words, perm: Positions, a: int, b: int) -> None:
     """Sort the positions of rows that have one hash; ``words`` is room for ``words[a:b]``."""
     part = np.int64(0)
-    while part < count and load(parts, 3 * part + 1) == 0:
+    while part < count:
         at = load(parts, 3 * part)
+        if load(parts, 3 * part + 1) != 0:
+            if not _is_one_slot(rows, step, at, perm, a, b):
+                break
+            part += 1
+            continue
         mask = load(parts, 3 * part + 2)
         x = load(rows + step * np.int64(perm[a]), at) & mask
         differs = np.int64(0)

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.kernels.compiled import inlined, shared
-from headwater.kernels.memory import address_of, byte, load, word
+from headwater.kernels.memory import address_of, byte, load, swapped, word
 
 __all__ = ["INLINE", "compare", "compare_at", "compare_slots", "equal_at", "equal_parts", "equal_slots", "slot_length"]
 
@@ -76,20 +76,33 @@ def equal_slots(a0: int, a1: int, a_base: int, b0: int, b1: int, b_base: int) ->
 
 @shared
 def compare_slots(a0: int, a1: int, a_base: int, b0: int, b1: int, b_base: int) -> int:
-    """Negative, zero or positive, as the bytes of one come before, equal or after those of the other."""
+    """Negative, zero or positive, as the bytes of one come before, equal or after those of the other.
+
+    What a short string has no bytes for is zero in its words, so words decide, and where they are alike the lengths do.
+    """
+    if a0 >> 32 != b0 >> 32:
+        return -1 if swapped(a0 >> 32) < swapped(b0 >> 32) else 1
     a_length = a0 & _LENGTH
     b_length = b0 & _LENGTH
     shorter = min(a_length, b_length)
-    i = np.int64(0)
-    if a_length > INLINE and b_length > INLINE:  # skip what is equal, eight bytes at a time
-        while i + 8 <= shorter and word(a1 + a_base + i) == word(b1 + b_base + i):
-            i += 8
-    while i < shorter:
-        x = _slot_byte(a0, a1, a_base, a_length, i)
-        y = _slot_byte(b0, b1, b_base, b_length, i)
-        if x != y:
-            return -1 if x < y else 1
-        i += 1
+    if max(a_length, b_length) <= INLINE:
+        if a1 != b1:
+            return -1 if swapped(a1) < swapped(b1) else 1
+    else:
+        i = np.int64(4)
+        if shorter > INLINE:
+            while i + 8 <= shorter:
+                eight = np.int64(word(a1 + a_base + i))
+                others = np.int64(word(b1 + b_base + i))
+                if eight != others:
+                    return -1 if swapped(eight) < swapped(others) else 1
+                i += 8
+        while i < shorter:
+            x = _slot_byte(a0, a1, a_base, a_length, i)
+            y = _slot_byte(b0, b1, b_base, b_length, i)
+            if x != y:
+                return -1 if x < y else 1
+            i += 1
     if a_length == b_length:
         return 0
     return -1 if a_length < b_length else 1
