@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headwater.incremental import sorting
 from headwater.incremental.run import Bound, Run, addresses, merged
 from headwater.incremental.spine import Spine
 from headwater.incremental.zset import ZSet, concatenate
@@ -29,6 +30,8 @@ from headwater.kernels import probe as kernels
 from headwater.kernels.consolidate import weight_bound_of
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import numpy.typing as npt
 
     from headwater.incremental.layout import Layout
@@ -66,6 +69,7 @@ class Trace:
         "_loose_rows",
         "_owners",
         "_reach",
+        "_sorting",
         "_staged",
         "_staged_loose",
         "arrived",
@@ -89,6 +93,7 @@ class Trace:
         self._loose_rows = 0
         self._loose_reach = 0
         self._staged_loose: tuple[ZSet, int] | None = None
+        self._sorting: Future[Run] | None = None
         self.arrived = 0
         """How many rows came since the last sweep."""
         self.slots: Slots | None = None
@@ -118,21 +123,27 @@ class Trace:
         return run
 
     def stage_loose(self, delta: ZSet) -> None:
-        """Prepare to add a small change that perhaps nobody asks for: it is sorted when somebody does, or together with others."""
+        """Prepare to add a change that perhaps nobody asks for in this step.
+
+        A small one is sorted when somebody does, or together with others; a large one meanwhile, on another thread.
+        """
         self.check()
         assert self._staged is None and self._staged_loose is None, "a step stages one change for a trace"
         n = len(delta.rows)
         most = n * (weight_bound_of(delta.rows, self.layout.payload) + 1)
-        if n > _MOST_LOOSE or self._reach + most > _REACH:
+        if _MOST_LOOSE < n < sorting.WORTH_A_THREAD or self._reach + most > _REACH:
             self.stage(delta)
             return
         self._staged_loose = (delta, most)
+        if n > _MOST_LOOSE:
+            self._sorting = sorting.run_of(delta)
 
     def _sort_staged(self) -> None:
         """Make a run of what was staged loose."""
         loose, self._staged_loose = self._staged_loose, None
+        under_way, self._sorting = self._sorting, None
         if loose is not None:
-            run = Run.of(loose[0])
+            run = under_way.result() if under_way is not None else Run.of(loose[0])
             self._staged = run if len(run.hashes) else None
 
     def drain(self) -> None:
@@ -171,6 +182,8 @@ class Trace:
 
     def commit(self) -> None:
         """Make what is staged a part of the trace."""
+        if self._sorting is not None:
+            self._sort_staged()
         staged, self._staged = self._staged, None
         if staged is not None:
             self._add(staged)
@@ -188,7 +201,7 @@ class Trace:
 
     def rollback(self) -> None:
         """Forget what is staged."""
-        self._staged = self._staged_loose = None
+        self._staged = self._staged_loose = self._sorting = None
 
     def add(self, delta: ZSet) -> None:
         """Stage and commit in one."""

@@ -19,7 +19,7 @@ from headwater.kernels.words import compare_at, equal_slots
 __all__ = ["sort_bucket"]
 
 _FEW = 16
-_WORTH_DIGITS = 64
+_WORTH_DIGITS = 24
 _TOP = np.uint64(1 << 63)
 
 Hashes = npt.NDArray[np.uint64]
@@ -92,25 +92,26 @@ def _sort_by_comparing(rows: int, step: int, parts: int, count: int, perm: Posit
 
 
 @shared
-def _sort_digits(words: Words, perm: Positions, a: int, b: int, least: int, passes: int) -> None:
-    """Sort by words that are at most ``passes`` bytes above the least of them: a byte at a time, the lowest first."""
+def _sort_digits(words: Words, perm: Positions, a: int, b: int, least: int, passes: int, bits: int) -> None:
+    """Sort by words that are below the least of them and ``passes`` digits of so many bits: a digit at a time, the lowest first."""
     n = b - a
     other_words = np.empty(n, np.int64)
     other = np.empty(n, np.int32)
-    counts = np.empty(256, np.int64)
+    counts = np.empty(1 << bits, np.int32)
+    digit = np.uint64((1 << bits) - 1)
     for k in range(passes):
-        shift = np.uint64(8 * k)
-        for c in range(256):
+        shift = np.uint64(bits * k)
+        for c in range(1 << bits):
             counts[c] = 0
         for i in range(a, b):
-            counts[np.int64((np.uint64(words[i] - least) >> shift) & np.uint64(255))] += 1
-        total = np.int64(0)
-        for c in range(256):
+            counts[np.int64((np.uint64(words[i] - least) >> shift) & digit)] += 1
+        total = np.int32(0)
+        for c in range(1 << bits):
             here = counts[c]
             counts[c] = total
             total += here
         for i in range(a, b):
-            c = np.int64((np.uint64(words[i] - least) >> shift) & np.uint64(255))
+            c = np.int64((np.uint64(words[i] - least) >> shift) & digit)
             at = counts[c]
             counts[c] = at + 1
             other_words[at] = words[i]
@@ -131,11 +132,15 @@ def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
             least = min(least, words[i])
             most = max(most, words[i])
         spread = np.uint64(most) - np.uint64(least)
-        passes = 0
-        while passes < 8 and (spread >> np.uint64(8 * passes)) != 0:
-            passes += 1
-        if passes * 128 <= 2 * n and most - least >= 0:
-            _sort_digits(words, perm, a, b, least, passes)
+        bits = np.int64(0)
+        while bits < 64 and (spread >> np.uint64(bits)) != 0:
+            bits += 1
+        if bits == 0:
+            return
+        passes = (bits + 7) // 8
+        bits = (bits + passes - 1) // passes
+        if (passes << bits) <= 4 * n and most - least >= 0:
+            _sort_digits(words, perm, a, b, least, passes, bits)
             return
     for start in range(a, b, _FEW):
         for k in range(start + 1, min(start + _FEW, b)):
@@ -176,6 +181,14 @@ def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
                 to += 1
             start = end
         size *= 2
+
+
+@inlined
+def _is_one_hash(keys: Hashes, a: int, b: int) -> bool:
+    differs = np.uint64(0)
+    for k in range(a + 1, b):
+        differs |= keys[k] ^ keys[a]
+    return differs == 0
 
 
 @shared
@@ -259,7 +272,7 @@ def sort_bucket(
     """
     if b - a <= _FEW:
         _insert_hashes(keys, perm, a, b)
-    else:
+    elif not _is_one_hash(keys, a, b):
         _sort_hashes(keys, words, perm, a, b)
     k = a
     while k < b:

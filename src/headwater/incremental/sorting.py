@@ -1,0 +1,35 @@
+"""Sorting beside a step: a large change that nobody asks for in the step that brings it is made a run on another thread.
+
+A join looks its changed rows up in the other side's trace, and needs no order for that; their own trace needs it by the end of the step. Kernels
+do not hold the GIL, so the one sort goes on while the step does.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING
+
+from headwater.incremental.run import Run
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from headwater.incremental.zset import ZSet
+
+__all__ = ["WORTH_A_THREAD", "run_of"]
+
+WORTH_A_THREAD = 8_192
+"""From how many rows on handing them over is worth it."""
+
+
+@cache
+def _threads(_pid: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) - 1), thread_name_prefix="headwater-sort")
+
+
+def run_of(delta: ZSet) -> Future[Run]:
+    """The run of a change, to be waited for; its weights were seen to fit."""
+    delta.hashes  # noqa: B018  who reads the change meanwhile wants them too
+    return _threads(os.getpid()).submit(Run.of, delta)
