@@ -122,26 +122,33 @@ def _sort_digits(words: Words, perm: Positions, a: int, b: int, least: int, pass
 
 
 @shared
+def _sorted_by_digits(words: Words, perm: Positions, a: int, b: int) -> bool:
+    """Sort ``words[a:b]`` by digits, if there are few for so many words; was it so?"""
+    least = words[a]
+    most = words[a]
+    for i in range(a + 1, b):
+        least = min(least, words[i])
+        most = max(most, words[i])
+    spread = np.uint64(most) - np.uint64(least)
+    bits = np.int64(0)
+    while bits < 64 and (spread >> np.uint64(bits)) != 0:
+        bits += 1
+    if bits == 0:
+        return True
+    passes = (bits + 7) // 8
+    bits = (bits + passes - 1) // passes
+    if (passes << bits) > 4 * (b - a) or most - least < 0:
+        return False
+    _sort_digits(words, perm, a, b, least, passes, bits)
+    return True
+
+
+@shared
 def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
     """Sort ``words[a:b]`` and the positions beside them."""
     n = b - a
-    if n > _WORTH_DIGITS:
-        least = words[a]
-        most = words[a]
-        for i in range(a + 1, b):
-            least = min(least, words[i])
-            most = max(most, words[i])
-        spread = np.uint64(most) - np.uint64(least)
-        bits = np.int64(0)
-        while bits < 64 and (spread >> np.uint64(bits)) != 0:
-            bits += 1
-        if bits == 0:
-            return
-        passes = (bits + 7) // 8
-        bits = (bits + passes - 1) // passes
-        if (passes << bits) <= 4 * n and most - least >= 0:
-            _sort_digits(words, perm, a, b, least, passes, bits)
-            return
+    if n > _WORTH_DIGITS and _sorted_by_digits(words, perm, a, b):
+        return
     for start in range(a, b, _FEW):
         for k in range(start + 1, min(start + _FEW, b)):
             x = words[k]

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.base.errors import UnsupportedError
-from headwater.incremental.aggregates.aggregation import Aggregation
+from headwater.incremental.aggregates.aggregation import Aggregation, Linear
 from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.operators.aggregate import Aggregate
+from headwater.incremental.operators.present import present
 from headwater.sql import plan as plans
 from headwater.sql.nodes import AggregateCall, Column, Node
 from headwater.sql.plan.attribute import Named
@@ -68,6 +69,8 @@ def kept(stream: Stream, keys: Sequence[str], chosen: Sequence[Aggregation], *, 
     """The node that keeps aggregates by key, and what lets its state go behind a watermark."""
     from headwater.incremental.circuit.stream import Stream
 
+    if not all(isinstance(a, Linear) and not a.distinct for a in chosen):
+        stream = present(stream)
     circuit = stream.circuit
     first = iter([True])
     vertex = circuit.add(

@@ -194,6 +194,7 @@ class Circuit:
         nodes = [build(*(v.nodes[s] for v in placed)) for s in range(self.shards)]
         feeding.check_names(nodes[0].layout.names)
         vertex = Vertex(len(self.vertices), nodes, tuple(placed), group=self._group)
+        vertex.signed = nodes[0].kind not in {"cogroup", "nest"} and any(v.signed for v in placed)
         if by and by[0] is not None:
             vertex.keys = len(by[0])
         elif inputs and inputs[0].node.kind == "arrange":

@@ -25,6 +25,7 @@ class Feedback:
 
         self._circuit = circuit
         self._vertex = circuit.add(lambda: Held(Layout(schema)), [])
+        self._vertex.signed = True  # nobody knows what will be connected
         self._connected = False
         self.stream: Stream = Stream(circuit, self._vertex)
 

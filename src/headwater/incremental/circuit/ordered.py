@@ -23,6 +23,7 @@ from headwater.incremental.circuit.checking import texts, whole
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
+from headwater.incremental.operators.present import present
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.topk import TopK
@@ -135,7 +136,8 @@ class Ordered:
         """
         whole("k", k, 0)
         whole("offset", offset, 0)
-        return self._with(lambda s, columns: TopK(s, k, offset=offset, by=by, columns=columns))
+        there = Ordered(present(self._stream), self._keys, self._order)
+        return there._with(lambda s, columns: TopK(s, k, offset=offset, by=by, columns=columns))
 
     def _with(self, build: Callable[[Any, list[tuple[str, str]]], Node]) -> Stream:
         from headwater.incremental.circuit.stream import Stream

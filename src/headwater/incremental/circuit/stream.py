@@ -150,6 +150,7 @@ class Stream:
 
         negated = self._lifted(Negate)
         negated.vertex.marks = self.vertex.marks
+        negated.vertex.signed = True
         return negated
 
     def _lifted(self, build: Callable[[Any], Any]) -> Stream:
@@ -363,7 +364,9 @@ class Stream:
         """What came in this step less what came in the step before."""
         from headwater.incremental.operators.delay import Differentiate
 
-        return self._lifted(Differentiate)
+        found = self._lifted(Differentiate)
+        found.vertex.signed = True
+        return found
 
     def watermark(self, column: str, lateness: str | int | timedelta = 0) -> Stream:
         """Keep rows out that come too late: whose time is more than ``lateness`` before the greatest seen in earlier steps.
@@ -393,7 +396,9 @@ class Stream:
 
         if not isinstance(self.vertex.node, Watermark):
             raise InputError.bad_argument("stream", repr(self), "what watermark() gave")
-        return self._lifted(Late)
+        found = self._lifted(Late)
+        found.vertex.signed = True
+        return found
 
     # -- out -------------------------------------------------------------------------------------------------------
 

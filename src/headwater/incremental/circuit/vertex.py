@@ -62,6 +62,8 @@ class Vertex:
     """For each input that is an arrangement: which of its rows it does not look at again."""
     settled: Settled | None = None
     """The same of its own state."""
+    signed: bool = False
+    """May rows be taken away that are not there, so that weights are below zero?"""
     figures: Figures = field(default_factory=Figures)
     nothing: list[ZSet] = field(init=False)
 

@@ -21,6 +21,7 @@ from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.incremental.circuit.stream import On, Stream
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
+from headwater.incremental.operators.present import present, without_partners
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.star_join import StarJoin
@@ -62,6 +63,8 @@ def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, 
     """The stream of a join: see `Stream.join`."""
     if how not in _WAYS:
         raise InputError.bad_argument("how", how, f"one of {', '.join(_WAYS)}")
+    if how not in {"inner", "cross"}:
+        left, right = present(left), present(right)
     sides = named_sides(left, right, on, suffix)
     if not sides.mine and how not in {"inner", "cross"} and where is None:
         raise InputError.bad_argument("on", "nothing", f"the columns of the keys, for a {how} join")
@@ -76,17 +79,17 @@ def sides_joined(sides: Sides, how: str, where: Where | None = None) -> Stream:
     left, right = sides.left, sides.right
     if how in {"semi", "anti"}:
         partners = _with_partner(sides, where)
-        return partners if how == "semi" else left.minus(partners)
+        return partners if how == "semi" else without_partners(left, partners)
     inner = _inner(sides, where)
     if how in {"inner", "cross"}:
         return inner
     schema = _outer_schema(inner.schema, sides, how)
     parts = []
     if how in {"left", "full"}:
-        lonely = left.minus(_with_partner(sides, where, inner))
+        lonely = without_partners(left, _with_partner(sides, where, inner))
         parts.append(_padded(lonely, schema, {n: c for c, n in sides.left_names.items()}))
     if how in {"right", "full"}:
-        lonely = right.minus(_with_partner(_flipped(sides), where, inner))
+        lonely = without_partners(right, _with_partner(_flipped(sides), where, inner))
         parts.append(_padded(lonely, schema, {n: c for c, n in sides.right_names.items()}))
     return inner._lifted(lambda s: Relabel(s, schema)).plus(*parts)
 

@@ -15,6 +15,7 @@ from headwater.incremental.operators.asof import AsOf, Direction
 from headwater.incremental.operators.asof_settled import settle
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
 from headwater.incremental.operators.joins import Sides, named_sides
+from headwater.incremental.operators.present import present
 from headwater.incremental.operators.range_join import RangeJoin
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.watermark import Mark
@@ -42,7 +43,7 @@ def asof_joined(
     mine, theirs = _times(left, right, on)
     for tie in ties:
         _known(right, tie.column, "right")
-    sides = _normalised(named_sides(left, right, by, suffix))
+    sides = _normalised(named_sides(present(left), present(right), by, suffix))
     circuit = left.circuit
     a = circuit.arranged(sides.left.vertex, sides.mine, [Order(mine)])
     b = circuit.arranged(sides.right.vertex, sides.theirs, [Order(theirs), *ties])

@@ -1,0 +1,55 @@
+"""Present: the rows that are there, of a stream in which rows may be taken away before they come.
+
+Linear operators do not mind weights below zero: sums add them up, and joins multiply. But whoever asks whether a key has rows, or keeps a place in
+an order (outer joins, the least value, the first rows of a key, a quantile, the match of an as-of join), would take rows that are owed
+for rows that are there. So behind `minus` and the like they are given the rows of positive weight, each as often as its weight says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headwater.incremental.operators.distinct import Weigh
+
+if TYPE_CHECKING:
+    from headwater.incremental.circuit.node import Node
+    from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.operators.distinct import Weights
+
+__all__ = ["Present", "present", "without_partners"]
+
+
+class Present(Weigh):
+    """The rows of positive weight, by their very words: zeros of both signs stay what they are."""
+
+    def __init__(self, source: Node) -> None:
+        super().__init__([source], _positive, label="present")
+        self._floats = self._floats[:0]
+
+
+def present(stream: Stream) -> Stream:
+    """The stream itself, or if its weights may be below zero, those of its rows that are there."""
+    from headwater.incremental.circuit.stream import Stream
+
+    if not stream.vertex.signed:
+        return stream
+
+    def made() -> Stream:
+        vertex = stream.circuit.add(Present, [stream.vertex], by=[stream.columns])
+        vertex.marks = stream.vertex.marks
+        return Stream(stream.circuit, stream.circuit.forgetting(vertex))
+
+    return stream.circuit.once(("present", stream.vertex.id), made)
+
+
+def without_partners(rows: Stream, partners: Stream) -> Stream:
+    """The rows less some of them: nothing is taken away that is not there."""
+    found = rows.minus(partners)
+    found.vertex.signed = rows.vertex.signed
+    return found
+
+
+def _positive(weights: Weights) -> Weights:
+    return np.asarray(np.maximum(weights[:, 0], 0))
