@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -46,12 +48,23 @@ def test_a_sum_that_does_not_fit() -> None:
     c = hw.Circuit()
     c.input("t", SCHEMA).group_by("k").agg(total="sum(v)").output("o")
     c.step(t=pa.table({"k": ["a"], "v": [2**63 - 1]}))
-    with pytest.raises(hw.ExpressionError, match="sum"):
-        c.step(t=pa.table({"k": ["a"], "v": [1]}))
+    with pytest.raises(hw.ExpressionError, match="sum") as raised:
+        c.step(t=pa.table({"k": ["b", "a", "c"], "v": [1, 1, 1]}))
+    assert "{'k': 'a'}" in (raised.value.where or "")
     assert c.step(t=pa.table({"k": ["a"], "v": [-1]}))["o"].to_arrow()["total"].to_pylist() in (
         [2**63 - 1, 2**63 - 2],
         [2**63 - 2, 2**63 - 1],
     )
+
+
+def test_a_decimal_sum_that_does_not_fit_names_its_key() -> None:
+    c = hw.Circuit()
+    schema = pa.schema([("k", pa.string()), ("d", pa.decimal128(38, 0))])
+    c.input("t", schema).group_by("k").agg(n="count(*)", total="sum(d)").output("o")
+    most = Decimal(10**38 - 1)
+    with pytest.raises(hw.ExpressionError, match="does not fit") as raised:
+        c.step(t=pa.table({"k": ["b", "a", "a"], "d": [most, most, most]}, schema=schema))
+    assert "{'k': 'a'}" in (raised.value.where or "")
 
 
 def test_an_output_whose_weights_do_not_fit() -> None:

@@ -63,7 +63,7 @@ def test_what_is_there_decides(
     circuit = hw.Circuit(shards=shards)
     a, b, t = (circuit.input(n, _SCHEMA) for n in "abt")
     _ASKS[what](a.minus(b), t).output("found")
-    other = Counter({(0, 1, 0.0): 1, (0, 3, 1.5): 1, (1, 2, 0.0): 2})
+    other: Counter[Row] = Counter({(0, 1, 0.0): 1, (0, 3, 1.5): 1, (1, 2, 0.0): 2})
     sums: tuple[Counter[Row], Counter[Row]] = (Counter(), Counter())
     found = circuit.step(t=_rows(other))["found"]
     for changes in history:

@@ -15,6 +15,8 @@ class ExpressionError(InputError):
 
     # The position of the row that failed, where it is known.
     row: int | None = None
+    # Where it is not a row that failed but something made of many: the key that they have.
+    key: dict[str, object] | None = None
 
     @classmethod
     def syntax(cls, text: str, why: str, position: int | None = None) -> Self:

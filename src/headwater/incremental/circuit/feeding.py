@@ -203,8 +203,10 @@ def check_names(names: Sequence[str]) -> None:
 def located(error: ExpressionError, node: Node, deltas: Sequence[ZSet]) -> ExpressionError:
     """The error with the operator and the row that it is about."""
     where = f"{node.label} {node.detail}".strip()
-    row = getattr(error, "row", None)
-    if row is not None and deltas and row < len(deltas[0]):
+    row = error.row
+    if error.key:
+        where += f", {error.key}"
+    elif row is not None and deltas and row < len(deltas[0]):
         values = deltas[0].filtered(np.array([row])).to_arrow().to_pylist()[0]
         values.pop(WEIGHT)
         where += f", row {values}"

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from headwater.base.errors import ExpressionError
 from headwater.incremental.aggregates.aggregation import Aggregation, Extreme, Linear, Stage, Words, failed, place
 from headwater.incremental.aggregates.general import General, Groups
 from headwater.incremental.aggregates.mode import Mode, Modes
@@ -216,10 +217,13 @@ class Aggregate(Node):
         payload = sums.layout.payload
         bad = finish(touched.rows, payload, old, self._recipes, self._key_words, self._shift, out)
         if bad >= 0:
-            raise failed(self._sums_of[bad], "the sum does not fit a bigint")
+            raise self._with_key(failed(self._sums_of[bad], "the sum does not fit a bigint"), touched, old)
         given = bool(self.layout.keys) or self._was_given()
         sums.stage(touched, given=not given)
-        owners = self._finish_general(touched, old, out)
+        try:
+            owners = self._finish_general(touched, old, out)
+        except ExpressionError as error:
+            raise self._with_key(error, touched, old) from None
         if self.layout.keys:
             count = changes(touched.rows, payload, old, out)
         else:
@@ -227,6 +231,23 @@ class Aggregate(Node):
             count = changes(1 - before, 0, before, out)
         owners += tuple(o for stage, _ in self._stages for o in stage.owners())
         return ZSet(self.layout, out[:count], (*deltas[0].owners, *owners), net=True)
+
+    def _with_key(self, error: ExpressionError, touched: ZSet, old: Words) -> ExpressionError:
+        """The error with the key whose value cannot be given: each is tried alone."""
+        payload = self._sums.layout.payload
+        for i in range(len(touched) if self.layout.keys else 0):
+            one = touched.filtered(np.array([i]))
+            out = np.zeros((2, self.layout.width), dtype=np.int64)
+            try:
+                bad = finish(one.rows, payload, old[i : i + 1], self._recipes, self._key_words, self._shift, out) >= 0
+                self._finish_general(one, old[i : i + 1], out)
+            except ExpressionError:
+                bad = True
+            if bad:
+                row = ZSet(self.layout, out[1:], touched.owners).to_arrow().to_pylist()[0]
+                error.key = {name: row[name] for name in self.layout.names[: self.layout.keys]}
+                break
+        return error
 
     def _finish_general(self, touched: ZSet, old: Words, out: Words) -> Owners:
         """Fill the columns of the aggregates that have no recipe."""
