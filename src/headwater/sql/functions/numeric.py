@@ -14,6 +14,8 @@ from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
 from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.intervals.arithmetic import interval_absolute
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
@@ -32,6 +34,8 @@ def _number(node: Node, name: str) -> Node:
 
 
 def _abs(args: Sequence[Node]) -> Node:
+    if is_interval(args[0].dtype):
+        return interval_absolute(args[0])
     value = _number(args[0], "abs")
     return call("abs", (value,), value.dtype, fallible=family(value.dtype) == "integer")
 
