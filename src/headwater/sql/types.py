@@ -152,6 +152,8 @@ def name_of(dtype: pa.DataType) -> str:
         return dtype.name
     if pa.types.is_list(dtype):
         return f"array<{name_of(dtype.value_type)}>"
+    if pa.types.is_struct(dtype) and has_interval(dtype):
+        return f"struct<{','.join(f'{f.name}:{name_of(f.type)}' for f in dtype)}>"
     try:
         return spark_type(dtype)
     except SchemaError:
