@@ -16,10 +16,10 @@ from headwater.base.errors import SchemaError
 from headwater.sql.intervals.types import IntervalType, has_interval, storage_of
 from headwater.sql.intervals.values import AMOUNT, INTERVAL
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node, Refused, WindowCall, call
-from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project, Window
+from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project, Scan, Window
 from headwater.sql.types import INT, LONG, name_of
 
-__all__ = ["in_whole_numbers", "lowered_node", "lowered_plan"]
+__all__ = ["lowered_node", "lowered_plan"]
 
 _WAYS_OUT = (
     "CAST(… AS BIGINT) counts it in its last unit, CAST(… AS STRING) prints it, and extract(DAY FROM …) takes a part"
@@ -31,7 +31,9 @@ def lowered_plan(plan: Plan) -> Plan:
     for attribute in plan.output:
         if has_interval(attribute.dtype):
             raise SchemaError.interval_column(attribute.name, name_of(attribute.dtype), _WAYS_OUT)
-    found = in_whole_numbers(plan, {})
+    if not _meets_interval(plan):  # which most do not, and looking is cheaper than rebuilding
+        return plan
+    found = _in_whole_numbers(plan, {})
     assert isinstance(found, Plan)
     return found
 
@@ -40,11 +42,37 @@ def lowered_node(node: Node) -> Node:
     """The expression without intervals; it cannot be one itself."""
     if has_interval(node.dtype):
         raise Refused(f"a value of type {name_of(node.dtype)}", _WAYS_OUT)
-    found: Node = in_whole_numbers(node, {})
+    found: Node = _in_whole_numbers(node, {}) if _meets_interval(node) else node
     return found
 
 
-def in_whole_numbers(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
+# The fields of each class that was met; None for types that may have an interval in them.
+_FIELDS: dict[type, tuple[str, ...] | None] = {Scan: (), IntervalType: None}
+_FIELDS |= dict.fromkeys((pa.ListType, pa.MapType, pa.StructType), None)
+
+
+def _meets_interval(root: object) -> bool:
+    """Is there an interval anywhere in a plan or a node?"""
+    pending, seen = [root], set()
+    while pending:
+        value = pending.pop()
+        kind = type(value)
+        if kind is tuple:
+            pending.extend(value)  # type: ignore[arg-type]
+            continue
+        if kind not in _FIELDS:
+            _FIELDS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
+        names = _FIELDS[kind]
+        if names is None:
+            if has_interval(value):
+                return True
+        elif names and id(value) not in seen:
+            seen.add(id(value))
+            pending.extend([getattr(value, name) for name in names])
+    return False
+
+
+def _in_whole_numbers(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
     """A plan, a node, or anything in them; the same object where nothing changes."""
     if isinstance(value, pa.DataType):
         return storage_of(value)
@@ -59,10 +87,10 @@ def in_whole_numbers(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
 
 def _changed(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
     if isinstance(value, tuple):
-        parts = tuple(in_whole_numbers(v, known) for v in value)
+        parts = tuple(_in_whole_numbers(v, known) for v in value)
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
     if isinstance(value, Call) and value.op in (AMOUNT, INTERVAL):
-        return in_whole_numbers(value.args[0], known)
+        return _in_whole_numbers(value.args[0], known)
     if isinstance(value, Aggregate) and any(map(_is_divided, value.aggregates)):
         grouped = replace(value, aggregates=tuple(p for n in value.aggregates for p in _parts(n, known)))
         return _above(grouped, (*value.keys, *value.aggregates), known)
@@ -70,7 +98,7 @@ def _changed(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
         below = replace(value, items=tuple(p for n in value.items for p in _parts(n, known)))
         passed = tuple(Named(a, a.column) for a in value.child.output)
         return _above(below, (*passed, *value.items), known)
-    made = {f.name: in_whole_numbers(getattr(value, f.name), known) for f in fields(value)}
+    made = {f.name: _in_whole_numbers(getattr(value, f.name), known) for f in fields(value)}
     if all(made[name] is getattr(value, name) for name in made):
         return value
     return replace(value, **made)
@@ -90,7 +118,7 @@ def _parts(named: Named, known: dict[int, tuple[Any, Any]]) -> Sequence[Named]:
         return (named,)
     node = named.node
     assert isinstance(node, AggregateCall | WindowCall)
-    node = replace(node, args=in_whole_numbers(node.args, known))
+    node = replace(node, args=_in_whole_numbers(node.args, known))
     total, count = replace(node, op="sum", dtype=LONG), replace(node, op="count", dtype=LONG)
     return [
         Named(_attribute(named, "sum"), total),
@@ -103,10 +131,10 @@ def _attribute(named: Named, what: str) -> Attribute:
 
 
 def _above(below: Plan, items: tuple[Named, ...], known: dict[int, tuple[Any, Any]]) -> Plan:
-    found = in_whole_numbers(below, known)
+    found = _in_whole_numbers(below, known)
     above = []
     for named in items:
-        attribute = in_whole_numbers(named.attribute, known)
+        attribute = _in_whole_numbers(named.attribute, known)
         node: Node = attribute.column
         if _is_divided(named):
             node = _answer(named)
