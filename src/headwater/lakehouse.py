@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError
+from headwater.base.errors import HeadwaterError, InputError
 from headwater.base.storage import LocalStorage, open_storage
 from headwater.lake.catalog import Catalog
 from headwater.lake.table import Table
@@ -155,7 +155,16 @@ class Lake:
         self.catalog.detach(name)
 
     def drop(self, name: str) -> None:
-        """Delete a table with all its files (an attached one is only forgotten)."""
+        """Delete a table with all its files (an attached one is only forgotten); a view is deleted by `drop_view`."""
+        from headwater.lake.published import is_view
+
+        table = self.table(name)
+        try:
+            view = table.exists() and is_view(table.snapshot)
+        except HeadwaterError:  # what cannot be read can still be deleted
+            view = False
+        if view and not self.catalog.is_attached(name):
+            raise InputError.is_view(name, "drop()")
         self.catalog.drop(name)
 
     def write(

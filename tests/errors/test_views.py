@@ -52,6 +52,21 @@ def case_view_that_is_dropped_like_a_table(lake: Lake) -> Attempt:
     return lambda: lake.sql("DROP TABLE spend")
 
 
+def case_view_that_is_dropped_by_the_lake(lake: Lake) -> Attempt:
+    spend(lake)
+    return lambda: lake.drop("spend")
+
+
+def case_view_whose_table_would_forget_its_changes(lake: Lake) -> Attempt:
+    view = spend(lake)
+    return lambda: view.table.set_properties({"delta.enableChangeDataFeed": "false"})
+
+
+def case_view_with_a_column_of_intervals(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.view("v", "SELECT id, make_dt_interval(amount) AS took FROM orders")
+
+
 def case_view_with_a_parameter(lake: Lake) -> Attempt:
     lake.write("orders", ROWS)
     text = "CREATE MATERIALIZED VIEW v AS SELECT * FROM orders WHERE id = :id"

@@ -14,7 +14,7 @@ from tests.sql.analyzed.spoken import rows_of
 from tests.sql.oracle import plan_of as read_plan
 
 from headwater.base.errors import ExpressionError, NotFoundError
-from headwater.sql.intervals import interval_text
+from headwater.sql.intervals.constants import interval_text
 from headwater.sql.nodes import Refused
 
 _SECONDS = (-754, -600, -1, 0, 1, 119, 120, 180, 300, 599, 600, 660, 1_500, 2_100, 2_700, 3_540, None, 180)

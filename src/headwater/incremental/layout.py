@@ -36,12 +36,13 @@ from headwater.base.errors import UnsupportedError
 from headwater.incremental import nested
 from headwater.kernels.arrow import CODES
 
-__all__ = ["Kind", "Layout", "Order", "Placed", "kind_of"]
+__all__ = ["MOST_KEYS", "Kind", "Layout", "Order", "Placed", "kind_of"]
 
 Kind = Literal["word", "double", "float", "bool", "pair", "slot", "nested"]
 Parts = npt.NDArray[np.int64]
 
-_MOST_KEYS = 60
+MOST_KEYS = 60
+"""How many columns a key can have: their nulls stand in one word."""
 _WHOLE = -1
 _WORD, _SLOT, _SLOT_DESCENDING = 0, 1, 2
 
@@ -167,8 +168,8 @@ class Layout:
     __slots__ = ("__dict__", "columns", "keys", "order", "order_words", "payload", "schema", "weights", "width")
 
     def __init__(self, schema: pa.Schema, *, keys: int = 0, order: Sequence[Order] = (), weights: int = 1) -> None:
-        if keys > _MOST_KEYS:
-            why = f"{keys} columns are more than the {_MOST_KEYS} a key can have"
+        if keys > MOST_KEYS:
+            why = f"{keys} columns are more than the {MOST_KEYS} a key can have"
             raise UnsupportedError.operation("a key", why, "put them into a struct")
         self.schema = schema
         self.keys = keys

@@ -101,10 +101,14 @@ class Catalog:
             raise NotFoundError.attached(name, self._attached(), self.root.url)
         self.root.delete(f"{_ATTACHED}/{name}.json")
 
+    def is_attached(self, name: str) -> bool:
+        """Whether a name is that of a table that lies elsewhere."""
+        return self.root.exists(f"{_ATTACHED}/{name}.json")
+
     def drop(self, name: str) -> None:
         """Delete a table of the lake with all its files, or forget an attached one."""
         self.check_name(name)
-        if self.root.exists(f"{_ATTACHED}/{name}.json"):
+        if self.is_attached(name):
             self.detach(name)
             return
         storage = self.storage(name)

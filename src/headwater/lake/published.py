@@ -13,16 +13,23 @@ statements and methods that would are refused.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from headwater.base.errors import CorruptionError, InputError
 from headwater.lake.actions import Action
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["DEFINITION", "STATE", "check_editable", "domain", "is_view", "read_domain"]
+__all__ = ["DEFINITION", "STATE", "check_editable", "check_properties", "domain", "is_view", "read_domain"]
 
 DEFINITION = "headwater.view"
 STATE = "headwater.view.state"
+# What the table of a view has to be, and why.
+_NEEDED = {
+    "delta.appendOnly": ("false", "a refresh deletes the rows that a view has no more"),
+    "delta.enableChangeDataFeed": ("true", "a refresh says which rows it changed"),
+    "delta.enableDeletionVectors": ("true", "a refresh marks the rows that it deletes"),
+}
 
 
 def is_view(base: Snapshot) -> bool:
@@ -34,6 +41,16 @@ def check_editable(name: str, base: Snapshot, verb: str) -> None:
     """Raise if a table is a view's, whose rows nobody changes but its refreshes."""
     if is_view(base):
         raise InputError.is_view(name, verb)
+
+
+def check_properties(properties: Mapping[str, str | None]) -> None:
+    """Raise for a property, set or (with None) taken away, without which a view's table cannot be refreshed."""
+    for name, value in properties.items():
+        wanted, why = _NEEDED.get(name, (None, ""))
+        if wanted is None or (value is None and wanted == "false"):
+            continue
+        if str(value).lower() != wanted:
+            raise InputError.bad_property(name, "nothing" if value is None else value, f"{wanted}: {why}")
 
 
 def domain(name: str, value: Any) -> Action:

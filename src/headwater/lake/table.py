@@ -25,7 +25,7 @@ from headwater.base.storage import Storage
 from headwater.lake import alter, modify, write
 from headwater.lake.conform import as_rows, is_spark_frame
 from headwater.lake.definition import define, is_mapped
-from headwater.lake.published import check_editable
+from headwater.lake.published import check_editable, check_properties, is_view
 from headwater.lake.readable import ReadableTable
 from headwater.lake.replace import replace_table
 from headwater.lake.transaction import Committed
@@ -281,13 +281,17 @@ class Table(ReadableTable):
         return alter.comment_column(self.storage, column, comment)
 
     def set_properties(self, properties: Mapping[str, str]) -> Committed:
-        """Set table properties."""
+        """Set table properties; a view's table keeps those that refreshing needs."""
         self._check_newest()
+        if is_view(self.snapshot):
+            check_properties(properties)
         return alter.set_properties(self.storage, properties)
 
     def unset_properties(self, names: Sequence[str]) -> Committed:
         """Remove table properties."""
         self._check_newest()
+        if is_view(self.snapshot):
+            check_properties(dict.fromkeys(names))
         return alter.unset_properties(self.storage, names)
 
     def add_constraint(self, name: str, expression: str) -> Committed:

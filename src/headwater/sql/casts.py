@@ -18,11 +18,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
+from headwater.sql.intervals.casts import interval_cast
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.literals import cast_literal
 from headwater.sql.moment_casts import PAIRS as MOMENT_PAIRS
 from headwater.sql.moment_casts import moment_cast_form
 from headwater.sql.nested_casts import nested_fallible, nested_form
-from headwater.sql.nodes import Call, Literal, Node, Refused, call
+from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.quoting import literal_sql
 from headwater.sql.text_casts import PAIRS, text_cast_form
 from headwater.sql.types import digits_of, family, name_of
@@ -82,6 +84,8 @@ def cast(node: Node, dtype: pa.DataType) -> Node:
     source = node.dtype
     if source == dtype:
         return node
+    if is_interval(source) or is_interval(dtype):
+        return interval_cast(node, dtype, cast)
     if isinstance(node, Literal):
         folded = cast_literal(node, dtype)
         if folded is not None:
@@ -105,6 +109,16 @@ def try_cast(node: Node, dtype: pa.DataType) -> Node:
     >>> try_cast(Literal("x", pa.string()), pa.int32())
     Literal(value=None, dtype=DataType(int32))
     """
+    if is_interval(dtype) and isinstance(node, Literal):
+        try:
+            return cast(node, dtype)
+        except Wrong:
+            return Literal(None, dtype)
+    if is_interval(node.dtype) or is_interval(dtype):
+        found = cast(node, dtype)
+        if found.fallible and not node.fallible:
+            raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "use a plain cast")
+        return found
     if family(node.dtype) == "nested" and node.dtype != dtype and _fallible(node.dtype, dtype):
         raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "cast its elements in a lambda")
     if (family(node.dtype), family(dtype)) in MOMENT_PAIRS:

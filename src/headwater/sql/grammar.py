@@ -15,9 +15,11 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from headwater.base.errors import ExpressionError
+from headwater.sql.intervals.types import DAY_UNITS, MONTH_UNITS, IntervalType
 from headwater.sql.lexis import Scanned
+from headwater.sql.misplaced import misplaced
 from headwater.sql.nodes import Refused
-from headwater.sql.strict_parser import StrictSpark, misplaced
+from headwater.sql.strict_parser import StrictSpark
 from headwater.sql.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, array_of, map_of
 
 __all__ = ["data_type", "parse_text"]
@@ -87,6 +89,8 @@ def _why(detail: Mapping[str, Any]) -> str:
 def data_type(node: exp.Expr) -> pa.DataType:
     """The type that a parsed type name means."""
     kind = node.this if isinstance(node, exp.DataType) else node
+    if isinstance(kind, exp.Interval):
+        return _interval_type(kind.args.get("unit"))
     name = str(getattr(kind, "value", kind))
     if name in ("ARRAY", "MAP", "STRUCT") and node.expressions:
         return _nested_type(name, list(node.expressions))
@@ -99,6 +103,16 @@ def data_type(node: exp.Expr) -> pa.DataType:
     if node.expressions or name not in _TYPES:
         raise Refused(f"a cast to {name.lower()}", "cast to a type such as int, bigint, double, string or array<int>")
     return _TYPES[name]
+
+
+def _interval_type(unit: exp.Expr | None) -> pa.DataType:
+    ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
+    first, last = (str(e.name).lower() if isinstance(e, exp.Var) else "" for e in ends)
+    for units in (tuple(DAY_UNITS), tuple(MONTH_UNITS)):
+        spans = isinstance(unit, exp.IntervalSpan)
+        if first in units and last in units and units.index(first) + spans <= units.index(last):
+            return IntervalType(first, last)
+    raise Refused("a cast to this interval", "cast to a type such as INTERVAL DAY or INTERVAL DAY TO SECOND")
 
 
 def _nested_type(name: str, parts: list[exp.Expr]) -> pa.DataType:

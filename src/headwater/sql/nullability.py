@@ -27,6 +27,8 @@ _STRICT = {
     "||",
     "length",
     "in",
+    "amount",
+    "interval",
 }
 _COUNTING = {
     "count",

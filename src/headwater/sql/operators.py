@@ -13,6 +13,8 @@ from decimal import Context, Decimal, localcontext
 import pyarrow as pa
 
 from headwater.sql.casts import cast
+from headwater.sql.intervals.arithmetic import interval_arithmetic, interval_minus
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import (
     BOOLEAN,
@@ -56,6 +58,8 @@ _COMPARABLE = {
     "date",
     "timestamp",
     "timestamp_ntz",
+    "day interval",
+    "month interval",
     "null",
 }
 _NUMBERS = {"integer", "float", "decimal"}
@@ -177,13 +181,17 @@ def cases(branches: Sequence[tuple[Node, Node]], default: Node | None) -> Node:
 
 def minus(node: Node) -> Node:
     """Unary minus: of an integer it may overflow."""
+    if is_interval(node.dtype):
+        return interval_minus(node)
     if family(node.dtype) not in _NUMBERS:
         raise Refused(f"minus of {name_of(node.dtype)}", "negate a number")
     return call("minus", (node,), node.dtype, fallible=family(node.dtype) == "integer")
 
 
 def arithmetic(op: str, left: Node, right: Node) -> Node:
-    """``+ - * / %`` on numbers."""
+    """``+ - * / %`` on numbers, and with intervals and moments."""
+    if (found := interval_arithmetic(op, left, right, cast)) is not None:
+        return found
     kinds = {family(left.dtype), family(right.dtype)} - {"null"}
     if not kinds <= _NUMBERS or not kinds:
         hint = "cast texts to numbers; use date_add, date_sub and datediff for dates"

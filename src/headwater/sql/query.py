@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headwater.base.errors import ExpressionError, InputError
+from headwater.base.errors import ExpressionError, InputError, SchemaError
 from headwater.sql.functions.user import UserFunction, functions_by_name
+from headwater.sql.intervals.lowering import lowered_plan
 from headwater.sql.lexis import scan
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Plan
@@ -66,11 +67,13 @@ def parse_query(
     given: Parameters = {} if parameters is None else parameters
     context = Context(text, scanned, catalog, given, read_query, functions, functions_by_name(user_functions))
     try:
-        plan = read_query(context, parse_text(text, scanned), None)
+        plan = lowered_plan(read_query(context, parse_text(text, scanned), None))
     except Wrong as wrong:
         raise ExpressionError.wrong(text, wrong.what, wrong.hint, wrong.position) from None
     except Refused as refused:
         raise ExpressionError.refused(text, refused.what, refused.hint, refused.position) from None
+    except SchemaError as error:
+        raise error.placed_at(text, None) if error.where is None else error from None
     except RecursionError:
         raise ExpressionError.refused(text, "a query nested this deep", "split it with WITH") from None
     unused = [name for name in (given if isinstance(given, dict) else range(len(given))) if name not in context.used]

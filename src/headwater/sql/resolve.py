@@ -21,7 +21,9 @@ from headwater.sql.casts import cast, try_cast
 from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST, apply_function
 from headwater.sql.functions.struct import field_of
 from headwater.sql.grammar import data_type, parse_text
-from headwater.sql.intervals import Interval
+from headwater.sql.intervals.constants import Interval, constant_interval, interval_literal
+from headwater.sql.intervals.lowering import lowered_node
+from headwater.sql.intervals.types import IntervalType
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
 from headwater.sql.names import Scope
@@ -55,7 +57,6 @@ HINTS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "write CAST(a / b AS BIGINT) if the numbers are small",
     exp.Lambda: "lambdas are arguments of transform, filter, aggregate and the like",
     exp.Alias: "give the expression alone, without AS",
-    exp.Interval: "use date_add and date_sub",
     exp.Tuple: "compare the values one by one",
     exp.Var: "write a value, or a name in `backticks`",
 }
@@ -80,7 +81,7 @@ def resolve(text: str, scope: Scope, parameters: Parameters = ()) -> Node:
         node = _Placing(scanned, scope, parameters).read(parse_text(text, scanned))
         if node.dtype != NULL and has_void(node.dtype):
             raise Refused(f"a value of type {name_of(node.dtype)}", "cast the array to its type")
-        return node
+        return lowered_node(node)
     except Wrong as wrong:
         raise ExpressionError.wrong(text, wrong.what, wrong.hint, wrong.position) from None
     except Refused as refused:
@@ -233,8 +234,24 @@ class Reader(OperatorReaders):
             return Literal(self._interval(node), pa.month_day_nano_interval())
         return self.read(node)
 
+    def interval(self, node: exp.Expr) -> Literal:
+        """``INTERVAL '3' DAY``, ``INTERVAL '1 02' DAY TO HOUR``, ``INTERVAL '1 day 2 hours'``."""
+        self._args(node, "this", "unit")
+        amount, unit = node.this, node.args.get("unit")
+        negative = isinstance(amount, exp.Neg)
+        amount = amount.this if negative else amount
+        text = self.texts.get(amount.this, amount.this) if isinstance(amount, exp.Literal) else None
+        ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,)
+        if not isinstance(text, str) or not all(e is None or isinstance(e, exp.Var) for e in ends):
+            raise Refused("this interval", "write INTERVAL '3' MONTH, of one unit and a whole number")
+        found = interval_literal(text, *(None if e is None else e.name for e in ends))
+        assert isinstance(found.value, int)
+        return Literal(-found.value, found.dtype) if negative else found
+
     def _interval(self, node: exp.Expr) -> Interval:
-        raise Refused("`INTERVAL`", HINTS[exp.Interval])
+        found = self.interval(node)
+        assert isinstance(found.value, int) and isinstance(found.dtype, IntervalType)
+        return constant_interval(found.value, found.dtype)
 
     def _unbound(self, node: exp.Expr) -> Unbound:
         """A lambda whose parameters have no types yet; the function it is given to will bind them."""
@@ -306,6 +323,7 @@ Reader.READERS.update(
         exp.Column: Reader.column,
         exp.Dot: Reader.column,
         exp.Identifier: Reader.column,
+        exp.Interval: Reader.interval,
         exp.Literal: Reader.literal,
         exp.Placeholder: Reader.placeholder,
         exp.Null: Reader.null,

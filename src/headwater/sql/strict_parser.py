@@ -2,7 +2,7 @@
 
 sqlglot reads all dialects and so forgives much: a comma too many, clauses in any order, the words of other databases. A text that Spark refuses
 has to be refused here too, or it runs on one engine and fails on the next. Each override below closes one such door, at the
-place where sqlglot opens it; what can only be seen in the tree is left to `misplaced`.
+place where sqlglot opens it; what can only be seen in the tree is left to `headwater.sql.misplaced`.
 
 Two things are more than refusals. ``t@v3`` is Delta's short form of ``VERSION AS OF 3``, which sqlglot would read as an alias; and a
 cast by ``::`` is marked, because its column has a name of its own.
@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined, unused-ignore]
 
-__all__ = ["StrictSpark", "misplaced"]
+__all__ = ["CLAUSES", "StrictSpark"]
 
 # Calls with words between their arguments: CAST(x AS t), EXTRACT(year FROM x).
 _OWN_GRAMMAR = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
@@ -34,7 +34,7 @@ _TYPE_NAMES = frozenset(_TYPES.split())
 _FOREIGN_TYPE_WORDS = {"PRECISION", "ZONE", "UNSIGNED"}
 _TRIM_SIDES = {"BOTH", "LEADING", "TRAILING"}
 # The order in which the clauses of a query stand; WINDOW may stand in two places.
-_CLAUSES = ("where", "group", "having", "qualify", "order", "limit", "offset")
+CLAUSES = ("where", "group", "having", "qualify", "order", "limit", "offset")
 _VERSION = re.compile(r"[vV]([0-9]+)")
 
 
@@ -169,7 +169,7 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
             if (
                 isinstance(star, exp.Star)
                 and not star.meta.get("start")
-                and any(found.args.get(k) for k in _CLAUSES[:4])
+                and any(found.args.get(k) for k in CLAUSES[:4])
             ):
                 self.raise_error("=SELECT is missing: write SELECT * FROM …", first)
         return found
@@ -259,11 +259,19 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         words = [t.text.upper() for t in self._tokens[start : self._index]]
         if self._is_suffix(start - 1):
             return found
+        if words[0] == "INTERVAL" and self._tokens[start - 1].token_type in (TokenType.ALIAS, TokenType.DCOLON):
+            return found
         if words[0] not in _TYPE_NAMES and isinstance(found, exp.DataType):
             self._retreat(start)  # a name, where names may stand
             return None
         if _FOREIGN_TYPE_WORDS & set(words):
             self.raise_error("=Spark has no type of this name", self._tokens[start])
+        return found
+
+    def _parse_interval(self, *args: Any, **kwargs: Any) -> Any:
+        found = super()._parse_interval(*args, **kwargs)
+        if isinstance(found, exp.Add):  # INTERVAL 1 DAY 2 HOURS is one constant
+            found.meta["together"] = True
         return found
 
     def _parse_extract_from(self) -> exp.Expr:
@@ -382,39 +390,3 @@ class StrictSpark(Spark):
     Parser = _Parser
     tokenizer_class = _Tokenizer
     parser_class = _Parser
-
-
-def misplaced(tree: exp.Expr) -> Iterator[tuple[str, int | None]]:
-    """What sqlglot took and Spark would not, as far as the tree shows it: why, and where in the text."""
-    for node in tree.walk():
-        if isinstance(node, exp.Query):
-            yield from _misplaced_clauses(node)
-        if isinstance(node, exp.Select) and node.args.get("kind"):
-            yield f"AS {node.args['kind']} is not expected here", None
-        if isinstance(node, exp.SetOperation):
-            for side in (node.this, node.args.get("expression")):
-                tail = [side.args[k] for k in ("order", "limit", "offset") if side is not None and side.args.get(k)]
-                if tail and not isinstance(side, exp.Subquery):
-                    yield "put the query with its ORDER BY or LIMIT into parentheses", tail[0].meta.get("clause")
-        if isinstance(node, exp.Group):
-            every = node.args.get("all")
-            if every is False or (every and node.expressions):
-                yield "write GROUP BY ALL, or GROUP BY a, b", node.meta.get("clause")
-            if any(isinstance(e, exp.Tuple) and e.expressions for e in node.expressions):
-                yield "write GROUP BY a, b without parentheses", node.meta.get("clause")
-        if isinstance(node, exp.Values) and any(
-            isinstance(r, exp.Tuple) and not r.expressions for r in node.expressions
-        ):
-            yield "a row of VALUES has at least one value", None
-
-
-def _misplaced_clauses(node: exp.Expr) -> Iterator[tuple[str, int | None]]:
-    last = -1
-    for key in _CLAUSES:
-        clause = node.args.get(key)
-        start = clause.meta.get("clause") if isinstance(clause, exp.Expr) else None
-        if start is None:
-            continue
-        if start < last:
-            yield "this clause stands before another one that comes after it", start
-        last = max(last, start)

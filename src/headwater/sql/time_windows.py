@@ -23,7 +23,7 @@ import pyarrow as pa
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.functions.struct import field_of
-from headwater.sql.intervals import Interval, add_interval
+from headwater.sql.intervals.constants import Interval, add_interval
 from headwater.sql.literals import text_literal
 from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Ordering, Refused, WindowCall, Wrong, walk
 from headwater.sql.operators import arithmetic, cases, compare, is_null, logic

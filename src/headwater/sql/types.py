@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import normalize_type, spark_type
+from headwater.sql.intervals.types import IntervalType, has_interval, wider_interval
 
 __all__ = [
     "BOOLEAN",
@@ -76,6 +77,8 @@ def family(dtype: pa.DataType) -> str:
         return "integer"
     if pa.types.is_decimal(dtype):
         return "decimal"
+    if isinstance(dtype, IntervalType):
+        return "day interval" if dtype.of_days else "month interval"
     return _FAMILY.get(dtype, "nested")
 
 
@@ -145,8 +148,12 @@ def name_of(dtype: pa.DataType) -> str:
     """
     if dtype == NULL:
         return "void"
+    if isinstance(dtype, IntervalType):
+        return dtype.name
     if pa.types.is_list(dtype):
         return f"array<{name_of(dtype.value_type)}>"
+    if pa.types.is_struct(dtype) and has_interval(dtype):
+        return f"struct<{','.join(f'{f.name}:{name_of(f.type)}' for f in dtype)}>"
     try:
         return spark_type(dtype)
     except SchemaError:
@@ -162,6 +169,8 @@ def column_type(dtype: pa.DataType) -> pa.DataType | None:
     True
     """
     t = pa.types
+    if has_interval(dtype):  # of a subquery
+        return dtype
     if t.is_dictionary(dtype):
         return column_type(dtype.value_type)
     foreign = (
@@ -234,6 +243,8 @@ def wider(a: pa.DataType, b: pa.DataType, *, promote_text: bool = True) -> pa.Da
         return _wider_decimal(left, right)
     if families == {"decimal", "float"}:
         return DOUBLE
+    if isinstance(a, IntervalType) and isinstance(b, IntervalType):
+        return wider_interval(a, b)
     if families <= {"date", "timestamp", "timestamp_ntz"}:
         return TIMESTAMP if "timestamp" in families else TIMESTAMP_NTZ
     if families == {"nested"}:

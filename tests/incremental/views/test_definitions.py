@@ -122,7 +122,7 @@ def test_dropping(tmp_path: Path) -> None:
 def test_a_table_dropped_behind_its_back_and_made_again(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.lake.view("v", SQL).refresh()
-    world.lake.drop("v")
+    world.lake.catalog.drop("v")
     view = world.lake.view("v", SQL)
     assert not view.frontier
     view.refresh()

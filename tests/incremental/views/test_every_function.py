@@ -23,6 +23,7 @@ from tests.sql import conftest, nested_data
 from tests.sql import test_aggregate_functions as groups
 from tests.sql import test_coverage as coverage
 from tests.sql import test_datetime_functions as moments
+from tests.sql import test_intervals as intervals
 from tests.sql import test_math_functions as numbers
 from tests.sql import test_queries as queries
 from tests.sql import test_string_functions as texts
@@ -58,7 +59,7 @@ _OPEN = (
 # Those that no view has, whatever they are called with.
 _NOT_KEPT = {"approx_count_distinct"}
 _EVERYTHING = "HEADWATER_TEST_SEEDS" in os.environ
-_FAMILIES = ("extremes", "numbers", "strings", "regexps", "datetime", "patterns", "nested")
+_FAMILIES = ("extremes", "numbers", "strings", "regexps", "datetime", "intervals", "patterns", "nested")
 
 
 def _family(name: str, everything: pa.Table) -> tuple[pa.Table, list[str]]:
@@ -68,6 +69,7 @@ def _family(name: str, everything: pa.Table) -> tuple[pa.Table, list[str]]:
     if name == "numbers":
         return numbers._table(1), [*fixture_lines("numbers.sql"), *numbers._MATH, *numbers._EXACT]
     tables = {"strings": texts._table(1), "regexps": _MATCHED, "datetime": moments._table(1), "patterns": _PATTERNS}
+    tables["intervals"] = intervals.table(1)
     table = tables.get(name, nested_data.TABLE)
     lines = [line for line in fixture_lines(f"{name}.sql") if not line.startswith(("select ", "with ", "from "))]
     return table, [*lines, "s regexp 'b*'"] if name == "regexps" else lines
@@ -150,7 +152,7 @@ def _is_inexact(text: str) -> bool:
     return any(re.search(rf"\b{name}\(", text) for name in INEXACT)
 
 
-_NAMES = ("aggregates", "windows", "approximate", "formats")
+_NAMES = ("aggregates", "windows", "approximate", "durations", "formats")
 _QUERIES = {
     "of many rows": [
         *(line for name in _NAMES for line in fixture_lines(f"{name}.sql")),

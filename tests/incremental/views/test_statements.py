@@ -89,3 +89,77 @@ def test_no_other_statement_changes_it(text: str, tmp_path: Path) -> None:
     assert caught.value.code == "E1603" and caught.value.position is not None
     assert lake.table("spend").version == version
     lake.sql("OPTIMIZE spend; VACUUM spend; SELECT * FROM spend; CREATE TABLE copy AS SELECT * FROM spend")
+
+
+def test_replacing_says_all_of_it_anew(tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    lake.sql(f"CREATE MATERIALIZED VIEW spend COMMENT 'old' TBLPROPERTIES ('owner' = 'ann', 'team' = 'x') AS {SPEND}")
+    view = lake.view("spend")
+    rows = view.read()
+    retention = "'delta.deletedFileRetentionDuration' = 'interval 2 days'"
+    lake.sql(
+        f"CREATE OR REPLACE MATERIALIZED VIEW spend COMMENT 'new' TBLPROPERTIES ('owner' = 'bob', {retention}) AS {SPEND}"
+    )
+    found = view.table.snapshot
+    assert found.state.metadata.description == "new" and found.configuration["owner"] == "bob"
+    assert found.configuration["delta.deletedFileRetentionDuration"] == "interval 2 days"
+    assert "team" not in found.configuration, "what is replaced is replaced wholly"
+    assert (
+        found.configuration["delta.enableDeletionVectors"]
+        == found.configuration["delta.enableChangeDataFeed"]
+        == "true"
+    )
+    assert view.read().equals(rows), "the rows are those of the same query"
+    before = view.table.version
+    lake.sql(
+        f"CREATE OR REPLACE MATERIALIZED VIEW spend COMMENT 'new' TBLPROPERTIES ('owner' = 'bob', {retention}) AS {SPEND}"
+    )
+    assert view.table.version == before, "nothing is different"
+    lake.sql(
+        "CREATE OR REPLACE MATERIALIZED VIEW spend TBLPROPERTIES ('owner' = 'cy') AS SELECT name, 1 AS one FROM orders"
+    )
+    found = view.table.snapshot
+    assert found.state.metadata.description is None and found.configuration["owner"] == "cy"
+    assert lake.view("spend").verify().equal
+    lake.sql("DELETE FROM orders WHERE id < 4")
+    assert lake.view("spend").refresh().mode == "incremental"
+
+
+def test_a_definition_in_python_keeps_what_it_does_not_speak_of(tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    lake.sql(f"CREATE MATERIALIZED VIEW spend COMMENT 'who' TBLPROPERTIES ('owner' = 'ann') AS {SPEND}")
+    lake.view("spend", "SELECT name, count(*) AS n FROM orders GROUP BY name")
+    found = lake.table("spend").snapshot
+    assert found.state.metadata.description == "who" and found.configuration["owner"] == "ann"
+    lake.view("spend", "SELECT name, count(*) AS n FROM orders GROUP BY name", properties={"team": "x"})
+    found = lake.table("spend").snapshot
+    assert (found.configuration["owner"], found.configuration["team"]) == ("ann", "x")
+
+
+def test_the_table_of_a_view_stays_what_refreshing_needs(tmp_path: Path) -> None:
+    lake = World(tmp_path).lake
+    lake.sql(f"CREATE MATERIALIZED VIEW spend AS {SPEND}")
+    with pytest.raises(InputError, match=r"`spend` is a materialized view: drop\(\) cannot change it") as caught:
+        lake.drop("spend")
+    assert caught.value.code == "E1603" and "DROP MATERIALIZED VIEW" in str(caught.value.hint)
+    table = lake.table("spend")
+    for name, value in (
+        ("delta.appendOnly", "true"),
+        ("delta.enableDeletionVectors", "false"),
+        ("delta.enableChangeDataFeed", "false"),
+    ):
+        with pytest.raises(InputError, match=name):
+            table.set_properties({name: value})
+        with pytest.raises(InputError, match=name):
+            lake.sql(f"CREATE OR REPLACE MATERIALIZED VIEW spend TBLPROPERTIES ('{name}' = '{value}') AS {SPEND}")
+    with pytest.raises(InputError, match="enableChangeDataFeed"):
+        table.unset_properties(["delta.enableChangeDataFeed"])
+    with pytest.raises(InputError, match="E1603"):
+        lake.sql("ALTER TABLE spend SET TBLPROPERTIES ('a' = 'b')")
+    table.set_properties({"owner": "ann", "delta.appendOnly": "false"})
+    table.unset_properties(["owner", "delta.appendOnly"])
+    lake.sql("DELETE FROM orders WHERE id < 4")
+    view = lake.view("spend")
+    assert view.refresh().mode == "incremental" and view.verify().equal
+    lake.drop_view("spend")
+    assert "spend" not in lake and lake.views() == []

@@ -17,6 +17,7 @@ from tests.sql import nested_data
 from tests.sql import test_aggregate_functions as aggregates
 from tests.sql import test_coverage as coverage
 from tests.sql import test_datetime_functions as moments
+from tests.sql import test_intervals as intervals
 from tests.sql import test_math_functions as numbers
 from tests.sql import test_queries as whole
 from tests.sql import test_string_functions as texts
@@ -74,6 +75,7 @@ def _expressions(extremes: pa.Table) -> Iterator[tuple[str, list[str], pa.Table]
     yield "datetime", fixture_lines("datetime.sql"), moments._table(1)
     yield "patterns", fixture_lines("patterns.sql"), pa.table({"s": ["2024-01-31", "x", None, "12:30"]})
     yield "regexps", fixture_lines("regexps.sql"), pa.table({"s": pa.array(texts._MATCHED)})
+    yield "intervals", fixture_lines("intervals.sql"), intervals.table(1)
     plain = [line for line in fixture_lines("nested.sql") if not line.lower().startswith(("select", "with"))]
     yield "nested", plain, nested_data.TABLE
 
@@ -110,10 +112,10 @@ def test_nested_queries_mean_the_same(spark: SparkSession) -> None:
     assert not _differences(spark, lines[:: _EVERY // 2 or 1], {"n": nested_data.TABLE})
 
 
-@pytest.mark.parametrize("name", ["queries.sql", "approximate.sql", "formats.sql", "pivot.sql"])
+@pytest.mark.parametrize("name", ["queries.sql", "approximate.sql", "formats.sql", "pivot.sql", "durations.sql"])
 def test_queries_mean_the_same(spark: SparkSession, name: str) -> None:
     lines = [line for line in fixture_lines(name) if not line.startswith("--")]
-    assert not _differences(spark, lines if name == "pivot.sql" else lines[::_EVERY], whole.TABLES)
+    assert not _differences(spark, lines if name in ("pivot.sql", "durations.sql") else lines[::_EVERY], whole.TABLES)
 
 
 @pytest.mark.parametrize("name", ["aggregates.sql", "windows.sql"])

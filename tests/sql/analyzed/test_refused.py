@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from headwater.base.errors import InputError, UnsupportedError
+from headwater.base.errors import InputError, SchemaError, UnsupportedError
 from headwater.sql.analyzed import plan_of
 
 _ONE: dict[str, Any] = {"class": "Literal", "num-children": 0, "value": "1", "dataType": "integer"}
 _TEXT: dict[str, Any] = {"class": "Literal", "num-children": 0, "value": "1", "dataType": "string"}
 _DAYS: dict[str, Any] = {"class": "Literal", "num-children": 0, "value": "86400000000", "dataType": "interval day"}
+_MIXED: dict[str, Any] = {"class": "Literal", "num-children": 0, "value": "1 days", "dataType": "interval"}
+_DAY: dict[str, Any] = {"class": "Literal", "num-children": 0, "value": "2024-01-31", "dataType": "date"}
 
 
 def _selected(*nodes: dict[str, Any]) -> str:
@@ -39,8 +41,8 @@ def _over(kind: str, *operands: dict[str, Any], **fields: object) -> str:
         (_over("Cast", _TEXT, dataType="timestamp", evalMode="ANSI", timeZoneId="Asia/Tokyo"), "Asia/Tokyo"),
         (_over("Rand", _ONE), "another answer at each run"),
         (_over("CurrentTimestamp"), "another answer at each run"),
-        (_over("EqualTo", _DAYS, _DAYS), "an interval in Spark's EqualTo"),
-        (_selected(_DAYS), "a column of intervals"),
+        (_over("EqualTo", _MIXED, _MIXED), "an interval in Spark's EqualTo"),
+        (_over("SubtractDates", _DAY, _DAY, legacyInterval=True), "before Spark 3.2"),
         (_selected({**_ONE, "dataType": "variant"}), "Spark's type variant"),
         (_over("Murmur3Hash", _ONE, seed=7), "another seed"),
         (_over("JsonToStructs", _TEXT, schema={"type": "struct", "fields": []}, options="Map(a -> b)"), "with options"),
@@ -51,6 +53,12 @@ def test_expressions(text: str, what: str) -> None:
         plan_of(text)
     assert what in caught.value.message
     assert caught.value.hint
+
+
+def test_an_interval_is_no_column_of_an_answer() -> None:
+    with pytest.raises(SchemaError, match="`x` is of type interval day") as caught:
+        plan_of(_selected(_DAYS))
+    assert caught.value.code == "E1213" and "extract(DAY FROM …)" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

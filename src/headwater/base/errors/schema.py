@@ -116,3 +116,9 @@ class SchemaError(InputError):
             where=where,
             hint="nothing was written; mend the rows, or widen the column",
         )
+
+    @classmethod
+    def interval_column(cls, column: str, dtype: str, hint: str) -> Self:
+        return cls(
+            "E1213", f"column `{column}` is of type {dtype}, which neither a table nor an answer can hold", hint=hint
+        )

@@ -34,6 +34,7 @@ from headwater.incremental.planning.facts import with_facts
 from headwater.incremental.planning.order import determined
 from headwater.incremental.planning.ranked import lowered
 from headwater.incremental.planning.shape import Shapes
+from headwater.incremental.planning.wide_keys import with_narrow_keys
 from headwater.sql import plan as plans
 from headwater.sql.nodes import Refused
 from headwater.sql.plan import Plan
@@ -113,4 +114,4 @@ def _ready(plan: Plan, *, any_rows: bool) -> Plan:
     except Refused as refused:
         why = "a circuit computes subqueries as joins, and this one is none"
         raise UnsupportedError.operation(refused.what, why, refused.hint).about("select") from None
-    return with_facts(with_intervals(lowered(made)))
+    return with_facts(with_intervals(lowered(with_narrow_keys(made))))

@@ -18,6 +18,7 @@ from headwater.incremental.planning.equalities import Equality, conjunction, equ
 from headwater.incremental.planning.filter import filtered
 from headwater.incremental.planning.rows import Computed, Rows, Scope, line_of, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
+from headwater.incremental.planning.wide_keys import packed_equalities
 from headwater.sql.nodes import Call, Literal, Node
 from headwater.sql.plan import Join
 from headwater.sql.types import BOOLEAN
@@ -45,6 +46,8 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     assert isinstance(plan, Join)
     left, right = builder.child(shape, 0), builder.child(shape, 1)
     keys, rest = equalities(plan.condition, plan.left.output, plan.right.output)
+    keys, unpacked = packed_equalities(keys)
+    rest += unpacked
     width = len(plan.left.output)
     lefts, rights = left.scope(plan.left.output), right.scope(plan.right.output)
     sql = line_of(plan, lefts)

@@ -8,7 +8,7 @@ worked out for; whoever comes second is told so, and begins again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -18,19 +18,29 @@ from headwater.base.storage import Storage
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.record import Record
-from headwater.lake import protocol, transaction
+from headwater.lake import protocol, published, transaction
 from headwater.lake.actions import Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.definition import define
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 
-__all__ = ["check_properties", "commit", "create", "metadata_for", "redefine", "same_columns"]
+__all__ = [
+    "Told",
+    "changed_metadata",
+    "check_properties",
+    "commit",
+    "create",
+    "metadata_for",
+    "redefine",
+    "same_columns",
+]
 
 _OWN = ("headwater.policy", "headwater.shards")  # which are options of the view, and not kept
 _MAPPING = "delta.columnMapping.mode"
 _LAST_ID = "delta.columnMapping.maxColumnId"
 _UNNAMED = set(" ,;{}()\n\t=")
+_ALWAYS = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
 _FEATURES = ("deletionVectors", "changeDataFeed", "domainMetadata")
 
 
@@ -43,11 +53,7 @@ def metadata_for(
     old: Metadata | None = None,
 ) -> Metadata:
     """The metadata of a view's table with these columns; ``old`` is what it had before."""
-    configuration = {
-        "delta.enableDeletionVectors": "true",
-        "delta.enableChangeDataFeed": "true",
-        **(properties or {}),
-    }
+    configuration = {**_ALWAYS, **(properties or {})}
     if any(_UNNAMED & set(n) for n in schema.names) or (old is not None and _MAPPING in old.configuration):
         last = old.configuration.get(_LAST_ID, "0") if old is not None else "0"
         configuration |= {_MAPPING: "name", _LAST_ID: last}
@@ -55,15 +61,38 @@ def metadata_for(
     return made if old is None else replace(made, id=old.id, created_time=old.created_time)
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a definition says about its table; where it does not speak ``wholly``, what it leaves out stays as it is."""
+
+    properties: Mapping[str, str] | None = None
+    comment: str | None = None
+    wholly: bool = False
+
+
+def changed_metadata(name: str, schema: pa.Schema, old: Metadata, told: Told) -> Metadata | None:
+    """The metadata of a view's table with other columns, properties or another comment; None if nothing is different."""
+    given = dict(told.properties or {})
+    mode = given.pop(_MAPPING, old.configuration.get(_MAPPING))
+    if mode != old.configuration.get(_MAPPING):
+        raise InputError.bad_property(_MAPPING, str(mode), "the mode the table was created with")
+    needed = {k: v for k, v in old.configuration.items() if k in (_MAPPING, _LAST_ID) or k in _ALWAYS}
+    kept = {} if told.wholly else {k: v for k, v in old.configuration.items() if k not in needed}
+    comment = told.comment if told.wholly or told.comment is not None else old.description
+    if not same_columns(old, schema):
+        return metadata_for(name, schema, properties={**kept, **given}, comment=comment, old=old)
+    made = replace(old, configuration={**needed, **kept, **given}, description=comment)
+    return None if made == old else made
+
+
 def check_properties(properties: Mapping[str, str]) -> None:
     """Raise for a property that a view's table cannot have."""
+    published.check_properties(properties)
     for name, value in properties.items():
         if name.startswith("headwater."):
             near = did_you_mean(name, _OWN)
             known = f"a known property{f': did you mean {near}?' if near else ''}"
             raise InputError.bad_property(name, value, known)
-        if name == "delta.appendOnly" and str(value).lower() == "true":
-            raise InputError.bad_property(name, value, "false: a refresh deletes the rows that a view has no more")
 
 
 def same_columns(metadata: Metadata, schema: pa.Schema) -> bool:

@@ -39,10 +39,12 @@ from headwater.incremental.views.definition import Definition, Policy
 from headwater.incremental.views.functions import check_functions, same_functions
 from headwater.incremental.views.hints import about_policy
 from headwater.incremental.views.output_columns import check_output
+from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
 from headwater.incremental.views.surroundings import Surroundings
+from headwater.lake.actions import Metadata
 from headwater.lake.table import Table
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ __all__ = ["View", "define", "found_view", "open_view"]
 
 Mode = Literal["open", "replace", "error", "ignore"]
 _ANEW = "it was defined anew"
+_NOTHING = Told()
 
 
 def open_view(name: str, around: Surroundings) -> View:
@@ -93,14 +96,17 @@ def define(
         view = found_view(name, around)
         if mode == "error":
             raise InputError.view_exists(name, table.location)
-        if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards)):
-            view.redefine(sql, policy=policy, shards=shards)
+        told = Told(properties, comment, wholly=mode == "replace")
+        if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards, told=told)):
+            view.redefine(sql, policy=policy, shards=shards, told=told)
         return view
     meant = _read(table.name, sql, policy, shards, around)
     metadata = output_table.metadata_for(table.name, meant.schema, properties=properties, comment=comment)
     around.check_free(table.name)
     if output_table.create(table.storage, metadata, meant) is None:  # somebody else was quicker
-        return define(name, sql, around, policy=policy, shards=shards, mode=mode)
+        return define(
+            name, sql, around, policy=policy, shards=shards, mode=mode, properties=properties, comment=comment
+        )
     return View(table.name, table, around)
 
 
@@ -250,10 +256,13 @@ class View(Derived):
 
     # -- changing it -----------------------------------------------------------------------------------------------
 
-    def has(self, sql: str, *, policy: Policy = "auto", shards: int = 1) -> bool:
+    def has(self, sql: str, *, policy: Policy = "auto", shards: int = 1, told: Told = _NOTHING) -> bool:
         """Whether this is its definition, by the functions that are registered now, and its sources still have the columns that it reads."""
         meant = self._stored
         if (meant.sql, meant.policy, meant.shards) != (sql, policy, shards):
+            return False
+        old = self.table.snapshot.state.metadata
+        if told != _NOTHING and changed_metadata(self.name, meant.schema, old, told) is not None:
             return False
         if not same_functions(meant.functions, self._around.functions):
             return False
@@ -267,27 +276,26 @@ class View(Derived):
             return True
         return True
 
-    def redefine(self, sql: str, *, policy: Policy = "auto", shards: int = 1) -> Refresh | None:
+    def redefine(self, sql: str, *, policy: Policy = "auto", shards: int = 1, told: Told = _NOTHING) -> Refresh | None:
         """Give it another query; its rows become those of that query, at the same versions of the sources, in one commit.
 
-        None if it has this query already.
+        None if it has this query already; then only what is ``told`` of its table may change.
         """
         meant = _read(self.name, sql, policy, shards, self._around)
         for attempt in attempts(self.name, self.table, self._around):
             with attempt:
                 have = attempt.definition
-                if have.same_query(meant) and (have.policy, have.shards) == (policy, shards):
+                metadata = changed_metadata(self.name, meant.schema, attempt.base.state.metadata, told)
+                same = have.same_query(meant) and (have.policy, have.shards) == (policy, shards)
+                if same and metadata is None:
                     return None
-                done = self._redefined(attempt, meant)
+                done = self._redefined(attempt, meant, metadata)
                 tidying.ask(self.name, self.table, self._around)
                 return done
         raise AssertionError("the last attempt raises")
 
-    def _redefined(self, attempt: RefreshAttempt, meant: Definition) -> Refresh | None:
-        old, record = attempt.base.state.metadata, attempt.record
-        metadata = None
-        if not output_table.same_columns(old, meant.schema):
-            metadata = output_table.metadata_for(self.name, meant.schema, comment=old.description, old=old)
+    def _redefined(self, attempt: RefreshAttempt, meant: Definition, metadata: Metadata | None) -> Refresh | None:
+        record = attempt.record
         if not record.published or attempt.definition.same_query(meant):
             output_table.redefine(attempt.base, meant, metadata)
             return None

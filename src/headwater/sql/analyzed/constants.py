@@ -9,7 +9,8 @@ from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.datetime_text import Unreadable, micros_of
-from headwater.sql.intervals import Interval, interval_text
+from headwater.sql.intervals.constants import Interval, constant_interval, interval_text
+from headwater.sql.intervals.types import IntervalType, is_interval
 from headwater.sql.nodes import Literal, Node, Refused
 from headwater.sql.types import STRING, family, name_of
 
@@ -20,13 +21,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @expression("Literal")
 def literal(_: Expressions, tree: Tree) -> Node:
-    """A constant; an interval holds an `Interval`."""
+    """A constant; an interval of several kinds of units holds an `Interval`, others the number of their microseconds or months."""
     value, given = tree.fields.get("value"), tree.fields["dataType"]
     dtype = dtype_of(given)
     if value is None:
         return Literal(None, dtype)
     if dtype == INTERVAL:
-        return Literal(_interval(str(value), str(given)), dtype)
+        return Literal(interval_text(str(value)), dtype)
+    if is_interval(dtype):
+        return Literal(int(value), dtype)
     return Literal(_value(str(value), tree, family(dtype)), dtype)
 
 
@@ -59,16 +62,6 @@ def _value(text: str, tree: Tree, kind: str) -> object:
     )
 
 
-def _interval(text: str, kind: str) -> Interval:
-    if kind == "interval":
-        return interval_text(text)
-    number = int(text)
-    if "year" in kind or "month" in kind:
-        return Interval(months=number)
-    days, rest = divmod(number, 86_400_000_000)
-    return Interval(micros=number) if rest else Interval(days=days)
-
-
 def interval_of(reader: Expressions, tree: Tree) -> Interval:
     """An expression that is a constant interval."""
     if tree.kind == "UnaryMinus":
@@ -81,9 +74,11 @@ def interval_of(reader: Expressions, tree: Tree) -> Interval:
         if isinstance(found, Literal) and isinstance(found.value, str):
             return interval_text(found.value)
         return interval_of(reader, inner)
-    found = reader.read(tree) if tree.kind == "Literal" else None
+    found = reader.read(tree)
     if isinstance(found, Literal) and isinstance(found.value, Interval):
         return found.value
+    if isinstance(found, Literal) and isinstance(found.value, int) and isinstance(found.dtype, IntervalType):
+        return constant_interval(found.value, found.dtype)
     raise Refused("an interval that is no constant", "write INTERVAL '3' DAY, or use timestampadd()")
 
 

@@ -8,13 +8,14 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import arrow_type, normalize_type
+from headwater.sql.intervals.types import interval_named
 from headwater.sql.nodes import Refused
 from headwater.sql.types import NULL, array_of, map_of
 
 __all__ = ["INTERVAL", "dtype_of"]
 
 INTERVAL = pa.month_day_nano_interval()
-"""The type of an interval on its way through an expression; no column has it."""
+"""The type of an interval of months and days and microseconds at once, of which there are only constants here."""
 
 
 def dtype_of(given: Any) -> pa.DataType:
@@ -25,8 +26,10 @@ def dtype_of(given: Any) -> pa.DataType:
     """
     if given == "void":
         return NULL
-    if isinstance(given, str) and given.startswith("interval"):
+    if given == "interval":
         return INTERVAL
+    if isinstance(given, str) and given.startswith("interval "):
+        return interval_named(given)
     if isinstance(given, dict):
         kind = given.get("type")
         if kind == "array":

@@ -1,14 +1,17 @@
-"""Dates and timestamps moved by constant intervals, and counted out by them."""
+"""Dates and timestamps moved by intervals, and counted out by constant ones."""
 
 from __future__ import annotations
 
 from headwater.sql.analyzed.constants import interval_of
 from headwater.sql.analyzed.conversions import check_zone
-from headwater.sql.analyzed.datatypes import INTERVAL
+from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
+from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import apply_function
-from headwater.sql.intervals import Interval, add_interval
+from headwater.sql.intervals.arithmetic import moved
+from headwater.sql.intervals.constants import add_interval
+from headwater.sql.intervals.types import DAY, is_interval
 from headwater.sql.nodes import Literal, Node, Refused
 
 __all__: list[str] = []
@@ -18,7 +21,22 @@ __all__: list[str] = []
 def _moved(reader: Expressions, tree: Tree) -> Node:
     check_zone(tree)
     moment, interval = tree.children
-    return add_interval(reader.read(moment), interval_of(reader, interval))
+    back = interval.kind == "UnaryMinus"
+    by = _value(reader, interval.children[0] if back else interval)
+    if by is None:
+        return add_interval(reader.read(moment), interval_of(reader, interval))
+    return moved(reader.read(moment), by, cast, back=back)
+
+
+def _value(reader: Expressions, tree: Tree) -> Node | None:
+    """An interval of days or of months; None for one of Spark's mixed ones."""
+    if (
+        tree.kind in ("Cast", "KnownNullable", "Alias")
+        and dtype_of(tree.fields.get("dataType", "interval")) == INTERVAL
+    ):
+        return None
+    found = reader.read(tree)
+    return found if is_interval(found.dtype) else None
 
 
 @expression("DateAdd", "DateSub")
@@ -28,11 +46,7 @@ def _days(reader: Expressions, tree: Tree) -> Node:
     if inner.kind == "UnaryMinus":
         sign, inner = -sign, inner.children[0]
     if inner.kind == "ExtractANSIIntervalDays":  # date + INTERVAL '3' DAY
-        found = interval_of(reader, inner.children[0])
-        days = Interval(days=sign * found.days) if found.days else Interval(days=0)
-        if found.micros or found.months:
-            raise Refused("a date with an interval of hours or less", "cast the date to a timestamp first")
-        return add_interval(reader.read(day), days)
+        return moved(reader.read(day), cast(reader.read(inner.children[0]), DAY), cast, back=sign < 0)
     return apply_function("date_add" if tree.kind == "DateAdd" else "date_sub", reader.children(tree))
 
 
@@ -43,7 +57,7 @@ def _sequence(reader: Expressions, tree: Tree) -> Node:
     given = [reader.read(start), reader.read(stop)]
     for step in steps:
         found = reader.read(step) if step.kind != "UnaryMinus" else None
-        if found is None or found.dtype == INTERVAL:
+        if found is None or found.dtype == INTERVAL or is_interval(found.dtype):
             try:
                 found = Literal(interval_of(reader, step), INTERVAL)
             except Refused:

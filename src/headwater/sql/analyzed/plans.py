@@ -13,6 +13,7 @@ from headwater.sql.analyzed import (
     functions,
     generators,
     groups,
+    intervals,
     joins,
     limits,
     moments,
@@ -29,6 +30,7 @@ from headwater.sql.analyzed.reading import Reading
 from headwater.sql.analyzed.tidy import tidied
 from headwater.sql.analyzed.tree import parsed
 from headwater.sql.functions.user import UserFunction, functions_by_name
+from headwater.sql.intervals.lowering import lowered_plan
 from headwater.sql.nodes import Refused
 from headwater.sql.plan import Plan
 
@@ -36,8 +38,8 @@ __all__ = ["plan_of"]
 
 # Each of them registers what it reads when it is imported.
 _FAMILIES = (
-    *(aggregates, constants, conversions, definitions, functions, generators, groups, joins, limits),
-    *(moments, nested, operators, projections, relations, sets, subqueries, user, windows),
+    *(aggregates, constants, conversions, definitions, functions, generators, groups, intervals, joins),
+    *(limits, moments, nested, operators, projections, relations, sets, subqueries, user, windows),
 )
 
 
@@ -55,6 +57,8 @@ def plan_of(json_text: str, user_functions: Iterable[UserFunction] = ()) -> Plan
     ------
     UnsupportedError
         The plan holds a class that is not read here, or a use of one (E3003).
+    SchemaError
+        A column of the answer is an interval (E1213).
 
     Examples
     --------
@@ -66,7 +70,7 @@ def plan_of(json_text: str, user_functions: Iterable[UserFunction] = ()) -> Plan
       one row
     """
     try:
-        return tidied(Reading(functions_by_name(user_functions)).rows(parsed(json_text), None).plan)
+        return lowered_plan(tidied(Reading(functions_by_name(user_functions)).rows(parsed(json_text), None).plan))
     except Refused as refused:
         raise UnsupportedError.operation(
             f"{refused.what} cannot be taken over from Spark's plan",

@@ -13,7 +13,8 @@ from headwater.sql.analyzed.datatypes import INTERVAL
 from headwater.sql.analyzed.reading import Expressions, Reading, Rows, Scope, expression, plan, refused
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.functions.catalogue import apply_aggregate
-from headwater.sql.intervals import Interval
+from headwater.sql.intervals.constants import Interval
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Offset, Ordering, Refused, WindowCall, walk
 from headwater.sql.plan import Named, Window
 from headwater.sql.reader.frames import offset
@@ -95,7 +96,7 @@ def _bound(reader: Expressions, tree: Tree, unit: str, order: tuple[Ordering, ..
         before, inner = True, replace(tree, children=tree.children[0].children)
     found: Node = reader.read(inner)
     distance: Node | Interval = found
-    if found.dtype == INTERVAL:
+    if found.dtype == INTERVAL or is_interval(found.dtype):
         distance = interval_of(reader, inner)
         if distance.months < 0 or distance.days < 0 or distance.micros < 0:
             before, distance = not before, -distance

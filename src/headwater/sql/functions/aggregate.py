@@ -15,6 +15,7 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.decimals import scaled_form, whole_form
 from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, Function
+from headwater.sql.intervals.types import DAY_TO_SECOND, YEAR_TO_MONTH, IntervalType, is_interval
 from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, is_comparable, name_of
@@ -48,6 +49,8 @@ def _count_form(_: _Many, a: list[str], apply: Apply) -> str:
 
 
 def _sum(args: Sequence[Node]) -> Node:
+    if is_interval(args[0].dtype):
+        return AggregateCall("sum", (args[0],), args[0].dtype)
     value = _number(args[0], "sum")
     kind = family(value.dtype)
     if kind == "integer":
@@ -63,7 +66,9 @@ def _sum_form(node: _Many, a: list[str], apply: Apply) -> str:
 
 
 def average(args: Sequence[Node]) -> Node:
-    """avg(): of decimals a decimal of four more digits, of everything else a double."""
+    """avg(): of decimals a decimal of four more digits, of intervals one of all units, of everything else a double."""
+    if isinstance(args[0].dtype, IntervalType):
+        return AggregateCall("avg", (args[0],), DAY_TO_SECOND if args[0].dtype.of_days else YEAR_TO_MONTH)
     value = _number(args[0], "avg")
     if family(value.dtype) != "decimal":
         return AggregateCall("avg", (cast(value, DOUBLE),), DOUBLE)
@@ -93,7 +98,15 @@ def average_form(node: _Many, a: list[str], apply: Apply) -> str:
     return scaled_form(whole, node.dtype.precision, node.dtype.scale)
 
 
+def _try_average(args: Sequence[Node]) -> Node:
+    if is_interval(args[0].dtype):
+        raise Refused("try_avg() of intervals", "use avg()")
+    return average(args)
+
+
 def _try_sum(args: Sequence[Node]) -> Node:
+    if is_interval(args[0].dtype):
+        raise Refused("try_sum() of intervals", "use sum()")
     found = _sum(args)
     assert isinstance(found, AggregateCall)
     return AggregateCall("try_sum", found.args, found.dtype)
@@ -256,7 +269,7 @@ FUNCTIONS = (
     _aggregate("array_agg", _list, _list_form, note=_ORDER),
     _aggregate("collect_set", _set, _set_form, note="in any order; not of floats"),
     _aggregate("try_sum", _try_sum, _try_sum_form, note=_DIGITS),
-    _aggregate("try_avg", average, average_form, note=_DIGITS),
+    _aggregate("try_avg", _try_average, average_form, note=_DIGITS),
     _aggregate("listagg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN),
     _aggregate("string_agg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN),
     _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=2, note=_ORDER),

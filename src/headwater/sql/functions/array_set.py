@@ -14,7 +14,7 @@ from headwater.sql.binding import fresh, let
 from headwater.sql.casts import raise_form
 from headwater.sql.functions.array import as_array, comparable_elements, null_if_null
 from headwater.sql.functions.function import MANY, Builder, Function
-from headwater.sql.intervals import Interval
+from headwater.sql.intervals.constants import Interval
 from headwater.sql.nested_order import sorted_form
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import united

@@ -12,6 +12,8 @@ import pyarrow as pa
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
+from headwater.sql.intervals.parts import interval_part
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import DATE, INT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
 
@@ -63,6 +65,8 @@ def _date_part(args: Sequence[Node]) -> Node:
     if name is None:
         known = "year, quarter, month, week, day, dayofweek, doy, hour, minute or second"
         raise Refused(f"date_part() of {field!r}", f"use {known}")
+    if is_interval(args[1].dtype):
+        return interval_part(name, args[1])
     if name == "second":
         return call("second with fraction", (_moment(args[1], "date_part"),), pa.decimal128(8, 6))
     if name in ("yearofweek", "isoweekday"):

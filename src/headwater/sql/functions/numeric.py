@@ -14,6 +14,8 @@ from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
 from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.intervals.arithmetic import interval_absolute
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
@@ -22,6 +24,7 @@ from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, digits
 __all__ = ["FUNCTIONS", "half_up"]
 
 _WIDE = Context(prec=400)
+_MOMENTS = {"date", "timestamp", "timestamp_ntz"}
 _DOUBLE_DIGITS = pa.decimal128(30, 15)
 _BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 
@@ -32,6 +35,8 @@ def _number(node: Node, name: str) -> Node:
 
 
 def _abs(args: Sequence[Node]) -> Node:
+    if is_interval(args[0].dtype):
+        return interval_absolute(args[0])
     value = _number(args[0], "abs")
     return call("abs", (value,), value.dtype, fallible=family(value.dtype) == "integer")
 
@@ -195,6 +200,9 @@ def _tried(op: str) -> Builder:
     """try_add and its kin: a null where the plain operator would stop."""
 
     def build(args: Sequence[Node]) -> Node:
+        if any(is_interval(a.dtype) or family(a.dtype) in _MOMENTS for a in args):
+            what = f"try_ arithmetic of {name_of(args[0].dtype)} and {name_of(args[1].dtype)}"
+            raise Refused(what, "use the plain operator")
         found = arithmetic(op, args[0], args[1])
         assert isinstance(found, Call)
         if op in "/%":

@@ -15,6 +15,7 @@ from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.aggregate import average, average_form
 from headwater.sql.functions.function import AggregateForm, Apply, Builder, Function
 from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.operators import cases, is_null, negate
 from headwater.sql.types import DOUBLE, family, name_of
@@ -189,6 +190,9 @@ def _average_of(at: int) -> Builder:
     """The average of one side of the pairs that are whole."""
 
     def build(args: Sequence[Node]) -> Node:
+        for arg in args:
+            if is_interval(arg.dtype):
+                raise Refused(f"regr_avg of {name_of(arg.dtype)}", "cast it to a number first")
         return average([cases([(negate(is_null(args[1 - at])), args[at])], None)])
 
     return build

@@ -22,7 +22,7 @@ _NUMBERS = {"integer", "float", "decimal"}
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
 _ANY = {*_NUMBERS, *_TIMES, "string", "binary", "boolean", "null"}
 _ACCEPTED: dict[str, tuple[set[str], pa.DataType | None, str]] = {
-    "s": (_ANY, STRING, "cast it to a string first"),
+    "s": ({*_ANY, "day interval", "month interval"}, STRING, "cast it to a string first"),
     "i": ({*_NUMBERS, "string", "null"}, INT, "cast it to int first"),
     "I": ({"integer", "string", "null"}, INT, "cast it to int first"),
     "l": ({*_NUMBERS, "string", "null"}, LONG, "cast it to bigint first"),
@@ -35,7 +35,7 @@ _ACCEPTED: dict[str, tuple[set[str], pa.DataType | None, str]] = {
     "T": ({"date", "null"}, DATE, "cast it to a date first: CAST(x AS DATE)"),
     "z": ({*_TIMES, "string", "null"}, TIMESTAMP, "cast it to a timestamp first"),
     "Z": ({"timestamp", "timestamp_ntz", "null"}, TIMESTAMP, "cast it to a timestamp first"),
-    "a": ({*_ANY, "nested"}, None, ""),
+    "a": ({*_ANY, "nested", "day interval", "month interval"}, None, ""),
 }
 
 

@@ -19,6 +19,7 @@ from headwater.sql.reader.clock import is_clock_word
 from headwater.sql.reader.constant_names import constant_name
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
+from headwater.sql.reader.interval_names import interval_name, moved_name
 from headwater.sql.reader.nested_names import NESTED_NAMES
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.types import family, name_of
@@ -75,26 +76,11 @@ class _Namer:
 
     def name(self, node: exp.Expr) -> str:
         if type(node) in _INFIX:
-            left, right = node.this, node.expression
-            moves = isinstance(node, exp.Add | exp.Sub)
-            if moves and (isinstance(left, exp.Interval) or isinstance(right, exp.Interval)):
-                if (days := self._days_later(node)) is not None:
-                    return days
-                return f"{self.name(left)} {_INFIX[type(node)]} {self.name(right)}"
-            return f"({self.name(left)} {_INFIX[type(node)]} {self.name(right)})"
+            if (moved := moved_name(self, node)) is not None:
+                return moved
+            return f"({self.name(node.this)} {_INFIX[type(node)]} {self.name(node.expression)})"
         maker = _MAKERS.get(type(node))
         return maker(self, node) if maker is not None else node.sql(dialect="spark")
-
-    def _days_later(self, node: exp.Expr) -> str | None:
-        """``date + INTERVAL '7' DAY`` is date_add() to Spark."""
-        moved, interval = node.this, node.expression
-        if isinstance(moved, exp.Interval):
-            moved, interval = interval, moved
-        days = interval.args["unit"].name.upper().removesuffix("S") in ("DAY", "WEEK")
-        if not days or family(self.reader.read(moved).dtype) != "date":
-            return None
-        count = f"extractansiintervaldays({self.name(interval)})"
-        return f"date_add({self.name(moved)}, {f'(- {count})' if isinstance(node, exp.Sub) else count})"
 
     def names(self, nodes: list[exp.Expr]) -> str:
         return ", ".join(map(self.name, nodes))
@@ -293,13 +279,7 @@ class _Namer:
         return f"{self.name(node.this)} WITHIN GROUP (ORDER BY {', '.join(keys)})"
 
     def interval(self, node: exp.Expr) -> str:
-        amount = node.this.this if isinstance(node.this, exp.Literal) else node.this.sql()
-        text, unit = str(self.reader.texts.get(amount, amount)), node.args["unit"].name.upper().removesuffix("S")
-        if unit == "WEEK":
-            text, unit = str(7 * int(text)), "DAY"
-        elif unit in ("HOUR", "MINUTE", "SECOND"):
-            text = f"{'-' if int(text) < 0 else ''}{abs(int(text)):02d}"
-        return f"INTERVAL '{text}' {unit}"
+        return interval_name(self.reader.interval(node))
 
     def bracket(self, node: exp.Expr) -> str:
         (index,) = node.expressions

@@ -7,7 +7,6 @@ no place (WHERE, ON, inside another aggregate) they are refused here.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -19,7 +18,6 @@ from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
 from headwater.sql.functions.user import apply_user
-from headwater.sql.intervals import Interval, add_interval
 from headwater.sql.nodes import (
     AggregateCall,
     Frame,
@@ -36,7 +34,6 @@ from headwater.sql.plan import Project
 from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.clock import CLOCKS, at, is_clock_word
 from headwater.sql.reader.context import Context
-from headwater.sql.reader.durations import compared
 from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.resolve import Reader
@@ -54,7 +51,6 @@ _NEED_ORDER = {"percentile_cont", "percentile_disc"}
 _TAKE_ORDER = _NEED_ORDER | {"listagg", "string_agg"}
 _UNFRAMED = {*_TAKE_ORDER, "percentile"}
 _TIME_WINDOWS = ("window", "session_window", "window_time")
-_INTERVAL_TEXT = re.compile(r"\s*([+-]?[0-9]+)\s*")
 
 
 class QueryReader(Reader):
@@ -78,11 +74,7 @@ class QueryReader(Reader):
 
     def read(self, node: exp.Expr) -> Node:
         try:
-            if isinstance(node, exp.Add | exp.Sub):
-                moved = self._moved(node)
-                if moved is not None:
-                    return moved
-            return compared(node, self.read, self._interval) or super().read(node)
+            return super().read(node)
         except Refused as refused:
             if refused.position is None:
                 refused.position = self.context.position(node)
@@ -373,32 +365,6 @@ class QueryReader(Reader):
             pairs = zip(plan.output, types, strict=True)
             plan = Project(plan, tuple(self.context.named(a.name, cast(a.column, t)) for a, t in pairs))
         return SubqueryCall("in", plan, tuple(cast(v, t) for v, t in zip(values, types, strict=True)), BOOLEAN)
-
-    # --- intervals
-
-    def _moved(self, node: exp.Expr) -> Node | None:
-        """``date + INTERVAL '3' MONTH`` and the like."""
-        self._args(node, "this", "expression", "typed", "safe")
-        left, right = node.this, node.expression
-        if isinstance(left, exp.Interval) and isinstance(node, exp.Add) and not isinstance(right, exp.Interval):
-            left, right = right, left
-        if not isinstance(right, exp.Interval):
-            return None
-        interval = self._interval(right)
-        return add_interval(self.read(left), interval if isinstance(node, exp.Add) else -interval)
-
-    def _interval(self, node: exp.Expr) -> Interval:
-        self._args(node, "this", "unit")
-        amount, unit = node.this, node.args.get("unit")
-        text = None
-        if isinstance(amount, exp.Literal):
-            text = self.texts.get(amount.this, amount.this)
-        elif isinstance(amount, exp.Neg) and isinstance(amount.this, exp.Literal):
-            text = f"-{amount.this.this}"
-        match = _INTERVAL_TEXT.fullmatch(text) if isinstance(text, str) else None
-        if match is None or not isinstance(unit, exp.Var):
-            raise Refused("this interval", "write INTERVAL '3' MONTH, of one unit and a whole number")
-        return Interval.of(int(match[1]), unit.name)
 
 
 QueryReader.READERS.update(

@@ -12,7 +12,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from headwater.sql.casts import cast
-from headwater.sql.intervals import Interval
+from headwater.sql.intervals.constants import Interval
 from headwater.sql.nodes import Frame, Literal, Node, Offset, Ordering, Refused
 from headwater.sql.types import DATE, INT, family
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql.functions.struct import field_of
-from headwater.sql.intervals import Interval, interval_text
+from headwater.sql.intervals.constants import Interval, interval_text
 from headwater.sql.nodes import Column, Literal, Node, Refused, Wrong, call
 from headwater.sql.operators import compare, is_null, logic, negate
 from headwater.sql.plan import Filter, Generate, Named, Plan, Project
@@ -23,7 +23,7 @@ from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.time_windows import last_moment, session_span, spans
-from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ, array_of, name_of
+from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ, array_of, family, name_of
 
 __all__ = ["TimeWindow", "read_time_window"]
 
@@ -137,7 +137,7 @@ def _lengths(given: list[Node]) -> tuple[int, int, int]:
 
 def _micros(node: Node) -> int:
     value = node.value if isinstance(node, Literal) else None
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and family(node.dtype) == "integer":
         return value
     if not isinstance(value, str):
         raise Wrong("the lengths of window() are constants", "write window(ts, '10 minutes')")

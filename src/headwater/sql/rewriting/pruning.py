@@ -2,7 +2,8 @@
 
 The rule goes down with the keys that are needed above. Where a node gives more than that, a projection takes the rest away. Operators that look
 at whole rows (DISTINCT, INTERSECT, EXCEPT, recursions) need all of theirs. A definition that is read in several places keeps what
-any of them needs.
+any of them needs. Where rows are only counted, one column stays; if computing it could fail, a null takes its place, because Spark does not
+compute what nobody reads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headwater.sql.demands import narrowest
-from headwater.sql.nodes import Node
+from headwater.sql.nodes import AggregateCall, Literal, Node
 from headwater.sql.plan import (
     Aggregate,
     Attribute,
@@ -33,6 +34,7 @@ from headwater.sql.plan import (
 )
 from headwater.sql.rewriting.keys import reads
 from headwater.sql.rewriting.rebuilding import with_children
+from headwater.sql.types import LONG
 
 __all__ = ["pruned"]
 
@@ -46,6 +48,8 @@ class _Pruning:
     def __init__(self) -> None:
         # What is read of each definition.
         self.wanted: dict[str, set[str]] = {}
+        # A column by which the rows of a definition are counted.
+        self.counted: dict[str, str] = {}
 
     def prune(self, plan: Plan, needed: set[str]) -> Plan:
         if isinstance(plan, With):
@@ -55,12 +59,12 @@ class _Pruning:
         if isinstance(plan, Scan):
             return _narrow(plan, needed)
         if isinstance(plan, Project):
-            items = _some([i for i in plan.items if i.attribute.key in needed], plan.items)
+            items = _some([i for i in plan.items if i.attribute.key in needed], plan.items, plan.child)
             return Project(self.prune(plan.child, _read(i.node for i in items)), items)
         if isinstance(plan, Aggregate):
             given = tuple(a for a in plan.aggregates if a.attribute.key in needed)
             if not plan.keys and not given:
-                given = plan.aggregates[:1]
+                given = tuple(map(_row_count, plan.aggregates[:1]))
             child = self.prune(plan.child, _read(n.node for n in (*plan.keys, *given)))
             return _narrow(replace(plan, child=child, aggregates=given), needed)
         if isinstance(plan, Window):
@@ -93,19 +97,35 @@ class _Pruning:
             if isinstance(definition, Recursion):
                 self.wanted[name] = {a.key for a in definition.output}
             if name in self.wanted:
-                definitions.append((name, self.prune(definition, self.wanted[name])))
+                definitions.append((name, self._definition(name, definition)))
         return With(tuple(reversed(definitions)), body) if definitions else body
+
+    def _definition(self, name: str, definition: Plan) -> Plan:
+        made = self.prune(definition, self.wanted[name])
+        counted = [a for a in definition.output if a.key == self.counted.get(name)]
+        if not counted or counted[0].key in {a.key for a in made.output}:
+            return made
+        kept = tuple(Named(a, a.column) for a in made.output if a.key in self.wanted[name])
+        return Project(made, (*kept, _null(counted[0])))
 
     def _reference(self, plan: Reference, needed: set[str]) -> Plan:
         pairs = list(zip(plan.keys, plan.columns, strict=True))
-        pairs = [p for p in pairs if p[1].key in needed] or pairs[:1]
-        self.wanted.setdefault(plan.name, set()).update(k for k, _ in pairs)
+        wanted = self.wanted.setdefault(plan.name, set())
+        if read := [p for p in pairs if p[1].key in needed]:
+            pairs = read
+            wanted.update(k for k, _ in pairs)
+        else:
+            pairs = pairs[:1]
+            self.counted.setdefault(plan.name, pairs[0][0])
         return Reference(plan.name, tuple(k for k, _ in pairs), tuple(a for _, a in pairs))
 
     def _set_operation(self, plan: SetOperation, needed: set[str]) -> Plan:
         places = list(range(len(plan.columns)))
         if plan.kind == "union" and plan.every:
-            places = [i for i in places if plan.columns[i].key in needed] or places[:1]
+            places = [i for i in places if plan.columns[i].key in needed]
+        if not places:
+            nulls = [Project(self.prune(c, set()), (_null(c.output[0]),)) for c in (plan.left, plan.right)]
+            return replace(plan, left=nulls[0], right=nulls[1], columns=(replace(plan.columns[0], nullable=True),))
         sides = []
         for child in (plan.left, plan.right):
             wanted = tuple(child.output[i] for i in places)
@@ -117,16 +137,43 @@ def _read(nodes: Iterable[Node]) -> set[str]:
     return {key for node in nodes for key in reads(node)}
 
 
-def _some(items: list[Named], instead: tuple[Named, ...]) -> tuple[Named, ...]:
-    """At least one column, so that there are rows to count; the cheapest one."""
+def _some(items: list[Named], instead: tuple[Named, ...], child: Plan) -> tuple[Named, ...]:
+    """At least one column, so that there are rows to count: the cheapest one of those that cannot fail."""
     if items or not instead:
         return tuple(items)
-    return (instead[narrowest([i.attribute.dtype for i in instead])],)
+    safe = [i for i in instead if not i.node.fallible and not any(_may_fail(child, k) for k in reads(i.node))]
+    one = (safe or instead)[narrowest([i.attribute.dtype for i in safe or instead])]
+    return (one if safe else _null(one.attribute),)
+
+
+def _may_fail(plan: Plan, key: str) -> bool:
+    """Is a column computed by something that may stop with an error, and that is not computed for its own sake?"""
+    if isinstance(plan, Project):
+        node = next((i.node for i in plan.items if i.attribute.key == key), None)
+        return node is not None and (node.fallible or any(_may_fail(plan.child, k) for k in reads(node)))
+    if isinstance(plan, Aggregate | Window) and key not in {a.key for a in plan.children[0].output}:
+        computed = plan.aggregates if isinstance(plan, Aggregate) else plan.items
+        return any(i.attribute.key == key for i in computed)
+    if isinstance(plan, SetOperation):
+        places = [i for i, a in enumerate(plan.columns) if a.key == key]
+        return any(_may_fail(side, side.output[i].key) for side in plan.children for i in places)
+    return any(_may_fail(c, key) for c in plan.children if not isinstance(plan, Aggregate))
+
+
+def _null(attribute: Attribute) -> Named:
+    """A column that nobody reads, and that costs nothing."""
+    return Named(replace(attribute, nullable=True), Literal(None, attribute.dtype))
+
+
+def _row_count(item: Named) -> Named:
+    """An aggregate that cannot fail in the place of one that nobody reads."""
+    return Named(replace(item.attribute, dtype=LONG, nullable=False), AggregateCall("count", (), LONG))
 
 
 def _narrow(plan: Plan, needed: set[str]) -> Plan:
     output = plan.output
-    items = _some([Named(a, a.column) for a in output if a.key in needed], tuple(Named(a, a.column) for a in output))
+    columns = [Named(a, a.column) for a in output]
+    items = _some([i for i in columns if i.attribute.key in needed], tuple(columns), plan)
     return plan if len(items) == len(output) else Project(plan, items)
 
 

@@ -19,6 +19,7 @@ from headwater.sql.vectorised import (
     casts,
     comparison,
     extremes,
+    intervals,
     membership,
     moment_texts,
     moments,
@@ -43,6 +44,7 @@ _FAMILIES = (
     casts,
     comparison,
     extremes,
+    intervals,
     membership,
     moment_texts,
     moments,
@@ -77,7 +79,9 @@ _QUIET = frozenset(
     {*comparison.OPERATORS, *nullness.OPERATORS, *texts.OPERATORS, *patterns.OPERATORS, *membership.OPERATORS}
     | {*structs.OPERATORS, *bits.OPERATORS, *extremes.OPERATORS, "and", "or", "case", "coalesce"}
 )
-_QUIET_NUMBERS = frozenset({"+", "-", "*", "minus", "abs", "cast", *calendar.OPERATORS, *moments.OPERATORS})
+_QUIET_NUMBERS = frozenset(
+    {"+", "-", "*", "minus", "abs", "cast", *calendar.OPERATORS, *intervals.OPERATORS, *moments.OPERATORS}
+)
 
 
 def is_quiet(node: Call) -> bool:

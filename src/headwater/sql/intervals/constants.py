@@ -1,4 +1,4 @@
-"""Dates and timestamps moved by an interval of one unit.
+"""Constant intervals, and dates and timestamps moved by them.
 
 Months and years move to the same day of another month, or to its last day; days and weeks are days of a date; hours and less are for
 timestamps. All in UTC, where a day has 24 hours. Constants are moved while the text is read, so that
@@ -12,10 +12,12 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from headwater.sql.nodes import Literal, Node, Refused, call
+from headwater.sql.intervals.texts import Unreadable, interval_of_text
+from headwater.sql.intervals.types import DAY_UNITS, MONTH_UNITS, IntervalType, wider_interval
+from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.types import INT, LONG, family, name_of
 
-__all__ = ["Interval", "add_interval", "interval_text"]
+__all__ = ["Interval", "add_interval", "constant_interval", "interval_literal", "interval_text"]
 
 _MONTHS = {"YEAR": 12, "MONTH": 1}
 _DAYS = {"WEEK": 7, "DAY": 1}
@@ -23,6 +25,15 @@ _MICROS = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 _SMALL = {"MILLISECOND": 1_000, "MICROSECOND": 1}
 _PART = r"([+-]?)\s*([0-9]+)(?:\.([0-9]{1,9}))?\s+([a-z]+)"
 _WORDS = re.compile(rf"\s*(?:interval\s+)?{_PART}(?:\s+{_PART})*\s*", re.IGNORECASE)
+
+_AMOUNT = re.compile(r"\s*([+-]?)\s*([0-9]+)(?:\.([0-9]{1,9}))?\s*", re.ASCII)
+# The unit that a type has for it, and its length in microseconds or months.
+_SIZES = {
+    **{name: (name, size) for name, size in (*MONTH_UNITS.items(), *DAY_UNITS.items())},
+    "week": ("day", 7 * DAY_UNITS["day"]),
+    "millisecond": ("second", 1_000),
+    "microsecond": ("second", 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,7 @@ def interval_text(text: str) -> Interval:
     if _WORDS.fullmatch(text) is None:
         raise Refused(f"the interval '{text}'", "write '10 minutes', or '1 hour 30 minutes'")
     months = days = micros = 0
-    for sign, whole, fraction, unit in re.findall(_PART, text, re.IGNORECASE):
+    for sign, whole, fraction, unit in _parts(text):
         name = unit.upper().removesuffix("S")
         factor = -1 if sign == "-" else 1
         if fraction and name != "SECOND":
@@ -78,6 +89,65 @@ def interval_text(text: str) -> Interval:
     if months and (days or micros):
         raise Refused(f"the interval '{text}'", "do not mix months with days or less")
     return Interval(micros=days * 86_400_000_000 + micros) if micros else Interval(months, days)
+
+
+def constant_interval(value: int, dtype: IntervalType) -> Interval:
+    """The constant of a type as months, days or microseconds.
+
+    >>> from headwater.sql.intervals.types import DAY_TO_SECOND
+    >>> constant_interval(-86_400_000_000, DAY_TO_SECOND)
+    Interval(months=0, days=-1, micros=0)
+    """
+    if not dtype.of_days:
+        return Interval(months=value)
+    days, rest = divmod(value, DAY_UNITS["day"])
+    return Interval(micros=value) if rest or dtype.first != "day" else Interval(days=days)
+
+
+def interval_literal(text: str, first: str | None, last: str | None = None) -> Literal:
+    """``INTERVAL '3' DAY``, ``INTERVAL '1 02' DAY TO HOUR``, or without units ``INTERVAL '1 day 2 hours'``.
+
+    >>> interval_literal("3", "WEEKS").value, interval_literal("1 day 2 hours", None).dtype.name
+    (1814400000000, 'interval day to hour')
+    """
+    if first is None:
+        if _WORDS.fullmatch(text) is None:
+            raise Refused(f"the interval '{text}'", "write INTERVAL '3' DAY, or INTERVAL '1 day 2 hours'")
+        parts = [_one(f"{p[0]}{p[1]}{'.' + p[2] if p[2] else ''}", p[3]) for p in _parts(text)]
+    elif last is None:
+        parts = [_one(text, first)]
+    else:
+        try:
+            dtype = IntervalType(first.lower(), last.lower())
+            return Literal(interval_of_text(text, dtype), dtype)
+        except (Unreadable, KeyError, ValueError):
+            shown = f"INTERVAL '{text}' {first.upper()} TO {last.upper()}"
+            raise Wrong(f"{shown} has no meaning", "write INTERVAL '1 02:03:04' DAY TO SECOND") from None
+    value, dtype = parts[0]
+    for more, kind in parts[1:]:
+        meet = wider_interval(dtype, kind)
+        if meet is None:
+            raise Refused(f"the interval '{text}'", "do not mix months with days or less")
+        value, dtype = value + more, meet
+    bits = dtype.storage_type.bit_width - 1
+    if not -(1 << bits) <= value < 1 << bits:
+        raise Refused(f"an interval of {text} {(first or '').lower()}".rstrip(), "use a smaller one")
+    return Literal(value, dtype)
+
+
+def _parts(text: str) -> list[tuple[str, str, str, str]]:
+    return re.findall(_PART, text, re.IGNORECASE)
+
+
+def _one(text: str, unit: str) -> tuple[int, IntervalType]:
+    found, size = _SIZES.get(unit.lower().removesuffix("s"), (None, 0))
+    if found is None:
+        raise Refused(f"an interval in {unit.lower()}", "use YEAR, MONTH, WEEK, DAY, HOUR, MINUTE or SECOND")
+    match = _AMOUNT.fullmatch(text)
+    if match is None or (match[3] and unit.lower().removesuffix("s") != "second"):
+        raise Refused("this interval", "write INTERVAL '3' MONTH, of one unit and a whole number")
+    value = int(match[2]) * size + (int(match[3].ljust(6, "0")[:6]) if match[3] else 0)
+    return -value if match[1] == "-" else value, IntervalType(found, found)
 
 
 def add_interval(node: Node, interval: Interval) -> Node:
