@@ -125,8 +125,8 @@ class OrderedMethods(AlongMethods):
     def cumulative(self, *columns: Named | None, **more: Expression) -> Self:
         """Add aggregates of each row and all before it in its series: any of Spark SQL's, and ``product(column)``.
 
-        Plain ones (``sum``, ``count``, ``min``, ``max``, ``avg``, ``product`` of a number) hold nothing but a state; others have a
-        series in memory at once.
+        Plain ones (``sum``, ``count``, ``min``, ``max``, ``avg``, ``product``, ``stddev`` and ``variance`` of a number) hold nothing but a
+        state; others have a series in memory at once.
 
         Examples
         --------
