@@ -177,8 +177,9 @@ class Run:
         pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
-        buckets = self.buckets(_sum([p.size for p in pipes])) if all(node.keys()) else 1
-        hot = self._hot(node, pipes, buckets)
+        parts = self.buckets(_sum([p.size for p in pipes]))
+        buckets = parts if all(node.keys()) else 1
+        hot = self._hot(node, pipes, parts)
         why = exchange_reasons(node, [p.size for p in pipes], hot, _GIVEN_BYTES, self._other)
         stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes), why)
         pipe = meeting(pipes, _placements(node, buckets, hot), node.kernel(), node.schema, stage, node.keys())
@@ -200,17 +201,18 @@ class Run:
         rows = run_here(made.node)
         return rows if rows.nbytes <= _GIVEN_BYTES else None
 
-    def _hot(self, node: Keyed, pipes: Sequence[Pipe], buckets: int) -> tuple[HotKey, ...]:
-        """Keys that are more than a task should have, where the operator can do with a part of one."""
-        slicing, size = node.slicing(), _sum([p.size for p in pipes])
-        if slicing is None or buckets == 1 or size.rows is None or size.rows < _SLICED_ROWS:
+    def _hot(self, node: Keyed, pipes: Sequence[Pipe], parts: int) -> tuple[HotKey, ...]:
+        """Keys that are more than one of so many tasks should have, where the operator can do with a part of one; no key at all is one."""
+        slicing, known = node.slicing(), _sum([p.size for p in pipes]).rows
+        if slicing is None or parts == 1 or (known is not None and known < _SLICED_ROWS):
             return ()
         read = [[*keys, s.time] for keys, s in zip(node.keys(), slicing, strict=True)]
         samples = [None if p.sample is None else p.sample(names) for p, names in zip(pipes, read, strict=True)]
         found = [(s.table, s.weight) for s in samples if s is not None]
-        if len(found) < len(pipes):
+        rows = known if known is not None else sum(s.rows for s in samples if s is not None)
+        if len(found) < len(pipes) or rows < _SLICED_ROWS:
             return ()
-        return hot_keys(found, node.keys(), [s.time for s in slicing], max(_SLICED_ROWS / 4, size.rows / buckets))
+        return hot_keys(found, node.keys(), [s.time for s in slicing], max(_SLICED_ROWS / 4, rows / parts))
 
     def _gathered(self, node: Gathered, pipe: Pipe) -> Pipe:
         partial, finish = node.kernels()
@@ -289,9 +291,11 @@ class Run:
 
         def sample(names: Sequence[str] | None) -> Sample | None:
             assert isinstance(node, Source)
-            rows = (node if names is None else node.narrowed(list(names))).sample(_SAMPLE_ROWS)
-            known = node.size.rows
-            return None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows)
+            known = node.rows_about()
+            rows = (node if names is None else node.narrowed(list(names))).sample(_SAMPLE_ROWS) if known else None
+            return (
+                None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows, known)
+            )
 
         return Pipe(frame, source, node.schema, stage, node.size, sample=sample)
 
@@ -329,9 +333,9 @@ def _placements(node: Keyed, buckets: int, hot: tuple[HotKey, ...]) -> list[Plac
 
 def _exchange(node: Keyed, buckets: int, hot: tuple[HotKey, ...]) -> str:
     by = ", ".join(node.keys()[0])
-    if not by:
-        return "exchange: everything into one"
     slices = sum(len(h.cuts) + 1 for h in hot)
+    if not by:
+        return f"exchange by time into {slices}" if hot else "exchange: everything into one"
     more = f", {len(hot)} hot {'key' if len(hot) == 1 else 'keys'} cut by time into {slices}" if hot else ""
     return f"exchange by {by} into {buckets}{more}"
 
