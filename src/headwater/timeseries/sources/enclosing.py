@@ -7,6 +7,7 @@ which of them are there, so whoever names a part is told of the table.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from headwater.base.storage import Storage, open_storage
 from headwater.lake.catalog import is_table
@@ -23,7 +24,7 @@ def has_log(storage: Storage) -> bool:
     return (local is None or os.path.isdir(local)) and is_table(storage)
 
 
-def enclosing_table(location: str, options: dict[str, str] | None) -> str | None:
+def enclosing_table(location: str, options: Mapping[str, str] | None) -> str | None:
     """The folder of the nearest Delta table above a location, if there is one."""
     scheme, mark, rest = location.partition("://")
     path = rest if mark else os.path.abspath(location)
