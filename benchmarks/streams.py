@@ -37,7 +37,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=500_000, help="of the operators' table")
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H's scale factor")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=30, help="seconds after which a peer of an operator is stopped")
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which a peer of an operator is stopped")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--tempo", type=Path, help="the folder that tempo is installed in")
     parser.add_argument("--operators", type=several, default=[], help="only those whose names begin so")
