@@ -4,7 +4,8 @@ A node becomes one of three things:
 
 - *open*: sources and what is done row by row to them. Nothing is decided yet; they can be read by tasks of ours, which is cheaper if an
   ordered operator follows, or by Spark.
-- a *frame*: Spark's own operators. A node whose form in Spark is the cheaper one (`frame_first`) becomes a frame if its inputs can.
+- a *frame*: Spark's own operators. A node whose form in Spark is the cheaper one (`frame_first`, for some from so many
+  bytes on) becomes a frame if its inputs can.
 - a *pipe*: tables in tasks (`pipes`). Row-wise nodes are added to the task; keyed ones too, where the rows that agree in
   their keys are together already; else rows are exchanged.
 
@@ -15,6 +16,7 @@ than in tasks, so there everything runs in tasks. Who measures both forms can sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -155,7 +157,9 @@ class Run:
             return self.strategy == "spark"
         if self._other is not None or any(isinstance(b, Pipe) for b in below):
             return False
-        return node.frame_first or (isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below))
+        if node.frame_first:
+            return not node.frame_from_bytes or _read_bytes(below) >= node.frame_from_bytes
+        return isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below)
 
     def _as_frame(self, node: Node, below: Sequence[_Made]) -> _Framed | None:
         inputs = [self._framed(b) for b in below]
@@ -311,6 +315,18 @@ class _Finish:
 
     def __call__(self, rows: Rows) -> Iterator[pa.Table]:
         return self.finish(iter(rows))
+
+
+def _read_bytes(below: Sequence[_Made]) -> float:
+    """How many bytes tasks would read themselves; without end, if Spark has the rows already or nobody knows."""
+    total = 0.0
+    for made in below:
+        node: Node | None = made.node if isinstance(made, _Open) else None
+        while isinstance(node, RowWise):
+            node = node.inputs[0]
+        size = _known_size(node) if isinstance(node, Source) else None
+        total += math.inf if size is None else size
+    return total
 
 
 def _known_size(node: Node) -> int | None:
