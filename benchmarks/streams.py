@@ -34,9 +34,10 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", type=several, default=list(SECTIONS), help="with commas between them")
     parser.add_argument("--quotes", type=int, default=5_000_000)
     parser.add_argument("--trades", type=int, default=1_000_000)
-    parser.add_argument("--rows", type=int, default=5_000_000, help="of the operators' table")
+    parser.add_argument("--rows", type=int, default=500_000, help="of the operators' table")
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H's scale factor")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which a peer of an operator is stopped")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--tempo", type=Path, help="the folder that tempo is installed in")
     parser.add_argument("--operators", type=several, default=[], help="only those whose names begin so")
@@ -78,7 +79,12 @@ def _section(name: str, options: argparse.Namespace, session: SparkSession) -> R
         from streaming import operators
 
         return operators.run(
-            session, options.rows, options.rounds, tempo=options.tempo is not None, only=options.operators
+            session,
+            options.rows,
+            options.rounds,
+            limit_s=options.limit,
+            tempo=options.tempo is not None,
+            only=options.operators,
         )
     from streaming import asof
     from streaming.market import Market

@@ -121,6 +121,19 @@ class Report:
     figures: dict[str, Any] = field(default_factory=dict)
     # What we want is said of full size; a run in seconds measures little but the start of each query.
     full_size: bool = True
+    _widths: list[int] = field(default_factory=list)
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Print the head of the table; its lines will begin with these names, and follow as they are measured."""
+        first, *rest = self.head
+        self._widths = [max(map(len, [first, *names])), *(max(len(cell), 7) for cell in rest)]
+        print("\n" + "\n".join([self.title, self._line(self.head)]), flush=True)
+
+    def add(self, row: Sequence[str]) -> None:
+        """A line, printed at once if the table has begun."""
+        self.rows.append(row)
+        if self._widths:
+            print(self._line(row), flush=True)
 
     def target(self, what: str, value: float, least: float | None = None, most: float | None = None) -> None:
         """A ratio, and what we want of it."""
@@ -134,15 +147,17 @@ class Report:
         targets[what] = {"value": value, "target": wanted, "met": met}
 
     def text(self) -> str:
-        lines = ["", self.title]
+        """The table and what is to be said of it; of a table whose lines were printed already, the latter."""
+        notes = [f"  {n}" for n in self.notes]
+        if self._widths:
+            return "\n".join(notes)
         cells = [list(self.head), *[list(r) for r in self.rows]]
-        widths = [max(len(r[i]) for r in cells) for i in range(len(self.head))]
-        for row in cells if self.rows else []:
-            first, *rest = (
-                c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-            )
-            lines.append("  ".join([first, *rest]).rstrip())
-        return "\n".join([*lines, *(f"  {n}" for n in self.notes)])
+        self._widths = [max(len(r[i]) for r in cells) for i in range(len(self.head))]
+        return "\n".join(["", self.title, *(self._line(row) for row in cells if self.rows), *notes])
+
+    def _line(self, row: Sequence[str]) -> str:
+        padded = (c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, self._widths, strict=True)))
+        return "  ".join(padded).rstrip()
 
     def as_dict(self) -> Mapping[str, Any]:
         return {"title": self.title, "notes": self.notes, **self.figures}

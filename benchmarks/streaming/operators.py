@@ -2,14 +2,16 @@
 
 All read the same files. An answer is many rows, of which each engine computes a few numbers (`fingerprint`), so that nobody can leave out a
 column and nobody has to move rows; numbers are compared before anything is timed. Ours is timed by blocks, also where the plan would choose
-Spark's form; the last column says what it would choose.
+Spark's form; the last column says what it would choose. A peer that takes too long is stopped, told as such, and left out of further rounds.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 import duckdb
 import polars as pl
 from pyspark.sql import DataFrame, SparkSession
-from queries.measuring import Measured, Report, interleaved, timed
+from queries.measuring import Measured, Report, Sample, interleaved, timed
 from streaming import fingerprint, quantile_forms
 from streaming.forms import FORMS, Form
 from streaming.tempo_forms import TEMPO, series
@@ -39,11 +41,19 @@ class _Contest:
     name: str
     work: Mapping[str, Callable[[], Any]]
     differs: Callable[[Any, Any], str | None]
+    stop: Callable[[], object]
+    """What ends whatever runs."""
     auto: str
     apart: Mapping[str, str] = field(default_factory=dict)
 
 
-def run(session: SparkSession, rows: int, rounds: int, *, tempo: bool, only: Sequence[str] = ()) -> Report:
+class _TooLong(Exception):
+    """A peer was stopped."""
+
+
+def run(
+    session: SparkSession, rows: int, rounds: int, *, limit_s: float, tempo: bool, only: Sequence[str] = ()
+) -> Report:
     """One table: a row for each operator, and how many times longer than ours the others take."""
     ticks = Ticks(session, rows)
     connection = duckdb.connect(config={"threads": session.sparkContext.defaultParallelism})
@@ -54,7 +64,7 @@ def run(session: SparkSession, rows: int, rounds: int, *, tempo: bool, only: Seq
         contests = [_contest(form, ticks, connection, tempo=tempo) for form in FORMS if _asked(form.name, only)]
         if _asked("quantiles", only):
             contests.append(_quantiles(ticks, connection))
-        return _measured(contests, ticks, rounds)
+        return _measured(contests, ticks, rounds, limit_s)
     finally:
         connection.close()
         ticks.close()
@@ -89,7 +99,12 @@ def _contest(form: Form, ticks: Ticks, connection: duckdb.DuckDBPyConnection, *,
     if other is not None:
         work["tempo"] = _without_ansi(ticks.spark, on_spark(lambda: other.frame(series(rows())), other.values))
         apart = {} if other.apart is None else {"tempo": other.apart}
-    return _Contest(form.name, work, fingerprint.differs, _choice(form.ours(ticks.stream())), apart)
+    stop = _stopping(ticks.spark, connection)
+    return _Contest(form.name, work, fingerprint.differs, stop, _choice(form.ours(ticks.stream())), apart)
+
+
+def _stopping(session: SparkSession, connection: duckdb.DuckDBPyConnection) -> Callable[[], object]:
+    return lambda: (session.sparkContext.cancelAllJobs(), connection.interrupt())
 
 
 def _without_ansi(session: SparkSession, work: Callable[[], Any]) -> Callable[[], Any]:
@@ -104,7 +119,8 @@ def _without_ansi(session: SparkSession, work: Callable[[], Any]) -> Callable[[]
 
 def _quantiles(ticks: Ticks, connection: duckdb.DuckDBPyConnection) -> _Contest:
     work, ranks = quantile_forms.work(ticks, connection), quantile_forms.Ranks(ticks)
-    return _Contest("quantiles, 50 columns", work, ranks.differs, _choice(quantile_forms.stream(ticks)))
+    stop = _stopping(ticks.spark, connection)
+    return _Contest("quantiles, 50 columns", work, ranks.differs, stop, _choice(quantile_forms.stream(ticks)))
 
 
 def _choice(stream: Stream) -> str:
@@ -115,7 +131,7 @@ def _choice(stream: Stream) -> str:
     return "both" if "exchange" in stages else "Spark"
 
 
-def _measured(contests: list[_Contest], ticks: Ticks, rounds: int) -> Report:
+def _measured(contests: list[_Contest], ticks: Ticks, rounds: int, limit_s: float) -> Report:
     ratios = [f"{who} {kind} x" for who in _PEERS for kind in ("wall", "CPU")]
     report = Report(
         f"Operators over {ticks.rows:,} trades, one symbol with {100 * ticks.hot:g}%: seconds by blocks, and how many times that the others take "
@@ -124,18 +140,17 @@ def _measured(contests: list[_Contest], ticks: Ticks, rounds: int) -> Report:
         full_size=ticks.rows >= 1_000_000,
     )
     found: dict[str, Measured] = {}
+    report.begin([contest.name for contest in contests])
     ticks.spark.range(1_000).mapInArrow(lambda batches: batches, "id long").count()  # a session starts its workers once
     for contest in contests:
-        samples = found[contest.name] = _checked(contest)
+        samples = found[contest.name] = _checked(contest, limit_s)
         if rounds > 1:
-            samples = found[contest.name] = Measured()
-            for _, who in interleaved(list(contest.work), rounds):
-                samples.add(who, timed(contest.work[who], children=True)[1])
-        report.rows.append(_line(contest, samples))
+            stopped = contest.work.keys() - samples.runs.keys()
+            samples = found[contest.name] = _in_turns(contest, rounds, limit_s, stopped)
+        report.add(_line(contest, samples, limit_s))
         if (told := _regret(contest, samples)) is not None:
             report.notes.append(told)
         report.notes += contest.apart.values()
-        print(f"{contest.name} is right", file=sys.stderr, flush=True)
     report.figures = {c.name: {"samples": found[c.name].figures(), "chosen": c.auto} for c in contests}
     for who in _PEERS:
         both = [m for m in found.values() if who in m.runs]
@@ -150,12 +165,15 @@ def _measured(contests: list[_Contest], ticks: Ticks, rounds: int) -> Report:
     return report
 
 
-def _checked(contest: _Contest) -> Measured:
+def _checked(contest: _Contest, limit_s: float) -> Measured:
     """Everyone once: answers are equal, and what starts with a first run has started. If there is one round only, this is it."""
     samples = Measured()
     wanted: Any = None
-    for who, work in contest.work.items():
-        found, sample = timed(work, children=True)
+    for who in contest.work:
+        try:
+            found, sample = _timed(contest, who, "checked", limit_s)
+        except _TooLong:
+            continue
         samples.add(who, sample)
         wanted = found if who == "ours" else wanted
         other = None if who in contest.apart else contest.differs(wanted, found)
@@ -163,21 +181,64 @@ def _checked(contest: _Contest) -> Measured:
     return samples
 
 
-def _line(contest: _Contest, samples: Measured) -> tuple[str, ...]:
+def _in_turns(contest: _Contest, rounds: int, limit_s: float, stopped: set[str]) -> Measured:
+    samples = Measured()
+    for number, who in interleaved(list(contest.work), rounds):
+        if who in stopped:
+            continue
+        try:
+            samples.add(who, _timed(contest, who, f"round {number + 1} of {rounds}", limit_s)[1])
+        except _TooLong:
+            stopped.add(who)
+            samples.runs.pop(who, None)
+    return samples
+
+
+def _timed(contest: _Contest, who: str, when: str, limit_s: float) -> tuple[Any, Sample]:
+    print(f"{contest.name}: {who}, {when}", file=sys.stderr, flush=True)
+    if who == "ours":  # all others are told in its seconds
+        return timed(contest.work[who], children=True)
+    with _within(limit_s, contest.stop):
+        return timed(contest.work[who], children=True)
+
+
+@contextmanager
+def _within(limit_s: float, stop: Callable[[], object]) -> Iterator[None]:
+    """Stop what takes longer. polars cannot be stopped: it is let finish."""
+    over = threading.Event()
+
+    def stopping() -> None:
+        over.set()
+        stop()
+
+    timer = threading.Timer(limit_s, stopping)
+    timer.start()
+    try:
+        yield
+    except Exception as error:
+        if over.is_set():
+            raise _TooLong from error
+        raise
+    finally:
+        timer.cancel()
+    if over.is_set():
+        raise _TooLong
+
+
+def _line(contest: _Contest, samples: Measured, limit_s: float) -> tuple[str, ...]:
     wall, cpu = samples.wall("ours"), samples.cpu("ours")
     cells = [contest.name, f"{wall:.2f}", f"{cpu:.2f}"]
     for who in _PEERS:
-        there = who in samples.runs
-        cells += [
-            f"{samples.wall(who) / wall:.2f}" if there else "-",
-            f"{samples.cpu(who) / cpu:.2f}" if there else "-",
-        ]
+        if who in samples.runs:
+            cells += [f"{samples.wall(who) / wall:.2f}", f"{samples.cpu(who) / cpu:.2f}"]
+        else:
+            cells += [f"over {limit_s:g} s" if who in contest.work else "-", "-"]
     return (*cells, contest.auto)
 
 
 def _regret(contest: _Contest, samples: Measured) -> str | None:
     """Where the plan chooses the form that took longer, by a tenth at least."""
-    if contest.auto == "both":
+    if contest.auto == "both" or "Spark" not in samples.runs:
         return None
     chosen, left = ("Spark", "ours") if contest.auto == "Spark" else ("ours", "Spark")
     wall, cpu = samples.wall(chosen) / samples.wall(left), samples.cpu(chosen) / samples.cpu(left)

@@ -35,6 +35,26 @@ def case_an_expression_of_another_library(lake: Lake) -> Attempt:
     return lambda: trades.filter(pc.field("size") > 3)
 
 
+def case_a_column_with_a_window_of_its_own(lake: Lake) -> Attempt:
+    from pyspark.sql.connect import functions as F  # noqa: N812  (its users' name for it)
+    from pyspark.sql.connect.window import Window
+
+    trades = lake.stream(pa.table({"size": [4, 0]}))
+    return lambda: trades.with_columns(total=F.sum("size").over(Window.orderBy("size")))
+
+
+def case_a_column_without_a_name(lake: Lake) -> Attempt:
+    from pyspark.sql.connect import functions as F  # noqa: N812
+
+    trades = lake.stream(pa.table({"size": [4, 0]}))
+    return lambda: trades.agg(F.sum("size"))
+
+
+def case_a_part_of_a_delta_table_read_as_files(lake: Lake) -> Attempt:
+    lake.write("trades", pa.table({"day": ["monday"], "size": [4]}), partition_by=["day"])
+    return lambda: lake.stream(f"{lake.catalog.root.url}/trades/day=monday")
+
+
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 
 

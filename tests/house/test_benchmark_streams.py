@@ -34,12 +34,27 @@ def test_all_sections_run_small(tmp_path: Path, chosen: tuple[str, ...]) -> None
     operators = {name: f for name, f in found["operators"].items() if name not in ("title", "notes")}
     assert len(operators) == (3 if chosen else 11)
     assert all({"ours", "Spark", "polars"} <= set(f["samples"]) for f in operators.values())
-    assert {f["chosen"] for f in operators.values()} == {"blocks", "Spark", "both"}
-    assert operators["tumbling 1m"]["chosen"] == "Spark"
-    assert operators["ema"]["chosen"] == "blocks"
+    assert {f["chosen"] for f in operators.values()} == {"blocks"}
     assert operators["ema"]["samples"]["ours"]["cpu_s"] > 0
     assert len(found["tpch"]["queries"]) + len(found["tpch"]["not expressible"]) == (3 if chosen else 22)
     assert "target" not in done.stdout  # of ratios at full size only
+
+
+def test_a_peer_that_takes_too_long_is_told_so() -> None:
+    small = ("--only", "operators", "--operators", "shift", "--rows", "3000", "--rounds", "2", "--limit", "0.001")
+    done = run(*small)
+    assert done.returncode == 0, done.stderr
+    (line,) = [text for text in done.stdout.splitlines() if text.startswith("shift")]
+    assert line.count("over 0.001 s") == 3  # Spark, polars and DuckDB; tempo is not there
+    ran = [text for text in done.stderr.splitlines() if text.startswith("shift: ")]
+    assert ran == [
+        "shift: ours, checked",
+        "shift: Spark, checked",
+        "shift: polars, checked",
+        "shift: DuckDB, checked",
+        "shift: ours, round 1 of 2",
+        "shift: ours, round 2 of 2",
+    ]
 
 
 def test_unknown_sections_are_refused() -> None:

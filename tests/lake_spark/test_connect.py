@@ -54,6 +54,21 @@ assert "exchange by k" in joined.explain()
 assert sorted(found.to_pylist(), key=str) == sorted(run_here(joined.plan).to_pylist(), key=str)
 joined.write("joined")
 print(found.num_rows, joined.count(), lake.table("joined").count())
+
+# Columns of this session mean to a stream what they mean to it.
+import datetime as dt
+from decimal import Decimal
+from pyspark.sql import functions as F
+at = dt.datetime(1970, 1, 1, 0, 0, 0, 500, tzinfo=dt.UTC)
+columns = dict(
+    late=F.col("ts") > F.lit(at), money=F.col("id") * F.lit(Decimal("1.50")), small=F.lit(Decimal("0.05")), day=F.lit(dt.date(2024, 2, 29)),
+    kind=F.when(F.col("k").like("%1"), F.lit(1)).otherwise(F.col("id") % 7), long=F.lit(2**40), moment=F.lit(at),
+)
+wanted = table.spark().select("id", *[column.alias(name) for name, column in columns.items()]).toArrow()
+found = run_here(rows.select("id", **columns).plan)
+print([(f.name, str(f.type)) for f in wanted.schema if found.schema.field(f.name).type != f.type])
+assert sorted(found.cast(wanted.schema).to_pylist(), key=str) == sorted(wanted.to_pylist(), key=str)
+print(sorted(rows.filter(F.col("id") < 100).group("k").agg(F.count("*").alias("n")).collect()["n"].to_pylist()))
 """
 
 
@@ -96,4 +111,11 @@ def test_connect(run_python: RunPython, tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
-    assert out == ["857 285", "E2002 3 row(s) break the constraint `small`: id < 5000", "857", "850 850 850"]
+    assert out == [
+        "857 285",
+        "E2002 3 row(s) break the constraint `small`: id < 5000",
+        "857",
+        "850 850 850",
+        "[]",
+        "[28, 28, 29]",
+    ]

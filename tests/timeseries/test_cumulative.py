@@ -30,6 +30,10 @@ TEXTS = {
     "hi": "max(f)",
     "late": "MAX( t )",
     "px": "product(x)",
+    "sd": "stddev(x)",
+    "sp": "stddev_pop(f)",
+    "vs": "variance(i)",
+    "vp": "var_pop(x)",
     "i": "min(i)",
 }
 OTHERS = {"text": "max(name)", "sd": "sum(d)", "list": "collect_list(i)", "twice": "sum(x * 2)", "n": "count(*)"}
@@ -50,6 +54,21 @@ def total(values: list[Any]) -> Any:
     return found if values else None
 
 
+SPREADS = {"stddev": 1, "stddev_pop": 0, "variance": 1, "var_pop": 0}
+
+
+def spread(function: str, values: list[float]) -> float | None:
+    mean = squares = 0.0
+    for n, value in enumerate(values, 1):
+        delta = value - mean
+        mean += delta / n
+        squares += delta * (delta - delta / n)
+    left = len(values) - SPREADS[function]
+    if left < 1:
+        return None
+    return math.sqrt(squares / left) if function.startswith("std") else squares / left
+
+
 def aggregate(text: str, rows: list[dict[str, Any]]) -> Any:
     function, _, column = text.lower().replace("`", "").replace(" ", "").rstrip(")").partition("(")
     if column == "*":
@@ -65,6 +84,8 @@ def aggregate(text: str, rows: list[dict[str, Any]]) -> Any:
         return (min if function == "min" else max)(values, key=greatness)
     if function == "product":
         return math.prod(map(float, values))
+    if function in SPREADS:
+        return spread(function, list(map(float, values)))
     if function in ("avg", "mean"):
         return total([0.0, *map(float, values)]) / len(values)
     return total([0.0, *values]) if isinstance(values[0], float) else total(values)

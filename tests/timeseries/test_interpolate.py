@@ -14,11 +14,19 @@ from tests.timeseries.series_cases import ORDERING, Row, answer, by_series, rand
 from tests.timeseries.window_cases import assert_close, in_series, moment, number
 
 from headwater.base.errors import HeadwaterError, InputError
+from headwater.timeseries import surrounded
 from headwater.timeseries.methods.windows import WindowMethods
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.interpolate import METHODS, Interpolate
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.running.here import run_here
+
+
+@pytest.fixture(autouse=True, params=[1 << 18, 5, 1], ids=["whole", "pieces of 5", "pieces of 1"])
+def piece_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series may lie in one piece or in many."""
+    monkeypatch.setattr(surrounded, "PIECE_ROWS", request.param)
+
 
 UNITS = {"timestamp": 250_000, "zoned": 250_000, "date": 1, "whole": 1}
 

@@ -119,6 +119,36 @@ def test_the_rows_are_those_of_one_process(lake: hw.Lake) -> None:
     assert PLANS["as-of, then more in the same tasks"](*there).graph().svg().startswith("<svg")
 
 
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("by", [("symbol",), ()])
+@pytest.mark.parametrize("kind", ["Delta", "Parquet"])
+def test_what_is_too_much_for_a_task_is_cut_by_time(
+    lake: hw.Lake, tmp_path: Path, kind: str, by: tuple[str, ...]
+) -> None:
+    streams = []
+    for name, table, key in (("trades", TRADES, "tid"), ("quotes", QUOTES, "qid")):
+        folder = tmp_path / name
+        folder.mkdir()
+        for start in range(0, table.num_rows, 300):
+            lake.write(name, table.slice(start, 300))
+            pq.write_table(table.slice(start, 300), folder / f"{start}.parquet")
+        streams.append(lake.stream(name if kind == "Delta" else folder, time="ts", by=by, tiebreak=key))
+    here = [Stream(Values(rows)).ordered("ts", by=by, tiebreak=key) for rows, key in ((TRADES, "tid"), (QUOTES, "qid"))]
+    directions: tuple[Any, ...] = ("backward", "forward", "nearest")
+    for direction in directions:
+        joined = streams[0].join_asof(streams[1], direction=direction)
+        text = joined.explain()
+        assert ("1 hot key cut by time into" if by else "exchange by time into") in text
+        wanted = run_here(here[0].join_asof(here[1], direction=direction).plan)
+        assert _ordered(joined.collect()) == _ordered(wanted)
+    if not by:
+        assert "nothing tells one series from another, and there are too many rows for one" in text
+        near = streams[0].select("ts", "tid").join_range(streams[1].select("ts", "qid"), before="1s", after="2s")
+        alone = here[0].select("ts", "tid").join_range(here[1].select("ts", "qid"), before="1s", after="2s")
+        assert "exchange by time into" in near.explain()
+        assert _ordered(near.collect()) == _ordered(run_here(alone.plan))
+
+
 def test_small_sides_are_given_to_every_task(lake: hw.Lake) -> None:
     lake.write("trades", TRADES)
     trades = lake.stream("trades", time="ts", by="symbol", tiebreak="tid")

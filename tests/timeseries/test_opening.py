@@ -40,6 +40,33 @@ def test_the_folder_of_a_delta_table_is_that_table(tmp_path: Path) -> None:
         lake.stream(folder, format="parquet")
 
 
+def test_a_part_of_a_delta_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = hw.connect(tmp_path)
+    lake.write("trades", ROWS.append_column("day", pa.array(["a", "a", "it's"])), partition_by=["day"])
+    lake.table("trades").delete("t = 1")  # its row is still in a file of the folder
+    table = tmp_path / "trades"
+    part = table / "day=a"
+    file = next(part.glob("*.parquet"))
+    for source in (part, str(part), f"{part}/", f"file://{part}", f"{part}/*.parquet", file, f"{table}/day=*/"):
+        with pytest.raises(InputError, match="`source`") as refused:
+            lake.stream(source)
+        assert (
+            refused.value.hint is not None
+            and f"the folder itself, {'file://' if '://' in str(source) else ''}{table}" in refused.value.hint
+        )
+    with pytest.raises(InputError) as refused:
+        lake.stream(part)
+    assert refused.value.hint is not None and """filter("`day` = 'a'")""" in refused.value.hint
+    assert _rows(lake.stream(table).filter("`day` = 'a'")) == [2]
+    monkeypatch.chdir(table)
+    with pytest.raises(InputError, match="`source`"):
+        lake.stream("./day=a")
+    beside = tmp_path / "day=a"
+    beside.mkdir()
+    file.rename(beside / "x.parquet")
+    assert _rows(lake.stream(beside)) == [1, 2]
+
+
 def test_files_are_not_written_among_those_of_a_table(spark: Any, tmp_path: Path) -> None:
     folder = _table(tmp_path)
     there = sorted(p for p in folder.rglob("*"))
@@ -50,6 +77,8 @@ def test_files_are_not_written_among_those_of_a_table(spark: Any, tmp_path: Path
         assert refused.value.hint is not None and "Delta table" in refused.value.hint
         with pytest.raises(InputError, match="`location`"):
             stream.write_csv(str(folder), mode=mode)
+        with pytest.raises(InputError, match="`location`"):
+            stream.write_parquet(str(folder / "day=a"), mode=mode)
     assert sorted(p for p in folder.rglob("*")) == there
 
 

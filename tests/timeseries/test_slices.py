@@ -69,6 +69,17 @@ def test_slices_change_nothing(seed: int) -> None:
     assert sorted(_sliced(node, hot, 3, seed).to_pylist(), key=str) == sorted(whole.to_pylist(), key=str)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_slices_of_everything_change_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    left, right = _table(rng, rng.randint(0, 60)), _table(rng, rng.randint(0, 80)).rename_columns(["k", "t", "m"])
+    direction: Any = rng.choice(["backward", "forward", "nearest"])
+    node = AsOf(Values(left), Values(right), "t", "t", (), (), ("m",), direction, strict=rng.random() < 0.5)
+    hot = (HotKey(int(hash_of([], 1)[0]), tuple(sorted(rng.sample(range(-1, 32), rng.randint(1, 4))))),)
+    whole = run_here(node)
+    assert sorted(_sliced(node, hot, 1, seed).to_pylist(), key=str) == sorted(whole.to_pylist(), key=str)
+
+
 def test_a_tie_just_before_a_slice_is_still_refused() -> None:
     left = pa.table({"k": ["hot"], "t": [9]})
     right = pa.table({"k": ["hot", "hot"], "t": [4, 4], "v": [1, 2]})

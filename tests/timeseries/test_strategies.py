@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import headwater as hw
+from headwater.timeseries.operators import window_laid
 from headwater.timeseries.running.explaining import text_of
 from headwater.timeseries.running.stages import Run, Strategy
 from headwater.timeseries.stream import Stream
@@ -28,7 +30,8 @@ def test_forms_have_the_same_rows(spark: Any, tmp_path: Path) -> None:
     rows = lake.stream("rows", time="t", by="s")
     # With the form that the plan itself chooses for the first operator, which the second one follows.
     plans = {
-        _OWN: rows.window(hw.Tumbling(100)).agg(n="count(*)", most="max(v)"),
+        _OWN: rows.group("s").agg(n="count(*)", most="max(v)"),
+        "exchange by s into": rows.window(hw.Tumbling(100)).agg(n="count(*)", most="max(v)"),
         "exchange by s": rows.shift("v").group("s").agg(n="count(v_lag_1)"),
     }
     for begins, stream in plans.items():
@@ -52,9 +55,18 @@ def test_what_has_one_form_has_it_always(spark: Any, tmp_path: Path) -> None:
     assert _OWN not in texts[0][0]
 
 
-def test_hopping_windows_run_in_tasks(spark: Any, tmp_path: Path) -> None:
+def test_windows_run_in_tasks_but_for_much_that_may_be_one_series(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lake = hw.connect(tmp_path / "lake", spark=spark)
     lake.write("rows", _ROWS)
     rows = lake.stream("rows", time="t", by="s")
-    assert _OWN in rows.window(hw.Hopping(100, 100)).agg(n="count(*)").explain()
-    assert _OWN not in rows.window(hw.Hopping(100, 25)).agg(n="count(*)").explain()
+    hopping, tumbling = (rows.window(hw.Hopping(100, every)).agg(n="count(*)") for every in (25, 100))
+    assert _OWN not in hopping.explain()
+    assert _OWN not in tumbling.explain()
+    assert _OWN not in rows.filter("v > 3").window(hw.Tumbling(100)).agg(n="count(*)").explain()
+    for other in (lake.stream("rows", time="t"), lake.stream(spark.createDataFrame(_ROWS), time="t", by="s")):
+        assert _OWN in other.window(hw.Tumbling(100)).agg(n="count(*)").explain()
+    monkeypatch.setattr(window_laid, "ONE_TASK_BYTES", 1)
+    assert _OWN not in hopping.explain()
+    assert _OWN in tumbling.explain()

@@ -138,7 +138,7 @@ def test_methods() -> None:
     [
         (lambda s: s.window("1m"), "Tumbling, Hopping"),
         (lambda s: s.window(Tumbling("1m"), trigger="now"), "OnCompletion"),
-        (lambda s: s.window(Tumbling("1m")).agg(), "a column for each aggregate"),
+        (lambda s: s.window(Tumbling("1m")).agg(), "at least one aggregate"),
         (lambda s: s.window(Tumbling("1m")).agg(a="x"), "aggregate in SQL"),
         (lambda s: s.window(Tumbling("1m")).agg(a="sum(nothing)"), "nothing"),
         (lambda s: s.window(Tumbling("1m")).agg(a="sum(x) + i"), ""),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from headwater.kernels.compiled import inlined, kernel
 
-__all__ = ["decayed", "running_extremes", "running_sums", "smoothed"]
+__all__ = ["decayed", "running_extremes", "running_moments", "running_sums", "smoothed"]
 
 _MOST = np.int64((1 << 63) - 1)
 
@@ -40,6 +40,27 @@ def running_sums(values: Doubles, starts: Positions, times: bool, state: Doubles
                 total += values[i]
                 out[i] = total
         state[0] = total
+
+
+@kernel
+def running_moments(values: Doubles, valid: Flags, starts: Positions, state: Doubles, out: Doubles) -> None:
+    """The squared distances from the mean of each row and those before it, added up one by one, as Spark does it.
+
+    ``state`` is how many values the open series has, their mean, and their squared distances.
+    """
+    rows = values.size
+    for s in range(starts.size):
+        count, mean, squares = (state[0], state[1], state[2]) if s == 0 else (0.0, 0.0, 0.0)
+        last = starts[s + 1] if s + 1 < starts.size else rows
+        for i in range(starts[s], last):
+            if valid[i]:
+                count += 1.0
+                delta = values[i] - mean
+                share = delta / count
+                mean += share
+                squares += delta * (delta - share)
+            out[i] = squares
+        state[0], state[1], state[2] = count, mean, squares
 
 
 @kernel

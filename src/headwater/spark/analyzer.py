@@ -4,7 +4,7 @@ The problem: Spark SQL has hundreds of functions and its own rules of names and 
 are registered under the names that the query uses, Spark analyses the query over them, and the analyzed plan leaves the JVM as JSON, once. What is
 made of it (`headwater.sql.analyzed`) needs no JVM.
 
-This is the one place that speaks to Spark's private classes: ``sessionState``, its parser, ``executePlan`` and the trees (`analyzer_tree`).
+This is the one place that speaks to private classes of Spark's analyzer: ``sessionState``, its parser, ``executePlan`` and the trees (`analyzer_tree`).
 Spark 4.2 and 4.3 have all of them alike.
 
 Invariants:

@@ -110,6 +110,11 @@ class Node(ABC):
         """Whether Spark's own form is the cheaper one where both could run."""
         return False
 
+    @property
+    def frame_from_bytes(self) -> int:
+        """For fewer bytes than this of rows that tasks read themselves, the kernel is the cheaper form after all."""
+        return 0
+
 
 def _values(node: Any) -> dict[str, Any]:
     return {f.name: getattr(node, f.name) for f in fields(node)}

@@ -7,17 +7,16 @@ recognised here, so that a kernel can take the short way; everything else goes t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError, NotFoundError
+from headwater.base.errors import NotFoundError
 from headwater.sql.lineage import lineage
 from headwater.sql.query import parse_query
 from headwater.timeseries.aggregate_calls import over
 
-__all__ = ["PlainAggregate", "columns_of", "is_order_free", "named_texts", "plain_aggregate", "schema_for"]
+__all__ = ["PlainAggregate", "columns_of", "is_order_free", "plain_aggregate", "schema_for"]
 
 _PLAIN = re.compile(r"\s*(\w+)\s*\(\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*|\*)\s*\)\s*", re.IGNORECASE)
 _FUNCTIONS = {"sum", "avg", "min", "max", "count", "product", "stddev_samp", "stddev_pop", "var_samp", "var_pop"}
@@ -112,18 +111,3 @@ def columns_of(text: str, schema: pa.Schema) -> tuple[str, ...]:
         plan = parse_query(query, lambda *_: schema)
     read = {source.name for source in lineage(plan).columns[0].sources}
     return tuple(name for name in near.names if name in read)
-
-
-def named_texts(first: Mapping[str, str] | None, more: Mapping[str, str]) -> dict[str, str]:
-    """Aggregates by the names they get, of a mapping and of keywords.
-
-    >>> named_texts({"a b": "sum(x)"}, {"n": "count(*)"})
-    {'a b': 'sum(x)', 'n': 'count(*)'}
-    """
-    found = {**(first or {}), **more}
-    if not found:
-        raise InputError.bad_argument("columns", {}, "at least one aggregate by its name: total='sum(size)'")
-    for name, text in found.items():
-        if not isinstance(text, str) or not text.strip():
-            raise InputError.bad_argument(name, text, "an aggregate in Spark SQL, like `sum(size)`")
-    return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError
+from headwater.spark.columns import is_column
 from headwater.timeseries.node import Node, Ordering
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         return (names,)
-    if not isinstance(names, Iterable):
+    if is_column(names) or not isinstance(names, Iterable):
         raise InputError.bad_argument("columns", names, "the name of a column, or several names")
     return tuple(names)
 

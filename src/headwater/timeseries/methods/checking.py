@@ -6,7 +6,7 @@ has the mistake in it, and not from a task.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +16,8 @@ from headwater.base.errors import InputError
 from headwater.timeseries.methods.base import Methods
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked
 from headwater.timeseries.operators.values import Values
-from headwater.timeseries.reading import new_names
 
-__all__ = ["SQL_TEXT", "at_hand", "checked", "plan_of", "schema_of", "sql_text", "texts_of"]
-
-SQL_TEXT = 'Spark SQL as text, like "price > 10 AND size IS NOT NULL"'
+__all__ = ["at_hand", "checked", "plan_of", "schema_of"]
 
 
 def checked(node: Node) -> Node:
@@ -52,29 +49,6 @@ def at_hand(other: Any) -> pa.Table | None:
     """
     plan = plan_of(other)
     return plan.table if isinstance(plan, Values) else None
-
-
-def sql_text(argument: str, text: Any) -> None:
-    """Refuse an expression that is not text: what other libraries mean by theirs, Spark SQL need not mean.
-
-    >>> sql_text("condition", 3)  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    headwater.base.errors.InputError: error[E1001]: `condition` is 3
-    """
-    if not isinstance(text, str):
-        shown = (
-            text if isinstance(text, bool | int | float | None) else f"a {type(text).__module__}.{type(text).__name__}"
-        )
-        raise InputError.bad_argument(argument, shown, SQL_TEXT)
-
-
-def texts_of(columns: Mapping[str, Any] | None, named: Mapping[str, Any], keys: Iterable[str] = ()) -> dict[str, Any]:
-    """Columns that are given as a mapping, by name, or both."""
-    found = dict(columns or {})
-    new_names(named, found, "columns")
-    found |= named
-    new_names(found, keys, "columns")
-    return found
 
 
 def schema_of(schema: pa.Schema | Mapping[str, pa.DataType]) -> pa.Schema:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.timeseries.methods.base import Methods, flat_names
-from headwater.timeseries.methods.checking import checked, plan_of, schema_of, sql_text, texts_of
+from headwater.timeseries.methods.checking import checked, plan_of, schema_of
+from headwater.timeseries.methods.texts import sql_text, texts_of
 from headwater.timeseries.operators.aggregate import Aggregated
 from headwater.timeseries.operators.apply import Apply
 from headwater.timeseries.operators.cogroup import Cogroup
 from headwater.timeseries.operators.functions import Function, check_batch, check_function
 from headwater.timeseries.querying import quoted
+
+if TYPE_CHECKING:
+    from headwater.timeseries.methods.texts import Expression, Named
 
 __all__ = ["Grouped"]
 
@@ -36,19 +40,18 @@ class Grouped(Generic[S]):
         self.stream = stream
         self.keys = keys
 
-    def agg(self, columns: Mapping[str, str] | None = None, /, **named: str) -> S:
-        """A row for each group: its keys, and aggregates in Spark SQL by the names they get.
+    def agg(self, *columns: Named | None, **named: Expression) -> S:
+        """A row for each group: its keys, and aggregates by the names they get.
 
         Parameters
         ----------
         columns, named
-            expressions over aggregates, like ``sum(price * size) / sum(size)``
+            expressions over aggregates, like ``sum(price * size) / sum(size)``; or Columns of PySpark, by themselves if they have an alias
         """
         texts = texts_of(columns, named, self.keys)
         if not texts:
             raise InputError.bad_argument("columns", {}, "at least one aggregate, like total='sum(v)'")
-        for name, text in texts.items():
-            sql_text(name, text)
+        texts = {name: sql_text(name, text) for name, text in texts.items()}
         return self.stream._with(checked(Aggregated(self.stream.plan, self.keys, texts)))
 
     def count(self, name: str = "count") -> S:

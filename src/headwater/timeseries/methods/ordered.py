@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from headwater.timeseries.frames import Frame
 from headwater.timeseries.methods.along import AlongMethods
 from headwater.timeseries.methods.base import names_of
 from headwater.timeseries.methods.ordered_arguments import Length, whole_number
+from headwater.timeseries.methods.texts import named_texts
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.cumulative import cumulative_node
 from headwater.timeseries.operators.diff import can_differ, difference_node
@@ -25,8 +26,10 @@ from headwater.timeseries.operators.rolling import rolling_node
 from headwater.timeseries.operators.shift import Shift
 from headwater.timeseries.operators.vwap import Vwap, VwapWindows
 from headwater.timeseries.operators.zscore import zscore_node
-from headwater.timeseries.plain_aggregates import named_texts
 from headwater.timeseries.times import time_field
+
+if TYPE_CHECKING:
+    from headwater.timeseries.methods.texts import Expression, Named
 
 __all__ = ["OrderedMethods"]
 
@@ -119,11 +122,11 @@ class OrderedMethods(AlongMethods):
                 raise UnsupportedError.column_type(name, str(self.schema.field(name).type), hint)
         return self._with(difference_node(self.plan, ordering, self._renamed(names, suffix), n))
 
-    def cumulative(self, columns: Mapping[str, str] | None = None, **more: str) -> Self:
+    def cumulative(self, *columns: Named | None, **more: Expression) -> Self:
         """Add aggregates of each row and all before it in its series: any of Spark SQL's, and ``product(column)``.
 
-        Plain ones (``sum``, ``count``, ``min``, ``max``, ``avg``, ``product`` of a number) hold nothing but a state; others have a
-        series in memory at once.
+        Plain ones (``sum``, ``count``, ``min``, ``max``, ``avg``, ``product``, ``stddev`` and ``variance`` of a number) hold nothing but a
+        state; others have a series in memory at once.
 
         Examples
         --------
@@ -141,13 +144,13 @@ class OrderedMethods(AlongMethods):
     def rolling(
         self,
         size: Length | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Named | None = None,
         *,
         rows: int | None = None,
         ahead: Length | None = None,
         closed: str | None = None,
         min_periods: int = 0,
-        **more: str,
+        **more: Expression,
     ) -> Self:
         """Add aggregates of the rows around each row: any of Spark SQL's.
 
@@ -155,7 +158,7 @@ class OrderedMethods(AlongMethods):
         ----------
         size : length of time
             how far back: ``"10s"``, a timedelta, or a number for whole times
-        columns : mapping of str to str
+        columns : mapping of str to str or Column, or a Column with an alias
             aggregates by the names they get; as keywords too
         rows : int
             instead of ``size``, how many rows, with the row itself
@@ -177,7 +180,7 @@ class OrderedMethods(AlongMethods):
         [5.0, 6.0, 5.5]
         """
         ordering = self._ordered("rolling")
-        texts = named_texts(columns, more)
+        texts = named_texts([columns], more)
         self._new(texts)
         frame, shown = self._frame(ordering, size, rows, ahead, closed)
         least = whole_number("min_periods", min_periods, at_least=0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.sql.functions.catalogue import AGGREGATES
 from headwater.timeseries.methods.base import Methods, names_of
+from headwater.timeseries.methods.texts import sql_text
 from headwater.timeseries.moments import length_in, offset_in
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.interpolate import METHODS, Interpolate, Method
@@ -17,6 +18,9 @@ from headwater.timeseries.operators.window_laid import LaidWindows
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.windowing import Bounds
 from headwater.timeseries.windows import Length, Moment, Tumbling
+
+if TYPE_CHECKING:
+    from headwater.timeseries.methods.texts import Expression
 
 __all__ = ["RegularMethods"]
 
@@ -30,7 +34,7 @@ class RegularMethods(Methods):
     def resample(
         self,
         every: Length,
-        how: str | Mapping[str, str] = "last",
+        how: str | Mapping[str, Expression] = "last",
         *,
         columns: str | Sequence[str] | None = None,
         label: Literal["start", "end"] = "start",
@@ -46,7 +50,7 @@ class RegularMethods(Methods):
             how long a step is
         how : str or dict
             the name of an aggregate (``first`` or ``floor``, ``last`` or ``ceil``, ``min``, ``max``, ``mean``, ``sum``, ``median`` …) for all
-            columns, or for each new column an aggregate in SQL, or its name if the column exists
+            columns, or for each new column an aggregate in SQL or as a Column of PySpark, or its name if the column exists
         columns : str or list of str, optional
             which columns, if `how` is one name; without it all columns that are not the order's (for most aggregates: all numbers)
         label : {"start", "end"}
@@ -74,7 +78,7 @@ class RegularMethods(Methods):
         if isinstance(how, str):
             texts = {name: self._aggregate(how, name) for name in self._resampled(how, columns)}
         else:
-            texts = {name: self._aggregate(text, name) for name, text in how.items()}
+            texts = {name: self._aggregate(sql_text(name, text), name) for name, text in how.items()}
         shown = f"resample to {every}: {', '.join(texts)}"
         found = self._by_time(every, texts, shown, ordering, label=label, offset=offset, origin=origin)
         if fill is None:
@@ -94,7 +98,7 @@ class RegularMethods(Methods):
     def _aggregate(self, text: str, name: str) -> str:
         word = _OTHER_NAMES.get(str(text).lower(), str(text).lower())
         if word not in AGGREGATES:
-            if isinstance(text, str) and text.isidentifier():
+            if text.isidentifier():
                 raise InputError.bad_argument("how", text, "an aggregate, like mean, last or `max(price) - min(price)`")
             return text
         return f"{word}({quoted(self._column(name))})"

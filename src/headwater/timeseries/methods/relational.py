@@ -6,14 +6,16 @@ Texts are Spark SQL. None of these methods looks at the order of rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.spark.columns import is_column
 from headwater.timeseries.methods.base import Methods, flat_names, names_of
-from headwater.timeseries.methods.checking import SQL_TEXT, checked, plan_of, schema_of, sql_text, texts_of
+from headwater.timeseries.methods.checking import checked, plan_of, schema_of
 from headwater.timeseries.methods.grouped import Grouped
+from headwater.timeseries.methods.texts import SQL_TEXT, named_column, sql_text, texts_of
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.aggregate import Aggregated
 from headwater.timeseries.operators.clip import Clip, bound_of
@@ -26,6 +28,11 @@ from headwater.timeseries.operators.transform import Transform
 from headwater.timeseries.operators.union import Union
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reading import new_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from headwater.timeseries.methods.texts import Expression, Named
 
 __all__ = ["RelationalMethods"]
 
@@ -40,19 +47,22 @@ class RelationalMethods(Methods):
     [{'s': 'a', 'price': 1.5, 'size': 2, 'value': 3.0}]
     """
 
-    def filter(self, condition: str) -> Self:
-        """The rows for which a condition, in Spark SQL, is true."""
-        sql_text("condition", condition)
-        return self._with(checked(Filter(self.plan, condition)))
+    def filter(self, condition: Expression) -> Self:
+        """The rows for which a condition, in Spark SQL or as a Column of PySpark, is true."""
+        return self._with(checked(Filter(self.plan, sql_text("condition", condition))))
 
-    def select(self, *columns: str | Sequence[str], **named: str) -> Self:
-        """Some columns, and expressions by the names they get, in this order."""
-        names = [self._column(name) for name in flat_names(columns)]
-        for name, text in named.items():
-            sql_text(name, text)
-        texts = texts_of({name: quoted(name) for name in names}, named)
-        if not texts or len(names) != len(set(names)):
+    def select(self, *columns: str | Column | Sequence[str | Column], **named: Expression) -> Self:
+        """Some columns, and expressions by the names they get, in this order; a Column of PySpark has its alias for a name."""
+        flat: list[Any] = []
+        one: Any
+        for one in columns:
+            flat += [one] if is_column(one) else names_of(one)
+        given = [named_column(one) if is_column(one) else (self._column(one), None) for one in flat]
+        names = [name for name, _ in given]
+        if len(names) + len(named) == 0 or len(names) != len(set(names)):
             raise InputError.bad_argument("columns", columns, "columns, each of them once")
+        chosen = {name: quoted(name) if text is None else text for name, text in given}
+        texts = texts_of([chosen], {name: sql_text(name, text) for name, text in named.items()})
         return self._with(checked(Project(self.plan, texts, f"select {', '.join(texts)}")))
 
     def drop(self, *columns: str | Sequence[str]) -> Self:
@@ -76,14 +86,15 @@ class RelationalMethods(Methods):
         texts = {name: quoted(old) for old, name in names.items()}
         return self._with(checked(Project(self.plan, texts, f"rename {shown}")), ordering)
 
-    def with_columns(self, columns: Mapping[str, Any] | None = None, /, *, batch: str = "arrow", **named: Any) -> Self:
+    def with_columns(self, *columns: Mapping[str, Any] | Column | None, batch: str = "arrow", **named: Any) -> Self:
         """The rows with more columns; one of a name that is there takes its place.
 
         Parameters
         ----------
         columns, named
-            by name either Spark SQL, or a Python function which takes a batch of rows and returns a value for each of them; the function
-            alone, or with its type: ``(function, pa.float64())``. All of a call are one or the other.
+            by name either an expression, which is Spark SQL or a Column of PySpark (by itself, if it has an alias), or a Python function which
+            takes a batch of rows and returns a value for each of them; the function alone, or with its type: ``(function, pa.float64())``.
+            All of a call are one or the other.
         batch
             what functions take: ``arrow``, ``polars`` or ``pandas``
 
@@ -111,7 +122,7 @@ class RelationalMethods(Methods):
                     functions[name] = (function, type_of(function, self.schema, batch))
                 case _:
                     expected = f"{SQL_TEXT}; or a function with or without its type, and not both kinds in one call"
-                    raise InputError.bad_argument(name, what, expected)
+                    raise InputError.bad_argument(name, what if isinstance(what, str) else type(what), expected)
         if not functions:
             raise InputError.bad_argument("columns", {}, "at least one column")
         return self._with(checked(Computed(self.plan, functions, batch)))
@@ -220,9 +231,9 @@ class RelationalMethods(Methods):
         """The groups of rows that agree in these columns: ``.agg(…)``, ``.apply(…)``, ``.cogroup(…)``."""
         return Grouped(self, tuple(dict.fromkeys(self._column(name) for name in flat_names(keys))))
 
-    def agg(self, columns: Mapping[str, str] | None = None, /, **named: str) -> Self:
-        """One row of aggregates over all rows, in Spark SQL by the names they get."""
-        return self.group().agg(columns, **named)
+    def agg(self, *columns: Named | None, **named: Expression) -> Self:
+        """One row of aggregates over all rows, in Spark SQL or as Columns of PySpark, by the names they get."""
+        return self.group().agg(*columns, **named)
 
     def sum(self, *columns: str | Sequence[str]) -> Self:
         """The sum of each of these columns, under its name."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.timeseries.methods.base import names_of
 from headwater.timeseries.methods.regular import RegularMethods
+from headwater.timeseries.methods.texts import named_texts
 from headwater.timeseries.moments import length_in, offset_in
 from headwater.timeseries.node import Node, Ordering
 from headwater.timeseries.operators.window_laid import LaidWindows
@@ -31,6 +32,9 @@ from headwater.timeseries.windows import (
     Window,
 )
 
+if TYPE_CHECKING:
+    from headwater.timeseries.methods.texts import Expression, Named
+
 __all__ = ["WindowMethods", "Windowed"]
 
 S = TypeVar("S", bound="WindowMethods")
@@ -52,8 +56,8 @@ class Windowed(Generic[S]):
     def __init__(self, stream: S, window: Window, trigger: Trigger | None) -> None:
         self._stream, self._window, self._trigger = stream, window, trigger
 
-    def agg(self, texts: Mapping[str, str] | None = None, /, **named: str) -> S:
-        """Aggregates of each window, by the names of their columns, in Spark SQL.
+    def agg(self, *columns: Named | None, **named: Expression) -> S:
+        """Aggregates of each window, by the names of their columns, in Spark SQL or as Columns of PySpark.
 
         Windows that rows fall into (tumbling, hopping, sessions) give one row each: the series' columns, ``window_start``, ``window_end``, and the
         aggregates. Windows that rows have of their own (sliding, rows), and all with `OnEvent`, give the rows with the aggregates beside them.
@@ -75,7 +79,7 @@ class Windowed(Generic[S]):
         >>> run_here(near.plan)["n"].to_pylist()
         [1, 2, 1]
         """
-        stream, texts = self._stream, {**(texts or {}), **named}
+        stream, texts = self._stream, named_texts(columns, named)
         ordering = stream._ordered("a window")
         node = _node(stream.plan, ordering, self._window, self._trigger, texts)
         node.schema  # noqa: B018 - what is wrong with the texts is said here, and not when it runs

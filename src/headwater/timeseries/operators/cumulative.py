@@ -1,8 +1,8 @@
 """Cumulative: an aggregate of each row and all before it in the series.
 
 A plain aggregate is a state of a few words that goes from row to row, and from chunk to chunk: a series may be of any length. Sums of
-doubles are added up from the first row on, as Spark does it, so they are Spark's bit for bit. Any other aggregate is left to SQL, which
-has a series in memory at once (`OverSeries`).
+doubles, and their squared distances from the mean, are added up from the first row on, as Spark does it, so they are Spark's bit for bit. Any
+other aggregate is left to SQL, which has a series in memory at once (`OverSeries`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Running", "cumulative_node"]
 
-_RUNNING = {"sum", "count", "min", "max", "avg", "product"}
+_MOMENTS = {"stddev_samp", "stddev_pop", "var_samp", "var_pop"}
+_RUNNING = {"sum", "count", "min", "max", "avg", "product"} | _MOMENTS
 
 Numbers = npt.NDArray[np.int64]
 
@@ -119,7 +120,7 @@ class _State:
     what: PlainAggregate
     count: int = 0
     whole: int = 0
-    double: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    double: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     words: Numbers = field(default_factory=lambda: np.zeros(2, np.int64))
     value: pa.Scalar | None = None
 
@@ -128,7 +129,7 @@ class _State:
         function = self.what.function
         if not part.goes_on:
             self.count = self.whole = 0
-            self.double[0] = 1.0 if function == "product" else 0.0
+            self.double[:] = 1.0 if function == "product" else 0.0
             self.words[:] = 0
         column = None if self.what.column is None else part.table.column(self.what.column)
         if column is not None and function in ("min", "max"):
@@ -136,6 +137,8 @@ class _State:
         counts = self._counted(part, column)
         if column is None or function == "count":
             return pa.array(counts)
+        if function in _MOMENTS:
+            return self._spread(part, column, counts)
         mask = None
         if column.null_count:
             empty = counts == 0
@@ -173,6 +176,18 @@ class _State:
                 raise ExpressionError.failed(f"sum({self.what.column})", "a number does not fit its type (overflow)")
         self.whole = int(sums[-1])
         return sums
+
+    def _spread(self, part: Carried, column: pa.ChunkedArray, counts: Numbers) -> pa.Array:
+        from headwater.kernels.series import running_moments
+
+        found = np.empty(part.table.num_rows)
+        running_moments(doubles_of(column), np.asarray(pc.is_valid(column)), part.starts, self.double, found)
+        sample = self.what.function.endswith("_samp")
+        with np.errstate(invalid="ignore"):
+            found /= np.maximum(counts - sample, 1)
+            if self.what.function.startswith("stddev"):
+                np.sqrt(found, out=found)
+        return pa.array(found, mask=counts <= sample)
 
     def _extreme(self, part: Carried, column: pa.ChunkedArray) -> pa.ChunkedArray:
         from headwater.kernels.series import running_extremes

@@ -10,7 +10,8 @@ that are not null, before and after the point. Of several rows of one time the l
 
 With a limit, a value that is farther away in time is not taken; for ``linear``, neither of both may be.
 
-Series are held one at a time, with the columns that are needed; the points are made in pieces, since there may be many more of them than rows.
+What is held is a piece of a series with the nearest values around it (`surrounded`), never a series; the points are made in pieces, too, since there may
+be many more of them than rows.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from headwater.timeseries.frames import doubles_of
 from headwater.timeseries.moments import check_room, moment_type, moments_from
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.reading import new_names
-from headwater.timeseries.rows import Rows, key_starts, whole_keys
+from headwater.timeseries.rows import Rows
 from headwater.timeseries.searching import first_from, series_of
+from headwater.timeseries.surrounded import Surrounded, surrounded
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 from headwater.timeseries.windowing import one_zero
@@ -126,7 +128,7 @@ class _Interpolate:
     schema: pa.Schema
 
     def __call__(self, rows: Rows) -> Iterator[pa.Table]:
-        by, time = self.ordering.by, self.ordering.time
+        time = self.ordering.time
         names = rows.schema.names
         if self.every is not None:
             names = list(dict.fromkeys((*self.ordering.columns, *self.filled)))
@@ -139,30 +141,33 @@ class _Interpolate:
 
         schema = pa.schema([rows.schema.field(n) for n in names])
         chunks = Rows(needed(), schema, budget_bytes=rows.budget_bytes).sorted(self.ordering.columns)
-        for table in whole_keys(checked(chunks, self.ordering, self.filled), by):
-            yield from self._of(table.combine_chunks())
+        for piece in surrounded(
+            checked(chunks, self.ordering, self.filled),
+            self.ordering,
+            self.filled,
+            ahead=self.method in ("linear", "bfill"),
+            schema=schema,
+            budget_bytes=rows.budget_bytes,
+        ):
+            yield from self._of(piece)
 
-    def _of(self, table: pa.Table) -> Iterator[pa.Table]:
-        times, valid = time_numbers(table.column(self.ordering.time))
-        starts = key_starts(table, self.ordering.by)
-        if valid is not None:
-            # Rows without a time come first, and know of each other only.
-            new = np.zeros(len(times), np.bool_)
-            new[starts] = True
-            new[1:] |= valid[1:] != valid[:-1]
-            starts = np.flatnonzero(new)
+    def _of(self, piece: Surrounded) -> Iterator[pa.Table]:
+        table, starts = piece.table, piece.starts
+        times = time_numbers(table.column(self.ordering.time))[0]
         known = _Known(times, starts)
         if self.every is None:
             check_room(times, 1, self.ordering.time)
-            points = _around(times, starts, series_of(starts, len(times)), times)
-            results = [self._column(table.column(name), known, points) for name in self.filled]
+            own = np.arange(piece.begin, piece.end)
+            points = _around(times, starts, series_of(starts, len(times))[own], times[own])
+            results = [self._column(table.column(name), known, points, own) for name in self.filled]
             columns = {name: value for name, (value, _) in zip(self.filled, results, strict=True)}
-            kept = [columns.get(name, table.column(name)) for name in table.column_names]
+            there = table.slice(piece.begin, len(own))
+            kept = [columns.get(name, there.column(name)) for name in there.column_names]
             yield pa.Table.from_arrays([*kept, *self._marks(results)], schema=self.schema)
             return
         check_room(times, self.every + abs(self.origin), self.ordering.time)
         kind = self.schema.field(self.ordering.time).type
-        for series, moments in _grid(times, starts, self.every, self.origin):
+        for series, moments in _grid(piece, times, self.every, self.origin):
             points = _around(times, starts, series, moments)
             results = [self._column(table.column(name), known, points) for name in self.filled]
             firsts = pa.array(starts[series])
@@ -174,14 +179,16 @@ class _Interpolate:
     def _marks(self, results: list[tuple[pa.Array, Flags]]) -> list[pa.Array]:
         return [pa.array(filled) for _, filled in results] if self.flags else []
 
-    def _column(self, column: pa.ChunkedArray, known: _Known, points: _Points) -> tuple[pa.Array, Flags]:
-        """The values at points, and which of them are filled."""
+    def _column(
+        self, column: pa.ChunkedArray, known: _Known, points: _Points, own: Places | None = None
+    ) -> tuple[pa.Array, Flags]:
+        """The values at points, which may be rows themselves (``own``), and which of them are filled."""
         valid = np.asarray(pc.is_valid(column))
         back = known.last_before(valid, points)
         exact = (back >= 0) & (known.times[back] == points.times)
-        if self.every is None:
+        if own is not None:
             # A row keeps its own value, whatever others of its time say.
-            exact, back = valid, np.where(valid, np.arange(len(valid)), back)
+            exact, back = valid[own], np.where(valid[own], own, back)
         if self.method in ("zero", "null"):
             taken = _taken(column, back, exact)
             if self.method == "null":
@@ -251,9 +258,12 @@ def _around(times: Places, starts: Places, series: Places, moments: Places) -> _
     )
 
 
-def _grid(times: Places, starts: Places, every: int, origin: int) -> Iterator[tuple[Places, Places]]:
-    """The points of each series between its first and its last row, in pieces."""
-    first, last = times[starts], times[np.append(starts[1:], len(times)) - 1]
+def _grid(piece: Surrounded, times: Places, every: int, origin: int) -> Iterator[tuple[Places, Places]]:
+    """The points of each series from its first row to its last in the piece, or from behind its last row before, in pieces."""
+    first, last = times[piece.starts], times[np.append(piece.starts[1:], len(times)) - 1]
+    if piece.after is not None:
+        first[0] = piece.after + 1
+    last[-1] = times[piece.end - 1]
     low = -((origin - first) // every)
     counts = np.maximum((last - origin) // every - low + 1, 0)
     ends = np.cumsum(counts)

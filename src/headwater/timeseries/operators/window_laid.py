@@ -35,6 +35,9 @@ __all__ = ["LaidWindows", "laid"]
 
 Places = npt.NDArray[np.int64]
 
+ONE_TASK_BYTES = 256 << 20
+"""So much may be one series' without a task that others wait for."""
+
 
 @dataclass(frozen=True)
 class LaidWindows(Keyed):
@@ -78,6 +81,12 @@ class LaidWindows(Keyed):
     def frame_first(self) -> bool:
         # Spark makes a row of each row for every window that it is in.
         return self.size == self.every
+
+    @property
+    def frame_from_bytes(self) -> int:
+        # A kernel reads and exchanges for less, but has all rows of a series in one task; Spark aggregates where the rows are, however
+        # many of them are one series'.
+        return ONE_TASK_BYTES if self.ordering.by else 0
 
     def frame(self, *frames: DataFrame) -> DataFrame | None:
         if self.aggregates.ordered:

@@ -41,10 +41,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A few rows, and how many rows one of them stands for."""
+    """A few rows, how many rows one of them stands for, and about how many there are."""
 
     table: pa.Table
     weight: float
+    rows: float
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Pipe:
 
         def sample(_: Sequence[str] | None) -> Sample | None:
             rows = None if found is None else found(None)
-            return None if rows is None else Sample(kernel(rows.table), rows.weight)
+            return None if rows is None else _after(kernel, rows)
 
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=sample)
 
@@ -95,6 +96,11 @@ class Pipe:
     def collect(self) -> pa.Table:
         """All rows, here."""
         return blocks.collected(self.frame, self.source, self.schema)
+
+
+def _after(kernel: RowKernel, sample: Sample) -> Sample:
+    table = kernel(sample.table)
+    return Sample(table, sample.weight, table.num_rows * sample.weight)
 
 
 def meeting(

@@ -46,14 +46,14 @@ def exchange_reasons(
     if type(node).frame is not Node.frame and other_meaning is not None:
         found.append(f"Spark's own form means something else with {other_meaning}")
     if not any(node.keys()):
-        found.append("nothing tells one series from another")
+        found.append("nothing tells one series from another" + (", and there are too many rows for one" if hot else ""))
     elif node.takes_whole_second:
         found.append(_other_side(sizes[1], given_bytes))
     elif all(s.bytes is not None for s in sizes):
         found.append(f"there are about {amount(sum(s.bytes or 0 for s in sizes))}")
     else:
         found.append("how much there is is not known before it runs")
-    if hot:
+    if hot and any(node.keys()):
         share = f"{max(h.share for h in hot):.0%} of the rows"
         found.append(f"one key has {share}" if len(hot) == 1 else f"some keys have up to {share} each")
     return ", and ".join(found)

@@ -4,7 +4,8 @@ A node becomes one of three things:
 
 - *open*: sources and what is done row by row to them. Nothing is decided yet; they can be read by tasks of ours, which is cheaper if an
   ordered operator follows, or by Spark.
-- a *frame*: Spark's own operators. A node whose form in Spark is the cheaper one (`frame_first`) becomes a frame if its inputs can.
+- a *frame*: Spark's own operators. A node whose form in Spark is the cheaper one (`frame_first`, for some from so many
+  bytes on) becomes a frame if its inputs can.
 - a *pipe*: tables in tasks (`pipes`). Row-wise nodes are added to the task; keyed ones too, where the rows that agree in
   their keys are together already; else rows are exchanged.
 
@@ -15,6 +16,7 @@ than in tasks, so there everything runs in tasks. Who measures both forms can sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -155,7 +157,9 @@ class Run:
             return self.strategy == "spark"
         if self._other is not None or any(isinstance(b, Pipe) for b in below):
             return False
-        return node.frame_first or (isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below))
+        if node.frame_first:
+            return not node.frame_from_bytes or _read_bytes(below) >= node.frame_from_bytes
+        return isinstance(node, RowWise) and any(isinstance(b, _Framed) for b in below)
 
     def _as_frame(self, node: Node, below: Sequence[_Made]) -> _Framed | None:
         inputs = [self._framed(b) for b in below]
@@ -177,8 +181,9 @@ class Run:
         pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
-        buckets = self.buckets(_sum([p.size for p in pipes])) if all(node.keys()) else 1
-        hot = self._hot(node, pipes, buckets)
+        parts = self.buckets(_sum([p.size for p in pipes]))
+        buckets = parts if all(node.keys()) else 1
+        hot = self._hot(node, pipes, parts)
         why = exchange_reasons(node, [p.size for p in pipes], hot, _GIVEN_BYTES, self._other)
         stage = Stage((node.line(),), _exchange(node, buckets, hot), tuple(p.stage for p in pipes), why)
         pipe = meeting(pipes, _placements(node, buckets, hot), node.kernel(), node.schema, stage, node.keys())
@@ -200,17 +205,18 @@ class Run:
         rows = run_here(made.node)
         return rows if rows.nbytes <= _GIVEN_BYTES else None
 
-    def _hot(self, node: Keyed, pipes: Sequence[Pipe], buckets: int) -> tuple[HotKey, ...]:
-        """Keys that are more than a task should have, where the operator can do with a part of one."""
-        slicing, size = node.slicing(), _sum([p.size for p in pipes])
-        if slicing is None or buckets == 1 or size.rows is None or size.rows < _SLICED_ROWS:
+    def _hot(self, node: Keyed, pipes: Sequence[Pipe], parts: int) -> tuple[HotKey, ...]:
+        """Keys that are more than one of so many tasks should have, where the operator can do with a part of one; no key at all is one."""
+        slicing, known = node.slicing(), _sum([p.size for p in pipes]).rows
+        if slicing is None or parts == 1 or (known is not None and known < _SLICED_ROWS):
             return ()
         read = [[*keys, s.time] for keys, s in zip(node.keys(), slicing, strict=True)]
         samples = [None if p.sample is None else p.sample(names) for p, names in zip(pipes, read, strict=True)]
         found = [(s.table, s.weight) for s in samples if s is not None]
-        if len(found) < len(pipes):
+        rows = known if known is not None else sum(s.rows for s in samples if s is not None)
+        if len(found) < len(pipes) or rows < _SLICED_ROWS:
             return ()
-        return hot_keys(found, node.keys(), [s.time for s in slicing], max(_SLICED_ROWS / 4, size.rows / buckets))
+        return hot_keys(found, node.keys(), [s.time for s in slicing], max(_SLICED_ROWS / 4, rows / parts))
 
     def _gathered(self, node: Gathered, pipe: Pipe) -> Pipe:
         partial, finish = node.kernels()
@@ -289,9 +295,11 @@ class Run:
 
         def sample(names: Sequence[str] | None) -> Sample | None:
             assert isinstance(node, Source)
-            rows = (node if names is None else node.narrowed(list(names))).sample(_SAMPLE_ROWS)
-            known = node.size.rows
-            return None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows)
+            known = node.rows_about()
+            rows = (node if names is None else node.narrowed(list(names))).sample(_SAMPLE_ROWS) if known else None
+            return (
+                None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows, known)
+            )
 
         return Pipe(frame, source, node.schema, stage, node.size, sample=sample)
 
@@ -307,6 +315,18 @@ class _Finish:
 
     def __call__(self, rows: Rows) -> Iterator[pa.Table]:
         return self.finish(iter(rows))
+
+
+def _read_bytes(below: Sequence[_Made]) -> float:
+    """How many bytes tasks would read themselves; without end, if Spark has the rows already or nobody knows."""
+    total = 0.0
+    for made in below:
+        node: Node | None = made.node if isinstance(made, _Open) else None
+        while isinstance(node, RowWise):
+            node = node.inputs[0]
+        size = _known_size(node) if isinstance(node, Source) else None
+        total += math.inf if size is None else size
+    return total
 
 
 def _known_size(node: Node) -> int | None:
@@ -329,9 +349,9 @@ def _placements(node: Keyed, buckets: int, hot: tuple[HotKey, ...]) -> list[Plac
 
 def _exchange(node: Keyed, buckets: int, hot: tuple[HotKey, ...]) -> str:
     by = ", ".join(node.keys()[0])
-    if not by:
-        return "exchange: everything into one"
     slices = sum(len(h.cuts) + 1 for h in hot)
+    if not by:
+        return f"exchange by time into {slices}" if hot else "exchange: everything into one"
     more = f", {len(hot)} hot {'key' if len(hot) == 1 else 'keys'} cut by time into {slices}" if hot else ""
     return f"exchange by {by} into {buckets}{more}"
 

@@ -34,6 +34,7 @@ from headwater.spark import blocks
 from headwater.spark.failures import told
 from headwater.sql.expressions import evaluate, parse_condition
 from headwater.timeseries.running.pipes import Pipe
+from headwater.timeseries.sources.enclosing import enclosing_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +103,9 @@ def write_files(
     mode: str,
 ) -> list[str]:
     """Write a pipe's rows as files of a folder; their names."""
-    if is_table(storage):
-        expected = f"a folder that is no Delta table: write(name) puts rows into one, and the log of {storage.url} would not know of files"
+    table = storage.url if is_table(storage) else enclosing_table(storage.url, storage.options)
+    if table is not None:
+        expected = f"a folder outside of Delta tables: write(name) puts rows into one, and the log of {table} would not know of files"
         raise InputError.bad_argument("location", storage.url, expected)
     there = [e.path for e in storage.list("")]
     shown = [p for p in there if not p.startswith(("_", "."))]

@@ -24,6 +24,7 @@ from headwater.base.storage import Entry, Storage, open_storage
 from headwater.lake.scan import first_byte
 from headwater.timeseries.sources.delta_reading import shaped
 from headwater.timeseries.sources.hive import folder_columns, folder_values, with_values
+from headwater.timeseries.sources.sampling import pieces_of, thinned
 from headwater.timeseries.sources.sharing import IN_MEMORY, Span, shares_of
 from headwater.timeseries.sources.source import Size, Source, Tasks
 
@@ -91,15 +92,32 @@ class FilesSource(Source):
     def narrowed(self, names: list[str]) -> FilesSource:
         return replace(self, names=tuple(n for n in self.names if n in names))
 
+    @cached_property
+    def _footers(self) -> tuple[int, int]:
+        """The rows of a few files, as their footers say, and the bytes of these files."""
+        chosen = list(dict.fromkeys(f for f, _ in pieces_of([(f, f.size) for f in self.files])))
+        rows = 0
+        for entry in chosen:
+            try:
+                with self.storage.open_input(entry.path) as handle:
+                    rows += pq.ParquetFile(handle).metadata.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise InputError.unreadable_file(self.storage.location(entry.path), _why(error)) from error
+        return rows, sum(entry.size for entry in chosen)
+
+    def rows_about(self) -> int | None:
+        if self.format != "parquet":
+            return None
+        rows, size = self._footers
+        return rows * sum(f.size for f in self.files) // max(1, size)
+
     def sample(self, rows: int) -> pa.Table | None:
         if self.format != "parquet":
             return None
-        chosen = self.files[:: max(1, len(self.files) // 8)][:8]
         read = self.tasks().work
         assert isinstance(read, _Reading)
-        found = [next(read.file(f.path, None), None) for f in chosen]
-        tables = [t.slice(0, max(1, rows // len(chosen))) for t in found if t is not None]
-        return pa.concat_tables([self.schema.empty_table(), *tables])
+        pieces = [read.file(f.path, span) for f, span in pieces_of([(f, f.size) for f in self.files])]
+        return pa.concat_tables([self.schema.empty_table(), *thinned(pieces, rows, self.rows_about())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +143,11 @@ class _Reading:
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, NotFoundError):
                 raise
-            why = str(error).split("\n", 1)[0]
-            raise InputError.unreadable_file(self.storage.location(path), why) from error
+            raise InputError.unreadable_file(self.storage.location(path), _why(error)) from error
+
+
+def _why(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]
 
 
 def _parquet(reading: _Reading, path: str, within: Span) -> Iterator[pa.RecordBatch]:

@@ -1,12 +1,12 @@
 """Whatever a stream can be made of, as a source.
 
-A folder with a Delta log is a Delta table, however it is named: its files alone would also give rows that were overwritten or deleted.
+A folder with a Delta log is a Delta table, however it is named: its files alone would also give rows that were overwritten or deleted. A part of
+one is refused for the same reason.
 What is said of a source that has no use for it is refused.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.base.schema import Schema
-from headwater.base.storage import Storage, open_storage
-from headwater.lake.catalog import is_table
+from headwater.base.storage import open_storage
 from headwater.lake.conform import as_rows, is_spark_frame
 from headwater.lake.readable import ReadableTable
 from headwater.timeseries.node import Node
 from headwater.timeseries.operators.values import Values
 from headwater.timeseries.sources.delta import DeltaSource
+from headwater.timeseries.sources.enclosing import enclosing_table, filter_for, has_log
 from headwater.timeseries.sources.files import FileFormat, files_at
 from headwater.timeseries.sources.frames import FrameSource
 from headwater.timeseries.sources.iceberg import IcebergSource
@@ -77,22 +77,21 @@ def _refuse(given: dict[str, Any], expected: str) -> None:
 
 
 def _table_at(location: str, options: dict[str, str] | None) -> ReadableTable | None:
-    """The Delta table whose folder this is; None if no log lies there."""
-    folder, _, last = location.rstrip("/").rpartition("/")
-    if any(c in last for c in "*?["):
-        if _has_log(open_storage(folder or ".", options)):
-            expected = (
-                f"the folder itself, {folder}: it is a Delta table, and some of its files may hold rows that are gone"
-            )
-            raise InputError.bad_argument("source", location, expected)
-        return None
-    storage = open_storage(location.rstrip("/") or "/", options)
-    return ReadableTable(storage, "") if _has_log(storage) else None
-
-
-def _has_log(storage: Storage) -> bool:
-    local = storage.local_path("")
-    return (local is None or os.path.isdir(local)) and is_table(storage)
+    """The Delta table whose folder this is; None if no log lies there. A part of one is refused."""
+    last = location.rstrip("/").rpartition("/")[2]
+    if not any(c in last for c in "*?["):
+        storage = open_storage(location.rstrip("/") or "/", options)
+        if has_log(storage):
+            return ReadableTable(storage, "")
+    table = enclosing_table(location, options)
+    if table is not None:
+        chosen = filter_for(location, table)
+        kept = "" if chosen is None else f', and filter("{chosen}") for this part of it'
+        expected = (
+            f"the folder itself, {table}: it is a Delta table, and some of its files may hold rows that are gone{kept}"
+        )
+        raise InputError.bad_argument("source", location, expected)
+    return None
 
 
 def _is_location(text: str) -> bool:

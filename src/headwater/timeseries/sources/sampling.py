@@ -22,6 +22,7 @@ _BATCHES = 128
 _BATCH_ROWS = 131_072
 
 T = TypeVar("T")
+Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 
 def pieces_of(files: Sequence[tuple[T, int]]) -> list[tuple[T, Span]]:
@@ -43,7 +44,7 @@ def pieces_of(files: Sequence[tuple[T, int]]) -> list[tuple[T, Span]]:
     return found
 
 
-def thinned(pieces: Sequence[Iterable[pa.RecordBatch]], rows: int, known: int | None) -> Iterator[pa.RecordBatch]:
+def thinned(pieces: Sequence[Iterable[Batch]], rows: int, known: int | None) -> Iterator[Batch]:
     """About so many rows of ``known`` ones: of each piece every n-th row, as far as it is read."""
     most = _BATCHES * _BATCH_ROWS
     step = max(1, min(most, most if known is None else known) // rows)

@@ -50,6 +50,10 @@ class Source(Node):
     @abstractmethod
     def size(self) -> Size: ...
 
+    def rows_about(self) -> int | None:
+        """About how many rows there are, if that can be told from little of it; else None."""
+        return self.size.rows
+
     def tasks(self) -> Tasks | None:
         """How tasks read it; None if only Spark can."""
         return None
