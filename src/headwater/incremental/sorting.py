@@ -1,7 +1,7 @@
 """Sorting beside a step: a large change that nobody asks for in the step that brings it is made a run on another thread.
 
-A join looks its changed rows up in the other side's trace, and needs no order for that; their own trace needs it by the end of the step. Kernels
-do not hold the GIL, so the one sort goes on while the step does.
+A join looks its changed rows up in the other side's trace, and needs no order for that; their own trace needs it by the end of the step. An aggregate
+adds up sums while the values that extremes are found among are sorted. Kernels do not hold the GIL, so the one goes on while the other does.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def _threads(_pid: int) -> ThreadPoolExecutor:
 
 
 def run_of(delta: ZSet) -> Future[Run]:
-    """The run of a change, to be waited for; its weights were seen to fit."""
+    """The run of a change, to be waited for."""
     delta.hashes  # noqa: B018  who reads the change meanwhile wants them too
     return _threads(os.getpid()).submit(Run.of, delta)

@@ -66,3 +66,22 @@ def test_a_step_that_fails_leaves_nothing_behind() -> None:
     more = _left(rng)
     found = (first + circuit.step(l=more)["found"]).consolidate()
     assert_same_rows(found.inserted(), _expected(pa.concat_tables([left, more]), right))
+
+
+def test_a_sum_that_does_not_fit_leaves_nothing_behind_of_values_that_were_sorted_meanwhile() -> None:
+    rng = np.random.default_rng(5)
+    circuit = hw.Circuit()
+    rows = circuit.input("l", _LEFT)
+    rows.group_by("k").agg(total="sum(v)", least="min(v)", most="max(v)").output("found")
+    first, large = _left(rng), _left(rng, 40_000)
+    found = circuit.step(l=first)["found"]
+    most = pa.table({"k": pa.array([7, 7]), "v": pa.array([2**63 - 1, 2**63 - 1])})
+    with pytest.raises(hw.ExpressionError, match="does not fit"):
+        circuit.step(l=pa.concat_tables([large, most]))
+    found = (found + circuit.step(l=large)["found"]).consolidate()
+    with duckdb.connect() as connection:
+        connection.register("l", pa.concat_tables([first, large]))
+        expected = connection.sql(
+            "SELECT k, sum(v)::BIGINT AS total, min(v) AS least, max(v) AS most FROM l GROUP BY k"
+        ).to_arrow_table()
+    assert_same_rows(found.inserted(), expected)

@@ -37,6 +37,9 @@ from headwater.kernels.finish import changes, finish
 
 __all__ = ["Aggregate"]
 
+_WORTH_PIECES = 32_768
+"""From how many rows on a step in pieces, some of them on another thread, is quicker than one call."""
+
 
 class Aggregate(Node):
     """GROUP BY ``keys`` with aggregates."""
@@ -195,7 +198,8 @@ class Aggregate(Node):
         return self._given
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
-        if self._fused is not None and self._fused.is_due():
+        many = len(deltas[0].rows) >= _WORTH_PIECES and bool(self._stages)
+        if self._fused is not None and not many and self._fused.is_due():
             if not len(deltas[0].rows):
                 return self.empty
             found = self._fused.step(deltas[0])
@@ -207,6 +211,9 @@ class Aggregate(Node):
         if not len(delta) and not self.restless:
             return self.empty
         fed = [delta, *(tally.step(delta) for _, tally in self._feeds)]
+        for stage, feed in self._stages:
+            if many and isinstance(stage, Extremes):
+                stage.begin(fed[feed])
         sums = self._sums
         touched = sums.accumulated(fed) if len(delta) else sums.nothing()
         n = len(touched)

@@ -9,11 +9,13 @@ whose changes add up; strings, and values in the order of other columns, in a tr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from headwater.incremental import sorting
 from headwater.incremental.aggregates.aggregation import Extreme, selected
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout, Placed
@@ -83,6 +85,7 @@ class Extremes:
         self._key_mask = (1 << arranged.keys) - 1
         self._payload = sums.payload
         self.accumulators = 0
+        self._begun: Future[Run] | None = None
         self._ends: list[_End] = []
         for last in (False, True):
             some = [(output.column(a.name), self._layout.column(a.column)) for a in wanted if a.last == last]
@@ -128,13 +131,28 @@ class Extremes:
         }
         return matrices, numbers, self._values
 
-    def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:
-        """Write the old and the new answers to the two halves of ``out``, and what they change of accumulators to ``touched``."""
+    def begin(self, delta: ZSet) -> None:
+        """Have the values of a large change sorted on another thread, while the sums are added up; `step` waits for it."""
+        self._begun = sorting.run_of(self._own(delta))
+
+    def _own(self, delta: ZSet) -> ZSet:
         chosen = selected(delta, self._where, self._required)
         own = self._arrangement.apply(chosen)
         if own.rows is chosen.rows:
             own = ZSet(self._layout, chosen.rows, chosen.owners, hashes=chosen.hashes)
-        staged = self._values.stage(own)
+        return own
+
+    def _staged(self, delta: ZSet) -> Run | None:
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return self._values.stage(self._own(delta))
+        self._values.check()
+        run = begun.result()
+        return self._values.stage_run(run) if len(run) else None
+
+    def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:
+        """Write the old and the new answers to the two halves of ``out``, and what they change of accumulators to ``touched``."""
+        staged = self._staged(delta)
         for end in self._ends:
             if end.answers is None:
                 self._fixed(end, touched, old, out, staged=staged is not None)
@@ -251,6 +269,7 @@ class Extremes:
 
     def rollback(self) -> None:
         """Forget staged state."""
+        self._begun = None
         for trace in self.traces().values():
             trace.rollback()
 
