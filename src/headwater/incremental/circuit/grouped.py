@@ -43,3 +43,20 @@ class Grouped:
         if aggregations:
             return kept(self._stream, self._keys, aggregations)
         return aggregated(self._stream, self._keys, named)
+
+    def approx_distinct(self, column: str, *, name: str, error: float = 0.05) -> Stream:
+        """About how many different values a column has for each key, nulls left out, in state of bounded size.
+
+        ``error`` is the standard error; deletions are followed exactly. Where the values fit, ``agg(n="count(DISTINCT v)")`` is exact.
+
+        >>> import headwater as hw, pyarrow as pa
+        >>> c = hw.Circuit()
+        >>> t = c.input("t", pa.schema([("page", pa.string()), ("visitor", pa.int64())]))
+        >>> t.group_by("page").approx_distinct("visitor", name="visitors").output("o")
+        >>> c.step(t=pa.table({"page": ["a"] * 4, "visitor": [1, 2, 2, None]}))["o"].to_arrow().to_pylist()
+        [{'page': 'a', 'visitors': 2, '_weight': 1}]
+        """
+        from headwater.incremental.operators.approx_distinct import approx_distinct
+
+        texts("column", column, name)
+        return approx_distinct(self._stream, self._keys, column, name=name, error=error)
