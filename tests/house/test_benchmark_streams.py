@@ -40,6 +40,7 @@ def test_all_sections_run_small(tmp_path: Path, chosen: tuple[str, ...]) -> None
     assert "target" not in done.stdout  # of ratios at full size only
 
 
+@pytest.mark.slow
 def test_a_peer_that_takes_too_long_is_told_so() -> None:
     small = ("--only", "operators", "--operators", "shift", "--rows", "3000", "--rounds", "2", "--limit", "0.001")
     done = run(*small)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.amounts import SOAK
 from tests.timeseries.series_cases import ORDERING, Row, answer, by_series, random_rows
 from tests.timeseries.window_cases import assert_close, in_series, moment, number
 
@@ -22,7 +23,7 @@ from headwater.timeseries.operators.values import Values
 from headwater.timeseries.running.here import run_here
 
 
-@pytest.fixture(autouse=True, params=[1 << 18, 5, 1], ids=["whole", "pieces of 5", "pieces of 1"])
+@pytest.fixture(autouse=True, params=[1 << 18, 5, 1] if SOAK else [1 << 18, 3], ids=lambda rows: f"pieces of {rows}")
 def piece_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A series may lie in one piece or in many."""
     monkeypatch.setattr(surrounded, "PIECE_ROWS", request.param)
