@@ -21,6 +21,7 @@ from decimal import Decimal
 from typing import Any
 
 from headwater.base.errors import UnsupportedError
+from headwater.base.spark_text import quoted_name, quoted_text
 
 __all__ = [
     "aliased",
@@ -73,7 +74,7 @@ def name(parts: Iterable[str]) -> str:
     >>> name(["a", "b c"])
     '`a`.`b c`'
     """
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    return ".".join(map(quoted_name, parts))
 
 
 def constant(value: Any, kind: str | None = None) -> str:
@@ -99,7 +100,7 @@ def constant(value: Any, kind: str | None = None) -> str:
         text = f"{value:f}BD"
         return text if kind is None else f"CAST({text} AS {kind})"
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return quoted_text(value)
     if isinstance(value, bytes | bytearray):
         return f"X'{bytes(value).hex().upper()}'"
     raise refused(f"a constant of {type(value).__name__}", "it has no form in SQL")

@@ -24,6 +24,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from headwater.base.errors import HeadwaterError, InputError
+from headwater.base.spark_text import quoted_text
 
 __all__ = ["Fragment", "joined", "spelled"]
 
@@ -127,7 +128,7 @@ def spelled(text: str | Fragment | None, default: str = "true") -> str:
 
 def _constant(value: object) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return quoted_text(value)
     if value is None or isinstance(value, bool):
         return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
     if isinstance(value, bytes):

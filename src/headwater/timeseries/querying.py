@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.base.errors import NotFoundError
+from headwater.base.spark_text import quoted_name as quoted
 from headwater.sql.duckdb_query import to_duckdb
 from headwater.sql.expressions import failure
 from headwater.sql.functions import udfs
@@ -98,15 +99,6 @@ def _database() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark SQL takes any name.
-
-    >>> quoted("a`b c")
-    '`a``b c`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def select_list(names: Iterable[str], more: Mapping[str, str] | None = None) -> str:

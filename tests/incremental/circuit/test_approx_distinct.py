@@ -87,3 +87,9 @@ def test_errors_that_cannot_be_kept(error: object) -> None:
 def test_a_column_that_is_not_there() -> None:
     with pytest.raises(hw.NotFoundError, match="`w`"):
         hw.Circuit().input("t", _SCHEMA).group_by("k").approx_distinct("w", name="n")
+
+
+def test_a_name_that_a_key_has() -> None:
+    with pytest.raises(hw.SchemaError) as raised:
+        hw.Circuit().input("t", _SCHEMA).group_by("k").approx_distinct("v", name="k")
+    assert raised.value.code == "E1205"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.base.errors import UnsupportedError
+from headwater.base.spark_text import quoted_name
 from headwater.incremental.aggregates.aggregation import Aggregation, Linear
 from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.operators.aggregate import Aggregate
@@ -32,8 +33,8 @@ __all__ = ["aggregated", "kept"]
 
 def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) -> Stream:
     """One row for each key: its columns, and the values that the texts say."""
-    items = [*(quote(k) for k in keys), *(f"{text} AS {quote(name)}" for name, text in named.items())]
-    by = f" GROUP BY {', '.join(quote(k) for k in keys)}" if keys else ""
+    items = [*(quoted_name(k) for k in keys), *(f"{text} AS {quoted_name(name)}" for name, text in named.items())]
+    by = f" GROUP BY {', '.join(quoted_name(k) for k in keys)}" if keys else ""
     plan = parse_query(f"SELECT {', '.join(items)} FROM input{by}", lambda *_: stream.schema)
     aggregate = plan.child if isinstance(plan, plans.Project) else plan
     nested = any(True for node in (plan, aggregate) for _ in node.subqueries())
@@ -79,11 +80,6 @@ def kept(stream: Stream, keys: Sequence[str], chosen: Sequence[Aggregation], *, 
     vertex.placed_by = tuple(keys)
     vertex.marks = {k: m for k, m in stream.vertex.marks.items() if k in keys}
     return Stream(circuit, circuit.forgetting(vertex))
-
-
-def quote(name: str) -> str:
-    """A name as Spark quotes it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass

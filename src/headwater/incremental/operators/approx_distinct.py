@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import InputError, NotFoundError
-from headwater.incremental.circuit.aggregating import quote
+from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.base.spark_text import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["approx_distinct"]
 
 _LEAST_BITS, _MOST_BITS = 4, 16
+_REGISTER, _RANK, _MEAN, _USED = "\0register", "\0rank", "\0mean", "\0used"
 
 
 def approx_distinct(stream: Stream, keys: Sequence[str], column: str, *, name: str, error: float) -> Stream:
     """About how many different values a column has for each key: see `Grouped.approx_distinct`."""
     if column not in stream.columns:
         raise NotFoundError.column(column, stream.columns, where="approx_distinct")
+    if name in keys:
+        raise SchemaError.duplicate_columns([name])
     bits = _bits(error)
     registers = 1 << bits
-    value, hashed = quote(column), f"xxhash64({quote(column)})"
+    value, hashed = quoted_name(column), f"xxhash64({quoted_name(column)})"
     # The bits behind the register's; the one that is set ends the zeros of a hash that has nothing but zeros there.
     rest = f"(shiftleft({hashed}, {bits}) | {1 << (bits - 1)}L)"
     ranked = stream.select(
@@ -42,11 +45,11 @@ def approx_distinct(stream: Stream, keys: Sequence[str], column: str, *, name: s
             _RANK: f"CASE WHEN {value} IS NULL THEN 0 ELSE 65 - length(bin({rest})) END",
         },
     )
-    kept = ranked.group_by(*keys, _REGISTER).agg(**{_RANK: f"max({quote(_RANK)})"})
-    there = f"{quote(_REGISTER)} >= 0"
+    kept = ranked.group_by(*keys, _REGISTER).agg(**{_RANK: f"max({quoted_name(_RANK)})"})
+    there = f"{quoted_name(_REGISTER)} >= 0"
     summed = kept.group_by(*keys).agg(
         **{
-            _MEAN: f"coalesce(sum(pow(2D, -{quote(_RANK)})) FILTER (WHERE {there}), 0D)",
+            _MEAN: f"coalesce(sum(pow(2D, -{quoted_name(_RANK)})) FILTER (WHERE {there}), 0D)",
             _USED: f"count_if({there})",
         }
     )
@@ -66,10 +69,7 @@ def _bits(error: float) -> int:
 def _estimate(m: int) -> str:
     """The estimate, from the sum of the registers in use and their number."""
     alpha = {16: 0.673, 32: 0.697, 64: 0.709}.get(m, 0.7213 / (1 + 1.079 / m))
-    empty, mean = f"({m} - {quote(_USED)})", quote(_MEAN)
+    empty, mean = f"({m} - {quoted_name(_USED)})", quoted_name(_MEAN)
     raw = f"({alpha * m * m!r}D / ({mean} + {empty}))"
     counted = f"({m}D * ln({m}D / {empty}))"
     return f"bigint(round(CASE WHEN {empty} > 0 AND {raw} <= {2.5 * m!r}D THEN {counted} ELSE {raw} END))"
-
-
-_REGISTER, _RANK, _MEAN, _USED = "\0register", "\0rank", "\0mean", "\0used"

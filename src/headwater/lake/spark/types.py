@@ -15,13 +15,14 @@ from pyspark.sql import types as st
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import DeltaType, Field, Schema, arrow_type
+from headwater.base.spark_text import quoted_name
 
 __all__ = ["arrow_schema", "column", "loose_field", "physical_struct", "spark_struct", "spark_type"]
 
 
 def column(name: str) -> str:
     """A column's name as the DataFrame API takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
+    return quoted_name(name)
 
 
 def spark_struct(schema: Schema, names: list[str] | None = None) -> st.StructType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from headwater.base.spark_text import quoted_name, quoted_text
 from headwater.base.storage import Storage, open_storage
 from headwater.lake.catalog import is_table
 from headwater.timeseries.sources.hive import folder_values
@@ -47,7 +48,6 @@ def filter_for(location: str, table: str) -> str | None:
     inside = location.rstrip("/").partition(f"{os.path.basename(table)}/")[2]
     parts = []
     for name, text in folder_values(f"{inside}/").items():
-        quoted = "`" + name.replace("`", "``") + "`"
-        value = None if text is None else text.replace("\\", "\\\\").replace("'", "\\'")
-        parts.append(f"{quoted} IS NULL" if value is None else f"{quoted} = '{value}'")
+        column = quoted_name(name)
+        parts.append(f"{column} IS NULL" if text is None else f"{column} = {quoted_text(text)}")
     return " AND ".join(parts) or None
