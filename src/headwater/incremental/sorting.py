@@ -7,10 +7,9 @@ adds up sums while the values that extremes are found among are sorted. Kernels 
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import TYPE_CHECKING
 
+from headwater.base.pools import pool
 from headwater.incremental.run import Run
 
 if TYPE_CHECKING:
@@ -24,12 +23,7 @@ WORTH_A_THREAD = 8_192
 """From how many rows on handing them over is worth it."""
 
 
-@cache
-def _threads(_pid: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) - 1), thread_name_prefix="headwater-sort")
-
-
 def run_of(delta: ZSet) -> Future[Run]:
     """The run of a change, to be waited for."""
     delta.hashes  # noqa: B018  who reads the change meanwhile wants them too
-    return _threads(os.getpid()).submit(Run.of, delta)
+    return pool("sort", max(1, (os.cpu_count() or 2) - 1)).submit(Run.of, delta)

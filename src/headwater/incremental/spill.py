@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from headwater.base import events, faults, settings
+from headwater.base.pools import pool
 from headwater.base.storage.local import translated
 from headwater.incremental.run import Bound, Run, merged
 from headwater.incremental.run_file import RunFile, write_run
@@ -63,14 +64,9 @@ _SHARE = 4
 _LONGEST_SECONDS = 0.25
 
 
-@cache
-def _background(_pid: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="headwater-merge")
-
-
 def background() -> ThreadPoolExecutor:
     """The one thread of this process that merges and spills."""
-    return _background(os.getpid())
+    return pool("merge")
 
 
 class _Gate:

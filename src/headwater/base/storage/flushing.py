@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from concurrent.futures import wait
+
+from headwater.base.pools import pool
 
 __all__ = ["flush_together"]
 
@@ -20,13 +21,13 @@ _THREADS = 8
 def flush_together(paths: Iterable[str], *, meanwhile: Callable[[], object] | None = None) -> None:
     """Return when every file and folder is on the disk, and ``meanwhile`` has returned; raises the first error, after all have ended."""
     first, *others = dict.fromkeys(paths)
-    pool = _pool(os.getpid())
-    waiting = [pool.submit(_flush, path) for path in others]
+    threads = pool("flush", _THREADS)
+    waiting = [threads.submit(_flush, path) for path in others]
     try:
         if meanwhile is None:
             _flush(first)
         else:
-            waiting.append(pool.submit(_flush, first))
+            waiting.append(threads.submit(_flush, first))
             meanwhile()
     finally:
         wait(waiting)
@@ -40,9 +41,3 @@ def _flush(path: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-@cache
-def _pool(_pid: int) -> ThreadPoolExecutor:
-    """The threads of this process; a process that was forked has its own."""
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix="headwater-flush")
