@@ -33,9 +33,10 @@ def column_text(column: Any) -> str:
     '((`price` * 2) > 10)'
     """
     try:
-        return _reader(column).text_of(column)  # type: ignore[no-any-return]
+        found: str = _reader(column).text_of(column)
     except RecursionError:
         raise refused("thousands of parts, one in the other,", "they are too deep to be read") from None
+    return found
 
 
 def column_names(column: Any) -> tuple[str, ...]:
@@ -45,7 +46,8 @@ def column_names(column: Any) -> tuple[str, ...]:
     >>> column_names(col("price").alias("paid")), column_names(col("price")), column_names(col("price") + 1)
     (('paid',), ('price',), ())
     """
-    return _reader(column).names_of(column)  # type: ignore[no-any-return]
+    found: tuple[str, ...] = _reader(column).names_of(column)
+    return found
 
 
 def _reader(column: Any) -> Any:

@@ -11,6 +11,7 @@ import pytest
 
 import headwater as hw
 from headwater.incremental.operators import fused
+from headwater.incremental.operators.aggregate import _WORTH_PIECES
 from headwater.kernels.aggregate import aggregate_step
 from headwater.kernels.aside import types_of
 from headwater.testing.circuits import Integral
@@ -76,3 +77,23 @@ def test_the_kernel_is_asked_for_after_many_steps_and_used_when_it_is_there(monk
         assert integral.rows == Counter((g, len(v), sum(v), min(v), max(v)) for g, v in values.items())
     assert asked == [5, 6, 7, 8]
     assert used == list(range(8, 16))
+
+
+def test_small_steps_in_one_call_and_large_ones_in_pieces_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are kept in slots by the one, and in runs by the other."""
+    monkeypatch.setattr(fused.Fused, "is_due", lambda _: True)
+    c, rng = _circuit(), random.Random(3)
+    found, given = Integral(), []
+    for number in range(12):
+        batch = _batch(rng) if number % 4 else _large(rng)
+        given.append(batch)
+        found.add(c.step(t=batch)["o"].to_arrow())
+    whole = Integral()
+    whole.add(_circuit().step(t=pa.Table.from_batches(given))["o"].to_arrow())
+    assert found == whole
+
+
+def _large(rng: random.Random) -> pa.RecordBatch:
+    n = _WORTH_PIECES + 5
+    groups, values = [rng.randrange(60) for _ in range(n)], [rng.randrange(-9, 9) for _ in range(n)]
+    return pa.record_batch({"g": pa.array(groups, pa.int64()), "v": pa.array(values, pa.int64())})

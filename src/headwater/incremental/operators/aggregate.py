@@ -240,21 +240,30 @@ class Aggregate(Node):
         return ZSet(self.layout, out[:count], (*deltas[0].owners, *owners), net=True)
 
     def _with_key(self, error: ExpressionError, touched: ZSet, old: Words) -> ExpressionError:
-        """The error with the key whose value cannot be given: each is tried alone."""
-        payload = self._sums.layout.payload
-        for i in range(len(touched) if self.layout.keys else 0):
-            one = touched.filtered(np.array([i]))
-            out = np.zeros((2, self.layout.width), dtype=np.int64)
-            try:
-                bad = finish(one.rows, payload, old[i : i + 1], self._recipes, self._key_words, self._shift, out) >= 0
-                self._finish_general(one, old[i : i + 1], out)
-            except ExpressionError:
-                bad = True
-            if bad:
-                row = ZSet(self.layout, out[1:], touched.owners).to_arrow().to_pylist()[0]
-                error.key = {name: row[name] for name in self.layout.names[: self.layout.keys]}
-                break
+        """The error with the first key whose value cannot be given: halves are tried until it is alone."""
+        if not self.layout.keys:
+            return error
+        begin, end = 0, len(touched)
+        while end - begin > 1:
+            middle = (begin + end) // 2
+            begin, end = (begin, middle) if self._fails(touched, old, begin, middle) is not None else (middle, end)
+        out = self._fails(touched, old, begin, end)
+        if out is not None:
+            row = ZSet(self.layout, out[1:], touched.owners).to_arrow().to_pylist()[0]
+            error.key = {name: row[name] for name in self.layout.names[: self.layout.keys]}
         return error
+
+    def _fails(self, touched: ZSet, old: Words, begin: int, end: int) -> Words | None:
+        """What was written of some keys, if the value of one of them cannot be given."""
+        some, sums = touched.filtered(np.arange(begin, end)), old[begin:end]
+        out = np.zeros((2 * (end - begin), self.layout.width), dtype=np.int64)
+        payload = self._sums.layout.payload
+        bad = finish(some.rows, payload, sums, self._recipes, self._key_words, self._shift, out) >= 0
+        try:
+            self._finish_general(some, sums, out)
+        except ExpressionError:
+            bad = True
+        return out if bad else None
 
     def _finish_general(self, touched: ZSet, old: Words, out: Words) -> Owners:
         """Fill the columns of the aggregates that have no recipe."""

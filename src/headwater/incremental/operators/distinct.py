@@ -38,6 +38,8 @@ class Weigh(Node):
         with columns of the same types; the names are those of the first
     weigh : callable
         takes an array [rows, inputs] and gives the weight of each row; of zeros it has to give zero
+    by_words : bool
+        are rows equal only if their very words are, so that zeros of both signs stay what they are?
     """
 
     kind: ClassVar[Kind] = "cogroup"
@@ -50,6 +52,7 @@ class Weigh(Node):
         label: str,
         detail: str = "",
         sql: str = "",
+        by_words: bool = False,
     ) -> None:
         first = sources[0].layout.schema
         for source in sources[1:]:
@@ -59,7 +62,7 @@ class Weigh(Node):
         super().__init__(sources, Layout(schema), label=label, detail=detail, sql=sql)
         self._weigh = weigh
         self._whole = Layout(schema, keys=len(schema), weights=len(sources))
-        self._floats = float_words(self._whole, len(schema))
+        self._floats = float_words(self._whole, 0 if by_words else len(schema))
         pairs = [(i, i) for i in range(len(schema))]
         self._movings = [Moving(s.layout, self._whole, pairs, weight=k) for k, s in enumerate(sources)]
         self.trace = Trace(self._whole)

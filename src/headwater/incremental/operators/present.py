@@ -22,11 +22,10 @@ __all__ = ["Present", "present", "without_partners"]
 
 
 class Present(Weigh):
-    """The rows of positive weight, by their very words: zeros of both signs stay what they are."""
+    """The rows of positive weight."""
 
     def __init__(self, source: Node) -> None:
-        super().__init__([source], _positive, label="present")
-        self._floats = self._floats[:0]
+        super().__init__([source], _positive, label="present", by_words=True)
 
 
 def present(stream: Stream) -> Stream:

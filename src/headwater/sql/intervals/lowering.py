@@ -56,10 +56,10 @@ def _meets_interval(root: object) -> bool:
     pending, seen = [root], set()
     while pending:
         value = pending.pop()
-        kind = type(value)
-        if kind is tuple:
-            pending.extend(value)  # type: ignore[arg-type]
+        if isinstance(value, tuple):
+            pending.extend(value)
             continue
+        kind = type(value)
         if kind not in _FIELDS:
             _FIELDS[kind] = tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
         names = _FIELDS[kind]
