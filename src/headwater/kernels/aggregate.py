@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from headwater.kernels.accumulate import OVERFLOW, accumulate_words
 from headwater.kernels.arrange import rearrange
-from headwater.kernels.compiled import inlined, kernel
+from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.consolidate import consolidate
 from headwater.kernels.extremes import extremes
 from headwater.kernels.finish import changes, finish
@@ -226,7 +226,7 @@ def aggregate_step(  # noqa: C901
     return found, kept, most, values, values_most
 
 
-@inlined
+@shared
 def _values(
     plan: int,
     arranged: Rows,

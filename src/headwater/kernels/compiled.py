@@ -7,7 +7,10 @@ another folder.
 
 `kernel` is the decorator for what Python calls: compiled at the first call, or loaded from the cache, running without the
 GIL. Of several processes that want a kernel at the same time one compiles it, and the others wait and load it. `inlined` is for the small
-functions kernels share, `shared` for those that are better called than repeated.
+functions kernels share, `shared` for those that are better called than repeated; neither can be called from Python.
+
+numba compiles a function again for every constant that is given to it. Here it is compiled once: what a constant is good for, the
+optimiser finds out where the function is used.
 """
 
 from __future__ import annotations
@@ -17,13 +20,14 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.types import unliteral
 
 from headwater.base import events
 
@@ -70,7 +74,9 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 def kernel(function: _Function) -> _Function:
     """Compile a function for callers in Python: cached, without the GIL, divisions as in C."""
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    compiled: Any = _for_all_constants(
+        numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    )
     name, compile_ = f"{function.__module__}.{function.__qualname__}.lock", compiled.compile
 
     def alone(signature: Any) -> Any:
@@ -100,11 +106,26 @@ def _locked(path: Path) -> Iterator[None]:
 
 def inlined(function: _Function) -> _Function:
     """Compile a small function for use in kernels; the optimiser puts it into its callers."""
-    compiled: _Function = numba.njit(nogil=True, error_model="numpy", inline="never", forceinline=True)(function)
-    return compiled
+    return _part(function, forceinline=True)
 
 
 def shared(function: _Function) -> _Function:
     """Compile a function for use in kernels, as a function: for what is long or seldom needed."""
-    compiled: _Function = numba.njit(nogil=True, error_model="numpy")(function)
+    return _part(function)
+
+
+def _part(function: _Function, **options: bool) -> _Function:
+    """Compile what only kernels call: without the ways in from Python and from C, which take as long as a small function itself."""
+    options |= {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    found: _Function = _for_all_constants(numba.njit(error_model="numpy", **options)(function))
+    return found
+
+
+def _for_all_constants(compiled: Any) -> Any:
+    template = compiled.get_call_template
+
+    def of_types_alone(args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        return template(tuple(map(unliteral, args)), {name: unliteral(given) for name, given in kws.items()})
+
+    compiled.get_call_template = of_types_alone
     return compiled
