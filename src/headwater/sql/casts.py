@@ -4,7 +4,8 @@ The two engines disagree on most interesting casts: DuckDB rounds where Spark tr
 that Spark refuses. Each pair of families is therefore listed with its DuckDB form, or it is refused.
 
 Forms (x is the operand's SQL):
-- to integers: from floats and decimals by trunc(x); from texts only of the shape ``[+-]digits`` between blanks;
+- to integers: from floats and decimals by trunc(x);
+- from texts: plain numbers and dates natively, all other texts that Spark reads by Python functions (`text_casts`);
 - decimal to double: up to 15 digits, where the division is rounded once, in every engine;
 - decimal to text: with one more digit, because DuckDB prints ``.5`` where Spark prints ``0.5``;
 - dates print as text only between the years 1 and 9999, outside which the engines differ: an error there;
@@ -32,12 +33,7 @@ from headwater.sql.types import digits_of, family, name_of
 __all__ = ["ERROR_MARK", "cast", "cast_form", "raise_form", "try_cast"]
 
 ERROR_MARK = "headwater!"
-_BLANKS = " \t\r\n"
 _EXACT_DOUBLE_DIGITS = 15
-_INTEGER_TEXT = f"[{_BLANKS}]*[+-]?[0-9]+[{_BLANKS}]*"
-_DECIMAL_TEXT = f"[{_BLANKS}]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)[{_BLANKS}]*"
-_DOUBLE_TEXT = f"[{_BLANKS}]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[{_BLANKS}]*"
-_DATE_TEXT = f"[{_BLANKS}]*[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[{_BLANKS}]*"
 
 # (from, to) -> may a row fail? None: it depends on the widths.
 _ALLOWED: dict[tuple[str, str], bool | None] = {
@@ -57,12 +53,6 @@ _ALLOWED: dict[tuple[str, str], bool | None] = {
     ("decimal", "float"): None,
     ("decimal", "string"): False,
     ("decimal", "boolean"): False,
-    ("string", "integer"): True,
-    ("string", "float"): True,
-    ("string", "decimal"): True,
-    ("string", "boolean"): True,
-    ("string", "date"): True,
-    ("string", "binary"): False,
     ("date", "string"): True,
     ("date", "timestamp"): True,
     ("date", "timestamp_ntz"): True,
@@ -123,13 +113,11 @@ def try_cast(node: Node, dtype: pa.DataType) -> Node:
         raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "cast its elements in a lambda")
     if (family(node.dtype), family(dtype)) in MOMENT_PAIRS:
         raise Refused(f"try_cast of {name_of(node.dtype)} to {name_of(dtype)}", "use a plain cast")
-    if isinstance(node, Literal):
-        try:
-            return cast(node, dtype)
-        except Refused:
-            _fallible(node.dtype, dtype)  # a pair of types that is refused for columns is refused for constants
-            return Literal(None, dtype)
-    found = cast(node, dtype)
+    try:
+        found = cast(node, dtype)
+    except Refused:
+        _fallible(node.dtype, dtype)  # a pair of types that is refused for columns is refused for constants
+        return Literal(None, dtype)
     if (
         isinstance(found, Call)
         and found.op == "cast"
@@ -150,8 +138,6 @@ def _fallible(source: pa.DataType, target: pa.DataType) -> bool:
         raise refusal
     fixed = _ALLOWED[pair]
     if fixed is not None:
-        if pair == ("string", "float") and target == pa.float32():
-            raise refusal
         return fixed
     if pair == ("float", "float"):
         return bool(target == pa.float32())
@@ -185,8 +171,6 @@ def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "
         return found
     if (found := moment_cast_form(x, source, target)) is not None:
         return found
-    if pair[0] == "string":
-        return _text_form(x, target, word)
     if pair in (("float", "integer"), ("decimal", "integer")):
         return f"{word}(trunc({x}) AS {name})"
     if pair[1] == "boolean" and pair[0] != "null":
@@ -206,22 +190,3 @@ def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "
         wall = f"make_timestamp(epoch_us({x}))"
         return wall if pair[1] == "timestamp_ntz" else f"CAST({wall} AS DATE)"
     return f"{word}({x} AS {name})"
-
-
-def _text_form(x: str, target: pa.DataType, word: str) -> str:
-    kind, name = family(target), duckdb_type(target)
-    blanks = literal_sql(_BLANKS)
-    if kind == "binary":
-        return f"encode({x})"
-    trimmed = f"trim({x}, {blanks})"
-    why = raise_form(f"a text cannot be cast to {name_of(target)}") if word == "CAST" else "NULL"
-    if kind == "boolean":
-        return (
-            f"CASE WHEN {x} IS NULL THEN NULL WHEN lower({trimmed}) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE "
-            f"WHEN lower({trimmed}) IN ('f', 'false', 'n', 'no', '0') THEN FALSE ELSE {why} END"
-        )
-    shape = {"integer": _INTEGER_TEXT, "decimal": _DECIMAL_TEXT, "float": _DOUBLE_TEXT, "date": _DATE_TEXT}[kind]
-    return (
-        f"CASE WHEN {x} IS NULL THEN NULL WHEN regexp_full_match({x}, {literal_sql(shape)}) "
-        f"THEN {word}({trimmed} AS {name}) ELSE {why} END"
-    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -20,14 +19,12 @@ import pyarrow as pa
 
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
 from headwater.sql.nodes import Literal, Refused, Wrong
+from headwater.sql.number_text import nearest_single, real_of, single_of, truth_of, whole_of
 from headwater.sql.types import INT, LONG, STRING, family, literal_decimal, name_of
 
 __all__ = ["cast_literal", "number_literal", "text_literal"]
 
 _INTEGER_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
-_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
-_INTEGER = re.compile(r"[ \t\r\n]*([+-]?[0-9]+)[ \t\r\n]*", re.ASCII)
-_NUMBER = re.compile(r"[ \t\r\n]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\r\n]*", re.ASCII)
 
 
 def text_literal(value: str) -> Literal:
@@ -95,7 +92,7 @@ def _from_exact(value: int | Decimal, dtype: pa.DataType) -> Literal | None:
     if dtype == pa.float64():
         return Literal(float(value), dtype)
     if dtype == pa.float32():
-        return _nearest_float(value)
+        return _single(value)
     if kind == "decimal":
         digits = literal_decimal(value)
         if digits is not None and digits[1] <= dtype.scale and digits[0] - digits[1] <= dtype.precision - dtype.scale:
@@ -104,36 +101,31 @@ def _from_exact(value: int | Decimal, dtype: pa.DataType) -> Literal | None:
     return None
 
 
-def _nearest_float(value: int | Decimal) -> Literal | None:
-    near = float(value)
-    try:
-        (rounded,) = struct.unpack("f", struct.pack("f", near))
-    except OverflowError:
-        return None
-    # Rounding twice is wrong only when the first rounding lands exactly between two floats.
-    moved = Fraction(near) - Fraction(rounded)
-    ulp = abs(Fraction(rounded)) / 2**24
-    risky = Fraction(near) != Fraction(value) and abs(moved) >= ulp
-    return None if risky else Literal(rounded, pa.float32())
+def _single(value: int | Decimal) -> Literal | None:
+    found = nearest_single(Fraction(value), float(value))
+    return Literal(found, pa.float32()) if math.isfinite(found) else None
 
 
 def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
     kind = family(dtype)
     found: object = None
-    if kind == "integer" and (match := _INTEGER.fullmatch(value)):
-        return _from_exact(int(match[1]), dtype)
-    if dtype == pa.float64() and (match := _NUMBER.fullmatch(value)):
-        found = float(match[1])
+    if kind == "integer":
+        number = whole_of(value)
+        if number is not None:
+            return _from_exact(number, dtype)
+    elif kind == "float":
+        found = real_of(value) if dtype == pa.float64() else single_of(value)
+        if found is not None and not math.isfinite(found):
+            return None  # written as a text and cast, which every engine knows
     elif kind == "boolean":
-        word = value.strip(" \t\r\n").lower()
-        found = True if word in _TRUE else False if word in _FALSE else None
+        found = truth_of(value)
     elif kind in ("date", "timestamp", "timestamp_ntz"):
         try:
             found = _date(value) if kind == "date" else _timestamp(value, zoned=kind == "timestamp")
         except (Unreadable, OverflowError):
             return None
-    elif kind == "decimal" or dtype == pa.float32() or (kind == "float" and _SPECIAL.fullmatch(value)):
-        return None  # the cast decides: more texts than those above are numbers to Spark
+    elif kind == "decimal":
+        return None  # the cast rounds it
     elif dtype == pa.binary():
         found = value.encode()
     if found is None:
@@ -143,7 +135,6 @@ def _from_text(value: str, dtype: pa.DataType) -> Literal | None:
     return Literal(found, dtype)
 
 
-_SPECIAL = re.compile(r"\s*([+-]?(inf|infinity)|nan|.*[0-9.][fd])\s*", re.IGNORECASE)
 _HINTS = {
     "date": "write dates as '2024-01-31'",
     "timestamp": "write timestamps as '2024-01-31 12:30:00' or '2024-01-31T12:30:00+02:00'",

@@ -1,10 +1,13 @@
 """CAST in DataFusion, for the pairs of types that `headwater.sql.casts` allows.
 
 Arrow's casts cut floats and decimals towards zero, round decimals half up, and raise where a number does not fit: as ANSI Spark.
-Texts are another matter, since Arrow reads more of them than Spark: only the shapes that both read are let through.
+Texts are another matter, since Arrow reads others than Spark: only the shapes that both read are let through. What Spark reads and this cannot
+(`headwater.sql.number_text` says what that is) stops the query, also in TRY_CAST.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -16,13 +19,21 @@ from headwater.sql.types import family, name_of
 
 __all__ = ["cast_form"]
 
-_BLANKS = " \t\r\n"
+_TRIMMED = "".join(map(chr, range(33)))
+_BLANKS = {"integer": _TRIMMED + "\x7f", "boolean": _TRIMMED + "\x7f", "decimal": _TRIMMED, "float": _TRIMMED}
+_NUMBER = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
 _SHAPES = {
     "integer": r"[+-]?[0-9]+",
-    "decimal": r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)",
-    "float": r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?",
+    "decimal": _NUMBER,
+    "float": _NUMBER + r"([eE][+-]?[0-9]+)?",
     "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
 }
+_BEYOND = {
+    "decimal": (r"[+-]?(\d+([.]\d*)?|[.]\d+)([eE][+-]?\d+)?", "a decimal with an exponent or other digits"),
+    "float": (r"[+-]?0[xX][0-9a-fA-F.]+[pP].*", "a hexadecimal number"),
+}
+_NAN = ("NaN", "+NaN", "-NaN", "nan")
+_INFINITE = {"Infinity": ("inf", "+inf", "infinity", "+infinity"), "-Infinity": ("-inf", "-infinity")}
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 
 
@@ -61,22 +72,29 @@ def _text_form(x: str, node: Node, target: pa.DataType, word: str) -> str:
     kind, name = family(target), type_name(target)
     if kind == "binary":
         return f"CAST({x} AS BYTEA)"
-    trimmed = f"btrim({x}, {literal_sql(_BLANKS)})"
+    trimmed = f"btrim({x}, {literal_sql(_BLANKS.get(kind, ' '))})"
     fails = raise_form(f"a text cannot be cast to {name_of(target)}", witness([node], [x]), target)
     why = fails if word == "CAST" else f"CAST(NULL AS {name})"
+    cases = [(f"{x} IS NULL", f"CAST(NULL AS {name})")]
     if kind == "boolean":
-        small = f"lower({trimmed})"
-        true, false = (", ".join(map(literal_sql, words)) for words in (_TRUE, _FALSE))
-        return lazy(
-            [
-                (f"{x} IS NULL", "CAST(NULL AS BOOLEAN)"),
-                (f"{small} IN ({true})", "TRUE"),
-                (f"{small} IN ({false})", "FALSE"),
-            ],
-            why,
-        )
-    shape = literal_sql(f"^[{_BLANKS}]*{_SHAPES[kind]}[{_BLANKS}]*$")
-    return (
-        f"(CASE WHEN {x} IS NULL THEN CAST(NULL AS {name}) WHEN regexp_like({x}, {shape}) "
-        f"THEN {word}({trimmed} AS {name}) ELSE {why} END)"
-    )
+        cases += [(_among(f"lower({trimmed})", _TRUE), "TRUE"), (_among(f"lower({trimmed})", _FALSE), "FALSE")]
+        return lazy(cases, why)
+    cases.append((_matches(trimmed, _SHAPES[kind]), f"{word}({trimmed} AS {name})"))
+    if kind == "float":
+        suffixed = f"substr({trimmed}, 1, length({trimmed}) - 1)"
+        cases.append((_matches(trimmed, _SHAPES[kind] + "[dDfF]"), f"{word}({suffixed} AS {name})"))
+        cases.append((f"{_among(trimmed, _NAN)} OR lower({trimmed}) = 'nan'", f"CAST('NaN' AS {name})"))
+        cases += [(_among(f"lower({trimmed})", words), f"CAST('{is_}' AS {name})") for is_, words in _INFINITE.items()]
+    if kind in _BEYOND:
+        shape, what = _BEYOND[kind]
+        unknown = raise_form(f"{what} in a text is not known here", witness([node], [x]), target)
+        cases.append((_matches(trimmed, shape), unknown))
+    return f"(CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in cases)} ELSE {why} END)"
+
+
+def _matches(text: str, shape: str) -> str:
+    return f"regexp_like({text}, {literal_sql(f'^({shape})$')})"
+
+
+def _among(text: str, words: Iterable[str]) -> str:
+    return f"{text} IN ({', '.join(map(literal_sql, words))})"

@@ -6,7 +6,6 @@ a part missing, goes through the same Python functions that DuckDB's path calls.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
 from headwater.sql.java_numbers import java_text
+from headwater.sql.number_text import real_of, single_of, truth_of, whole_of
 from headwater.sql.types import family, name_of
 from headwater.sql.vectorised.calendar import days_of_parts
 from headwater.sql.vectorised.frame import OVERFLOW, Frame, Kernel, RowFailed, count_true
@@ -24,13 +24,9 @@ from headwater.sql.vectorised.vector import Mask, Operand, Vector, validity, vec
 
 __all__ = ["text_cast"]
 
-_BLANKS = " \t\r\n"
-_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_REAL = re.compile(r"[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _PLAIN_WHOLE = pc.MatchSubstringOptions(r"\A-?[0-9]{1,18}\z")
 _PLAIN_REAL = pc.MatchSubstringOptions(r"\A-?[0-9]{1,15}([.][0-9]{1,15})?\z")
 _MATCH = pc.get_function("match_substring_regex")
-_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _FEWEST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
@@ -40,10 +36,9 @@ class _Bad(ValueError):
 
 def _whole(low: int, high: int, why: str) -> Callable[[str], int]:
     def read(text: str) -> int:
-        stripped = text.strip(_BLANKS)
-        if _WHOLE.fullmatch(stripped) is None:
+        found = whole_of(text)
+        if found is None:
             raise _Bad(why)
-        found = int(stripped)
         if not low <= found <= high:
             raise _Bad(OVERFLOW)
         return found
@@ -51,24 +46,12 @@ def _whole(low: int, high: int, why: str) -> Callable[[str], int]:
     return read
 
 
-def _real(why: str) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        stripped = text.strip(_BLANKS)
-        if _REAL.fullmatch(stripped) is None:
+def _known(read_text: Callable[[str], Any], why: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        found = read_text(text)
+        if found is None:
             raise _Bad(why)
-        return float(stripped)
-
-    return read
-
-
-def _truth(why: str) -> Callable[[str], bool]:
-    def read(text: str) -> bool:
-        stripped = text.strip(_BLANKS).lower()
-        if stripped in _TRUE:
-            return True
-        if stripped not in _FALSE:
-            raise _Bad(why)
-        return False
+        return found
 
     return read
 
@@ -121,9 +104,10 @@ def _from_text(target: pa.DataType, *, safe: bool) -> Kernel | None:
         low, high = BOUNDS[target]
         read: Callable[[str], Any] = _whole(low, high, why)
     elif kind == "float":
-        read, number = _real(why), np.float64
+        single = target == pa.float32()
+        read, number = _known(single_of if single else real_of, why), np.float32 if single else np.float64
     elif kind == "boolean":
-        read, number = _truth(why), np.bool_
+        read, number = _known(truth_of, why), np.bool_
     elif kind == "date":
         read = _moment(days_of, why)
     elif kind in ("timestamp", "timestamp_ntz"):
@@ -139,7 +123,7 @@ def _from_text(target: pa.DataType, *, safe: bool) -> Kernel | None:
             bad = outside(found.values, low, high)
             if not count_true(bad if found.valid is None else bad & found.valid):
                 return Vector(target, found.values, found.valid)
-        elif kind == "float" and _all_match(array, _PLAIN_REAL):
+        elif target == pa.float64() and _all_match(array, _PLAIN_REAL):
             return vector_of(array.cast(pa.float64()))
         elif kind == "date" and (days := _plain_dates(array)) is not None:
             return Vector(target, days, None)
