@@ -198,6 +198,7 @@ _FORMS: dict[str, Form] = {
     "<=>": "({} IS NOT DISTINCT FROM {})",
     "not": "(NOT {})",
     "is null": "({} IS NULL)",
+    "zero sign": "({0} = 0 AND signbit({0}))",
     "is not null": "({} IS NOT NULL)",
     "like": "({} LIKE {} ESCAPE {})",
     "+": "CAST({} + {} AS {type})",

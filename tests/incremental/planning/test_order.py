@@ -68,3 +68,28 @@ def test_any_rows_are_the_least_ones() -> None:
     build(circuit, plan_of("SELECT k, s FROM t LIMIT 2"), {"t": stream}, any_rows=True).output("view")
     rows = pa.Table.from_pylist([{"k": k} for k in (3, 1, 2)], schema=SCHEMAS["t"])
     assert [r["k"] for r in circuit.step(t=rows)["view"].to_arrow().to_pylist()] == [1, 2]
+
+
+def test_a_query_takes_the_zero_that_a_circuit_takes() -> None:
+    # Rows that differ in the sign of a zero alone: SQL takes them for equal, and one of them is chosen.
+    holds("SELECT v, e FROM w ORDER BY n IS NULL LIMIT 3", steps=40)
+    holds("SELECT k, v, row_number() OVER (PARTITION BY v ORDER BY k IS NULL) AS n FROM w", steps=40)
+    holds("SELECT k, v, lag(v) OVER (ORDER BY v) AS a FROM t", steps=40)
+
+
+def test_rows_that_are_the_same_are_counted_alike_by_all_windows() -> None:
+    holds(
+        "SELECT k, g, lag(k, 2) OVER (PARTITION BY g ORDER BY g) AS a,"
+        " sum(k) OVER (PARTITION BY k IS NULL ORDER BY 1 ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS b,"
+        " row_number() OVER (ORDER BY k DESC) AS c, ntile(3) OVER (ORDER BY k DESC) AS d, rank() OVER (ORDER BY k DESC) AS e"
+        " FROM (SELECT k, g FROM u)",
+        steps=40,
+    )
+
+
+def test_the_number_of_a_row_goes_with_what_its_neighbours_say() -> None:
+    plan = plan_of("SELECT lag(k) OVER (ORDER BY k DESC) AS a, row_number() OVER (ORDER BY k DESC) AS n FROM u")
+    shown = determined(plan).dump()
+    assert shown.count("window ") == 2
+    assert shown.index("lag") < shown.index("row_number")  # what is computed first stands below
+    assert determined(determined(plan)) == determined(plan)

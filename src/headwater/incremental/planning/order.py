@@ -5,6 +5,10 @@ it is computed again and has to be the same. So `determined` adds to such orders
 first; structs by their fields; arrays and maps are left out. Circuits, and the query that a view is verified with, are both made of the plan
 that it gives. Where peers count as one (rank, frames of RANGE) nothing is added. Aggregates that may choose are told what
 (`headwater.incremental.planning.choices`).
+
+Two things are left. Zeros compare as equal whatever their sign: of rows that differ in nothing else the negative one is first, which a circuit does by
+itself and a query is told (``zero sign``). And of rows that are the same in all columns two window functions may each take another one for the first: so they
+are computed one after the other, and the columns of those before belong to the order of those behind.
 """
 
 from __future__ import annotations
@@ -18,12 +22,13 @@ from headwater.base.errors import UnsupportedError
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.layout import Order, kind_of
 from headwater.incremental.planning.choices import with_choices
+from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Computed, Scope
 from headwater.sql.functions.struct import field_of
-from headwater.sql.nodes import Node, Ordering, SubqueryCall, WindowCall, call, rewrite
+from headwater.sql.nodes import Call, Node, Ordering, SubqueryCall, WindowCall, call, rewrite
 from headwater.sql.plan import Aggregate, Attribute, Limit, Named, Plan, Project, Sort, Window, With
 from headwater.sql.rewriting.rebuilding import with_children, with_expressions
-from headwater.sql.types import BOOLEAN, name_of
+from headwater.sql.types import BOOLEAN, family, name_of
 
 __all__ = ["determined", "order_columns"]
 
@@ -54,10 +59,7 @@ def determined(plan: Plan, *, any_rows: bool = False) -> Plan:
         return ordered
     if isinstance(below, Aggregate):
         return with_choices(below)
-    if isinstance(below, Window):
-        output = below.child.output
-        return replace(below, items=tuple(_counted(i, output) for i in below.items))
-    return below
+    return _passes(below) if isinstance(below, Window) else below
 
 
 def _inside(node: Node, *, any_rows: bool) -> Node:
@@ -83,13 +85,41 @@ def _limited(plan: Limit) -> Plan:
     return plan
 
 
+def _passes(plan: Window) -> Plan:
+    """Window functions that count rows, each pass of them with an order that the results of those before belong to."""
+    passes: dict[tuple[object, ...], list[Named]] = {}
+    others = []
+    for item in plan.items:
+        one = item.node
+        assert isinstance(one, WindowCall)
+        if _counts(one):
+            passes.setdefault((one.partition, one.order, pass_of(one)), []).append(item)
+        else:
+            others.append(item)
+    if not passes:
+        return plan
+    # The number of a row comes first: what is found by neighbours then goes with it.
+    found: Plan = plan.child
+    for items in sorted(passes.values(), key=lambda items: items[0].node.op != "row_number"):
+        found = Window(found, tuple(_counted(i, found.output) for i in items))
+    if len(passes) == 1:
+        assert isinstance(found, Window)
+        named = {i.attribute: i for i in found.items}
+        return replace(plan, items=tuple(named.get(i.attribute, i) for i in plan.items))
+    if others:
+        found = Window(found, tuple(others))
+    return Project(found, tuple(Named(a, a.column) for a in plan.output))
+
+
+def _counts(one: WindowCall) -> bool:
+    by_rows = one.frame is not None and one.frame.unit == "rows" and not _is_whole(one)
+    return one.op in _COUNTING or (by_rows and one.op not in _PEERS)
+
+
 def _counted(item: Named, output: Sequence[Attribute]) -> Named:
     one = item.node
     assert isinstance(one, WindowCall)
-    by_rows = one.frame is not None and one.frame.unit == "rows" and not _is_whole(one)
-    if one.op in _COUNTING or (by_rows and one.op not in _PEERS):
-        return replace(item, node=replace(one, order=_total(one.order, output, one.partition)))
-    return item
+    return replace(item, node=replace(one, order=_total(one.order, output, one.partition)))
 
 
 def _is_whole(one: WindowCall) -> bool:
@@ -101,11 +131,17 @@ def _is_whole(one: WindowCall) -> bool:
 
 def _total(order: Sequence[Ordering], output: Sequence[Attribute], fixed: Sequence[Node] = ()) -> tuple[Ordering, ...]:
     """An order with all columns behind it, but those that are the same for all rows that are compared."""
-    known = {o.node for o in order} | set(fixed)
-    rest: list[Node] = []
-    for a in {a.key: a for a in output}.values():
-        rest += [n for n in _plain_parts(a.column) if n not in known]
-    return (*order, *(Ordering(n) for n in rest))
+    given = [o for o in order if not _is_sign(o)]
+    known = {o.node for o in given} | set(fixed)
+    parts = [part for a in {a.key: a for a in output}.values() for part in _plain_parts(a.column)]
+    rest = [Ordering(n) for n in parts if n not in known]
+    signs = [Ordering(call("zero sign", (n,), BOOLEAN), True) for n in parts if family(n.dtype) == "float"]
+    return (*given, *rest, *signs)
+
+
+def _is_sign(one: Ordering) -> bool:
+    """What only queries need: a circuit has the order of the bits behind all others."""
+    return isinstance(one.node, Call) and one.node.op == "zero sign"
 
 
 def _plain_parts(node: Node) -> list[Node]:
@@ -139,7 +175,7 @@ def order_columns(scope: Scope, order: Sequence[Ordering], stream: Stream | None
     source = scope.stream if stream is None else stream
     found: dict[str, Order] = {}
     computed: list[tuple[str, Computed]] = []
-    for one in (part for o in order for part in _by_fields(o)):
+    for one in (part for o in order if not _is_sign(o) for part in _by_fields(o)):
         how = scope.computed(one.node)
         name = how if isinstance(how, str) else f"\0order {len(computed)}"
         if not isinstance(how, str):

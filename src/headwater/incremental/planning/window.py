@@ -15,6 +15,7 @@ from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.order import order_columns
 from headwater.incremental.planning.partition import partitioned
+from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Rows, Scope, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.incremental.planning.window_frames import framed, is_whole, joined_back
@@ -24,8 +25,6 @@ from headwater.sql.plan import Window
 from headwater.sql.plan.text import expression_text, ordering_text
 
 __all__ = ["FORM", "Spec"]
-
-_RANKS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
 
 
 def _wanted(shape: Shape) -> list[int]:
@@ -80,12 +79,8 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
 
 def _how(call: WindowCall) -> str:
     """Which operator a function belongs to."""
-    if call.op in _RANKS:
-        # A column that looks at the number of rows makes the whole partition be read: it should not be in one node with the others.
-        return "places" if call.op in _RANKS[:3] else "shares"
-    if call.op in ("lag", "lead"):
-        return "lag"
-    return "whole" if is_whole(call) else f"frame {call.frame!r}"
+    found = pass_of(call)
+    return "whole" if found.startswith("frame") and is_whole(call) else found
 
 
 def _with(stream: Stream, scope: Scope, spec: Spec, sql: str) -> Stream:
