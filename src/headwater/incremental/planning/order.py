@@ -87,20 +87,20 @@ def _limited(plan: Limit) -> Plan:
 
 def _passes(plan: Window) -> Plan:
     """Window functions that count rows, each pass of them with an order that the results of those before belong to."""
-    passes: dict[tuple[object, ...], list[Named]] = {}
+    passes: dict[tuple[str, tuple[Node, ...], tuple[Ordering, ...]], list[Named]] = {}
     others = []
     for item in plan.items:
         one = item.node
         assert isinstance(one, WindowCall)
         if _counts(one):
-            passes.setdefault((one.partition, one.order, pass_of(one)), []).append(item)
+            passes.setdefault((pass_of(one), one.partition, one.order), []).append(item)
         else:
             others.append(item)
     if not passes:
         return plan
     # The number of a row comes first: what is found by neighbours then goes with it.
     found: Plan = plan.child
-    for items in sorted(passes.values(), key=lambda items: items[0].node.op != "row_number"):
+    for _, items in sorted(passes.items(), key=lambda one: one[0][0] != "places"):
         found = Window(found, tuple(_counted(i, found.output) for i in items))
     if len(passes) == 1:
         assert isinstance(found, Window)
