@@ -39,7 +39,8 @@ def test_random_views_are_what_spark_computes(session: SparkSession) -> None:
             session.createDataFrame(table).coalesce(1).createOrReplaceTempView(name)
         return session.sql(query).toArrow()
 
-    seeds = (seed for seed in count(5_000) if is_determined(random_view(seed)))
+    # The sign of a constant zero that rows are grouped by is kept if Spark's optimiser sees that it is one, and lost otherwise.
+    seeds = (seed for seed in count(5_000) if is_determined(random_view(seed)) and "-0.0D" not in random_view(seed))
     played = [play(seed, steps=STEPS, oracle=oracle, every=4) for seed in islice(seeds, SEEDS)]
     kept = [n for n in played if n is not None]
     assert sum(kept) >= 0.9 * STEPS * len(played)
