@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from headwater.base.schema import Schema
+from headwater.lake.spark.types import spark_struct
 from headwater.testing.views import is_determined, play, random_view
 
 if TYPE_CHECKING:
@@ -36,12 +38,19 @@ def test_random_views_are_what_spark_computes(session: SparkSession) -> None:
         nonlocal asked
         asked += 1
         for name, table in tables.items():
-            session.createDataFrame(table).coalesce(1).createOrReplaceTempView(name)
+            # With the types said: else times without a zone are taken for times of the session's zone.
+            struct = spark_struct(Schema.from_arrow(table.schema))
+            session.createDataFrame(table, struct).coalesce(1).createOrReplaceTempView(name)
         return session.sql(query).toArrow()
 
-    # The sign of a constant zero that rows are grouped by is kept if Spark's optimiser sees that it is one, and lost otherwise.
-    seeds = (seed for seed in count(5_000) if is_determined(random_view(seed)) and "-0.0D" not in random_view(seed))
+    seeds = (seed for seed in count(5_000) if _is_for_spark(random_view(seed)))
     played = [play(seed, steps=STEPS, oracle=oracle, every=4) for seed in islice(seeds, SEEDS)]
     kept = [n for n in played if n is not None]
     assert sum(kept) >= 0.9 * STEPS * len(played)
     assert asked == sum(n // 4 for n in kept)
+
+
+def _is_for_spark(sql: str) -> bool:
+    # The sign of a constant zero that rows are grouped by is kept if Spark's optimiser sees that it is one, and lost otherwise. Of a listagg of
+    # different constants its planner makes an error of its own.
+    return is_determined(sql) and "-0.0D" not in sql and "listagg(DISTINCT CAST(CAST(" not in sql
