@@ -127,7 +127,10 @@ def test_datafusion_reads_what_spark_reads_or_stops(
     assert _differences([texts[i] for i in kept], found.column("x").to_pylist(), want) == []
 
 
-@pytest.mark.parametrize(("text", "dtype"), [("0x1p3", "double"), ("1e5", "decimal(10,1)"), ("٣", "decimal(10,1)")])
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [("0x1p3", "double"), ("1e5", "decimal(10,1)"), ("٣", "decimal(10,1)"), ("2024-1-2", "date"), ("2024", "date")],
+)
 def test_what_datafusion_does_not_know_is_no_null(tmp_path: Path, text: str, dtype: str) -> None:
     with hw.connect(str(tmp_path)) as lake:
         lake.write("t", pa.table({"s": [text]}))

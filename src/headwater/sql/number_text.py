@@ -18,10 +18,24 @@ import struct
 import unicodedata
 from fractions import Fraction
 
-__all__ = ["decimal_text", "nearest_single", "real_of", "single_of", "truth_of", "whole_of"]
+__all__ = [
+    "ALL_BLANKS",
+    "BLANKS",
+    "FALSE",
+    "TRUE",
+    "decimal_text",
+    "nearest_single",
+    "real_of",
+    "single_of",
+    "truth_of",
+    "whole_of",
+]
 
-_TRIMMED = "".join(map(chr, range(33)))
-_ALL_TRIMMED = _TRIMMED + "\x7f"
+BLANKS = "".join(map(chr, range(33)))
+"""What is around a double or a decimal."""
+ALL_BLANKS = BLANKS + "\x7f"
+"""What is around a whole number, a truth value or a date."""
+TRUE, FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _WHOLE = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
 _REAL = re.compile(r"([+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?", re.ASCII)
 _HEX = re.compile(r"([+-]?0[xX](?=[.]?[0-9a-fA-F])[0-9a-fA-F]*[.]?[0-9a-fA-F]*[pP][+-]?[0-9]+)[dDfF]?", re.ASCII)
@@ -33,12 +47,11 @@ _LARGEST_SINGLE = (2 - 2.0**-23) * 2.0**127
 _NO_SINGLE_FROM = Fraction(2) ** 128 - Fraction(2) ** 103
 _MOST_DIGITS = 38
 _MORE_THAN_ANY = 10**40
-_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 
 
 def whole_of(text: str) -> int | None:
     """A whole number; of those with more than 40 digits one that is too large as well."""
-    match = _WHOLE.fullmatch(text.strip(_ALL_TRIMMED))
+    match = _WHOLE.fullmatch(text.strip(ALL_BLANKS))
     if match is None:
         return None
     found = int(match[2]) if len(match[2]) <= 40 else _MORE_THAN_ANY
@@ -47,8 +60,8 @@ def whole_of(text: str) -> int | None:
 
 def truth_of(text: str) -> bool | None:
     """One of Spark's words for true and false."""
-    word = text.strip(_ALL_TRIMMED).lower()
-    return True if word in _TRUE else False if word in _FALSE else None
+    word = text.strip(ALL_BLANKS).lower()
+    return True if word in TRUE else False if word in FALSE else None
 
 
 def real_of(text: str) -> float | None:
@@ -57,7 +70,7 @@ def real_of(text: str) -> float | None:
     >>> real_of("1.5F"), real_of("0x1.8p3"), real_of("1e400"), real_of("+NaN"), real_of("-nan")
     (1.5, 12.0, inf, nan, None)
     """
-    trimmed = text.strip(_TRIMMED)
+    trimmed = text.strip(BLANKS)
     if (match := _REAL.fullmatch(trimmed)) is not None:
         return float(match[1])
     if (match := _HEX.fullmatch(trimmed)) is not None:
@@ -71,7 +84,7 @@ def single_of(text: str) -> float | None:
     >>> single_of("16777217"), single_of("1.00000005960464477540"), single_of("1e39")
     (16777216.0, 1.0000001192092896, inf)
     """
-    trimmed = text.strip(_TRIMMED)
+    trimmed = text.strip(BLANKS)
     if (match := _REAL.fullmatch(trimmed)) is not None:
         near = float(match[1])
         # Outside of these no digit matters, and the fraction of the text would be long.
@@ -137,7 +150,7 @@ def decimal_text(text: str) -> str | None:
     >>> decimal_text(" 1.5e3"), decimal_text("1e-400"), decimal_text("0e50"), decimal_text("1d"), decimal_text("٣.٥")
     ('1500', '0', None, None, '3.5')
     """
-    trimmed = text.strip(_TRIMMED)
+    trimmed = text.strip(BLANKS)
     match = _DECIMAL.fullmatch(trimmed)
     if match is None or max(trimmed) > "\uffff":
         return None

@@ -18,7 +18,7 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
 from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_numbers import java_text
-from headwater.sql.number_text import decimal_text, real_of, single_of, truth_of, whole_of
+from headwater.sql.number_text import FALSE, TRUE, decimal_text, real_of, single_of, truth_of, whole_of
 from headwater.sql.types import family, name_of
 
 __all__ = ["PAIRS", "text_cast_form"]
@@ -144,7 +144,7 @@ def _number_form(x: str, target: pa.DataType, safe: bool) -> str:
     why = f"error('headwater!a text cannot be cast to {name_of(target)}')"
     lines = [f"WHEN {x} IS NULL THEN NULL"]
     if kind == "boolean":
-        lines += [f"WHEN {x} = '{plain}' THEN {plain.upper()}" for plain in ("true", "false")]
+        lines += [f"WHEN lower({x}) IN {words} THEN {truth}" for words, truth in ((TRUE, "TRUE"), (FALSE, "FALSE"))]
     elif kind in _PLAIN:
         lines.append(f"WHEN regexp_full_match({x}, '{_PLAIN[kind]}') THEN {word}({x} AS {name})")
     if not safe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -79,9 +80,9 @@ def test_nothing_is_none_and_nulls_are_nothing() -> None:
 
 
 @pytest.mark.parametrize("error", [0, 1, -0.1, 0.001, True, "small"])
-def test_errors_that_cannot_be_kept(error: object) -> None:
+def test_errors_that_cannot_be_kept(error: Any) -> None:
     with pytest.raises(hw.InputError, match="error"):
-        _circuit(error=error)  # type: ignore[arg-type]
+        _circuit(error=error)
 
 
 def test_a_column_that_is_not_there() -> None:

@@ -14,13 +14,13 @@ import pyarrow as pa
 from headwater.sql.datafusion.spelling import lazy, literal, one_nan, raise_form, refusal, type_name, witness
 from headwater.sql.moment_casts import PAIRS as MOMENT_PAIRS
 from headwater.sql.nodes import Node
+from headwater.sql.number_text import ALL_BLANKS, BLANKS, FALSE, TRUE
 from headwater.sql.quoting import literal_sql
 from headwater.sql.types import family, name_of
 
 __all__ = ["cast_form"]
 
-_TRIMMED = "".join(map(chr, range(33)))
-_BLANKS = {"integer": _TRIMMED + "\x7f", "boolean": _TRIMMED + "\x7f", "decimal": _TRIMMED, "float": _TRIMMED}
+_BLANKS = {"decimal": BLANKS, "float": BLANKS}
 _NUMBER = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
 _SHAPES = {
     "integer": r"[+-]?[0-9]+",
@@ -30,11 +30,11 @@ _SHAPES = {
 }
 _BEYOND = {
     "decimal": (r"[+-]?(\d+([.]\d*)?|[.]\d+)([eE][+-]?\d+)?", "a decimal with an exponent or other digits"),
+    "date": (r"[+-]?[0-9]{4,7}(-[0-9]{1,2}(-[0-9]{1,2}([ T].*)?)?)?", "a date in another form than 2024-01-31"),
     "float": (r"[+-]?0[xX][0-9a-fA-F.]+[pP].*", "a hexadecimal number"),
 }
 _NAN = ("NaN", "+NaN", "-NaN", "nan")
 _INFINITE = {"Infinity": ("inf", "+inf", "infinity", "+infinity"), "-Infinity": ("-inf", "-infinity")}
-_TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 
 
 def cast_form(x: str, node: Node, target: pa.DataType, *, word: str = "CAST") -> str:
@@ -72,12 +72,12 @@ def _text_form(x: str, node: Node, target: pa.DataType, word: str) -> str:
     kind, name = family(target), type_name(target)
     if kind == "binary":
         return f"CAST({x} AS BYTEA)"
-    trimmed = f"btrim({x}, {literal_sql(_BLANKS.get(kind, ' '))})"
+    trimmed = f"btrim({x}, {literal_sql(_BLANKS.get(kind, ALL_BLANKS))})"
     fails = raise_form(f"a text cannot be cast to {name_of(target)}", witness([node], [x]), target)
     why = fails if word == "CAST" else f"CAST(NULL AS {name})"
     cases = [(f"{x} IS NULL", f"CAST(NULL AS {name})")]
     if kind == "boolean":
-        cases += [(_among(f"lower({trimmed})", _TRUE), "TRUE"), (_among(f"lower({trimmed})", _FALSE), "FALSE")]
+        cases += [(_among(f"lower({trimmed})", TRUE), "TRUE"), (_among(f"lower({trimmed})", FALSE), "FALSE")]
         return lazy(cases, why)
     cases.append((_matches(trimmed, _SHAPES[kind]), f"{word}({trimmed} AS {name})"))
     if kind == "float":
