@@ -43,7 +43,7 @@ def is_loaded(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     types = types_of(arguments)
     if types in kernel.overloads:
         return True
-    if kernel._cache.load_overload(types, kernel.targetctx) is None:
+    if not kernel._cache.has_code(types, kernel.targetctx):
         return False
     kernel.compile(types)  # which loads it
     return True

@@ -1,25 +1,21 @@
-"""How kernels are compiled, and where the machine code is kept.
+"""How kernels are compiled.
 
-numba's own cache looks at the file of a function, not at the files of the functions it calls: after a change in one of those
-it would go on with the old code. It also writes beside the source, which an installed package may not. So the cache is
-a folder of the user's, named by a hash of all the kernels' sources and of numba's version: another source,
-another folder.
-
-`kernel` is the decorator for what Python calls: compiled at the first call, or loaded from the cache, running without the
-GIL. Of several processes that want a kernel at the same time one compiles it, and the others wait and load it. `inlined` is for the small
-functions kernels share, `shared` for those that are better called than repeated; neither can be called from Python.
+`kernel` is the decorator for what Python calls: compiled at the first call or loaded from where code is kept (`code_cache`), running
+without the GIL. Of several processes that want the same kernel at the same time one compiles it; the others wait, say so, and load it.
+`inlined` is for the small functions kernels share, `shared` for those that are better called than repeated; neither can be called
+from Python.
 
 numba compiles a function again for every constant that is given to it. Here it is compiled once: what a constant is good for, the
 optimiser finds out where the function is used.
+
+`seconds_compiling` is how long this process has compiled or waited for it: who measures work takes that off.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import sys
-import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,73 +26,78 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import unliteral
 
 from headwater.base import events
+from headwater.kernels.code_cache import KernelCache, cache_folder
 
-__all__ = ["cache_folder", "inlined", "kernel", "shared"]
+__all__ = ["inlined", "kernel", "seconds_compiling", "shared"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_NO_KERNELS = ("aside.py",)
+
+_seconds = 0.0
+_announced = False
 
 
-def cache_folder() -> Path:
-    """Where the compiled kernels of this version are kept.
+def seconds_compiling() -> float:
+    """How long this process has spent compiling kernels so far, and waiting for others that do.
 
-    >>> cache_folder().name == cache_folder().name
+    >>> seconds_compiling() >= 0
     True
     """
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        if source.name in _NO_KERNELS:
-            continue
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    folder = Path(root) / "headwater" / "kernels" / digest.hexdigest()[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return Path(tempfile.gettempdir()) / f"headwater-kernels-{os.getuid()}" / digest.hexdigest()[:16]
-
-
-def _keep_in(folder: Path) -> None:
-    """Use the folder, and say so if it is the first time: compiling is long work."""
-    numba.config.CACHE_DIR = str(folder)
-    if not folder.is_dir() or not any(folder.iterdir()):
-        events.notice(
-            "kernels are compiled at their first use, once for this installation: it takes half a minute or more"
-        )
-
-
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    _keep_in(cache_folder())
+    return _seconds
 
 
 def kernel(function: _Function) -> _Function:
     """Compile a function for callers in Python: cached, without the GIL, divisions as in C."""
-    compiled: Any = _for_all_constants(
-        numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
-    )
-    name, compile_ = f"{function.__module__}.{function.__qualname__}.lock", compiled.compile
+    compiled: Any = _for_all_constants(numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function))
+    compiled._cache = KernelCache(function)
+    name, compile_ = f"{function.__module__}.{function.__qualname__}", compiled.compile
 
-    def alone(signature: Any) -> Any:
-        # First the lock of this process: who waits for a file must not be who others here wait for.
-        with global_compiler_lock, _locked(Path(numba.config.CACHE_DIR or tempfile.gettempdir()) / name):
-            return compile_(signature)
+    def load_or_compile(signature: Any) -> Any:
+        # The lock of this process comes first: who waits for a file must not be who others here wait for.
+        with global_compiler_lock:
+            if compiled._cache.has_code(signature, compiled.targetctx):
+                return compile_(signature)  # which loads it
+            with _timed(), _locked(cache_folder() / f"{name}.lock", name):
+                if not compiled._cache.has_code(signature, compiled.targetctx):
+                    _announce()
+                return compile_(signature)
 
-    compiled.compile = alone
+    compiled.compile = load_or_compile
     found: _Function = compiled
     return found
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Wait for the file's lock; where there are no locks, do without."""
+def _timed() -> Iterator[None]:
+    global _seconds
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        _seconds += time.perf_counter() - start
+
+
+def _announce() -> None:
+    """Say once per process that compiling has begun: it is long work."""
+    global _announced
+    if not _announced:
+        _announced = True
+        events.notice(
+            "compiling kernels, once on this machine: it can take half a minute (`headwater warm` compiles all of them)"
+        )
+
+
+@contextmanager
+def _locked(path: Path, name: str) -> Iterator[None]:
+    """Wait for the file's lock, and say for what; where there are no locks, do without."""
     fd = -1
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            events.notice(f"waiting for kernel {name}, which another process is compiling")
+            fcntl.flock(fd, fcntl.LOCK_EX)
     try:
         yield
     finally:
