@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -111,6 +112,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.scheduling import BothEnds
 
     return BothEnds(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel_signatures() -> Iterator[None]:
+    """Kernels are called with the types that their annotations name: what is compiled beforehand is what is used."""
+    yield
+    if "headwater.kernels.compiled" in sys.modules:
+        from headwater.kernels.compiled import kernels
+        from headwater.kernels.signature import signature
+
+        others = {name: [k for k in one.overloads if k != signature(one.py_func)] for name, one in kernels.items()}
+        assert not any(others.values()), {name: types for name, types in others.items() if types}
 
 
 @pytest.fixture(scope="session")

@@ -100,7 +100,7 @@ def _finished(memory: mmap.mmap, layout: Layout, room: _Room, final: _Room, *, r
     rows = final.array(memory, 0, np.int64).reshape(final.rows, layout.width)
     hashes = final.array(memory, 1, np.uint64)
     if rebuild:
-        line = np.empty_like(NO_RUNS, shape=NO_RUNS.shape[1])
+        line = np.empty(NO_RUNS.shape[1], dtype=NO_RUNS.dtype)
         index_run(hashes, rows, NO_HEAP, final.bits, final.array(memory, 3, np.int32), line)
     words = final.array(memory, 4, np.uint64)
     words[:] = 0

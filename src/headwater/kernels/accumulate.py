@@ -14,8 +14,8 @@ are not null, or that a condition is true. Gates are looked at once a row, howev
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Directory, Flags, Hashes, Ranges, Rows
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.floats import SPECIAL, add_double, add_product, bucket_of
 from headwater.kernels.memory import address_of, load, store
@@ -40,10 +40,8 @@ OVERFLOW = -1
 _LIMB = np.int64(0xFFFFFFFF)
 _SIGN = np.int64(-(1 << 63))
 
-Rows = npt.NDArray[np.int64]
 
-
-def new_table(rows: int) -> npt.NDArray[np.int32]:
+def new_table(rows: int) -> Directory:
     """An empty table of keys for so many rows."""
     return np.full(max(16, 1 << (2 * rows - 1).bit_length()), -1, dtype=np.int32)
 
@@ -60,7 +58,7 @@ def _most(specs: Rows) -> int:
 
 @inlined
 def _group(
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     rows: Rows,
     i: int,
     parts: Rows,
@@ -69,10 +67,10 @@ def _group(
     key_words: int,
     key_mask: int,
     out_key_parts: Rows,
-    table: npt.NDArray[np.int32],
+    table: Directory,
     m: int,
     payload: int,
-    out_hashes: npt.NDArray[np.uint64],
+    out_hashes: Hashes,
     out: Rows,
 ) -> int:
     """The line of a row's key in ``out``; ``m`` if it is a new one, which is then there, with zeros from ``payload`` on."""
@@ -106,7 +104,7 @@ def _group(
 
 
 @inlined
-def _look_at_gates(rows: Rows, i: int, conditions: Rows, passed: npt.NDArray[np.bool_]) -> None:
+def _look_at_gates(rows: Rows, i: int, conditions: Rows, passed: Flags) -> None:
     for k in range(passed.size):
         passed[k] = True
     for k in range(conditions.shape[0]):
@@ -138,7 +136,7 @@ def _add_words(row: int, w: int, spec: int, payload: int, to: int) -> None:
 
 @kernel
 def accumulate_words(
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     rows: Rows,
     parts: Rows,
     key_from: int,
@@ -150,9 +148,9 @@ def accumulate_words(
     gates: int,
     specs: Rows,
     payload: int,
-    table: npt.NDArray[np.int32],
+    table: Directory,
     known: int,
-    out_hashes: npt.NDArray[np.uint64],
+    out_hashes: Hashes,
     out: Rows,
 ) -> int:
     """Add rows to ``out`` as `accumulate` does, where all accumulators are words: counts and sums of whole numbers."""
@@ -198,7 +196,7 @@ def accumulate_words(
 
 @kernel
 def accumulate(
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     rows: Rows,
     parts: Rows,
     key_from: int,
@@ -212,13 +210,13 @@ def accumulate(
     factors: Rows,
     payload: int,
     part_word: int,
-    table: npt.NDArray[np.int32],
+    table: Directory,
     known: int,
-    out_hashes: npt.NDArray[np.uint64],
+    out_hashes: Hashes,
     out: Rows,
-    heads: npt.NDArray[np.int32],
-    links: npt.NDArray[np.int32],
-    part_groups: npt.NDArray[np.int32],
+    heads: Ranges,
+    links: Directory,
+    part_groups: Directory,
     part_count: int,
     part_rows: Rows,
 ) -> tuple[int, int]:

@@ -10,10 +10,10 @@ What does not change from step to step is in the **plan**, a list of addresses a
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from headwater.kernels.accumulate import OVERFLOW, accumulate_words
 from headwater.kernels.arrange import rearrange
+from headwater.kernels.arrays import Directory, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.consolidate import consolidate
 from headwater.kernels.extremes import extremes
@@ -75,10 +75,6 @@ _MOVES, _BITS, _MAKINGS, _KEY, _SUMS_KEY, _SUMS_SORT, _CONDITIONS, _SPECS, _RECI
 _V_MOVES, _V_BITS, _V_MAKINGS, _V_KEY, _V_SORT, _V_START, _V_KEY_MOVES, _ENDS, _TARGETS = range(9, 18)
 _FIRST = 3 * 18
 
-Rows = npt.NDArray[np.int64]
-Hashes = npt.NDArray[np.uint64]
-Directory = npt.NDArray[np.int32]
-
 
 @inlined
 def _matrix(plan: int, which: int) -> Rows:
@@ -90,18 +86,18 @@ def aggregate_step(  # noqa: C901
     plan: int,
     rows: Rows,
     sums_runs: Rows,
-    book: Rows,
-    places: npt.NDArray[np.int32],
+    book: Positions,
+    places: Directory,
     value_runs: Rows,
     out: Rows,
     sums_hashes: Hashes,
     sums_rows: Rows,
     sums_directory: Directory,
-    sums_line: Rows,
+    sums_line: Positions,
     value_hashes: Hashes,
     value_rows: Rows,
     value_directory: Directory,
-    value_line: Rows,
+    value_line: Positions,
     bits: int,
 ) -> tuple[int, int, int, int, int]:
     """Give (rows of the output, rows of the run of sums and its `weight_bound`, the same of the run of values).
@@ -234,7 +230,7 @@ def _values(
     value_hashes: Hashes,
     value_rows: Rows,
     value_directory: Directory,
-    value_line: Rows,
+    value_line: Positions,
     bits: int,
 ) -> tuple[int, int]:
     """Make the run of the values that changed."""

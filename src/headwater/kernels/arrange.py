@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Positions, Rows
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.memory import address_of, copy_words, load, store
 
 __all__ = ["arrange", "fill_order_words", "float_rank", "move_at", "order_words_at", "rearrange", "take"]
 
-Rows = npt.NDArray[np.int64]
 
 _MAGNITUDE = np.int64((1 << 63) - 1)
 _INFINITY = np.int64(0x7FF0000000000000)
@@ -85,7 +84,7 @@ def fill_order_words(rows: Rows, makings: Rows) -> None:
 
 
 @kernel
-def take(rows: Rows, positions: npt.NDArray[np.int64], out: Rows) -> None:
+def take(rows: Rows, positions: Positions, out: Rows) -> None:
     """``out[k] = rows[positions[k]]``."""
     to = address_of(out)
     step = 8 * rows.shape[1]

@@ -20,11 +20,11 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from headwater.kernels.arrays import Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import (
     address_of,
@@ -72,7 +72,6 @@ _FLIP = np.int64(-(1 << 63))
 _MOST = 0x7FFFFFFF
 _LINE = 64
 
-Rows = npt.NDArray[np.int64]
 
 _aligned_alloc = types.ExternalFunction("aligned_alloc", types.int64(types.int64, types.int64))
 _free = types.ExternalFunction("free", types.void(types.int64))
@@ -93,7 +92,7 @@ def _call(typingctx: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64, types.int64), codegen
 
 
-@numba.cfunc(types.void(types.int64), cache=True)  # type: ignore[untyped-decorator]
+@numba.cfunc(types.void(types.int64))  # type: ignore[untyped-decorator]
 def _release(struct: int) -> None:
     _free(load(struct, 9))
     store(struct, 8, 0)

@@ -7,8 +7,8 @@ each run, and then the first row alive, walking away from the place.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Hashes, Positions, Rows
 from headwater.kernels.compiled import kernel
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, first_from, hash_range
@@ -17,21 +17,20 @@ from headwater.kernels.words import INLINE
 
 __all__ = ["compared", "nearest"]
 
-Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+Mask = Flags
 
 
 @kernel
 def nearest(
     runs: Rows,
     width: int,
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     probes: Rows,
     asked: Mask,
     parts: Rows,
     keys: Rows,
     order: Rows,
-    slots: npt.NDArray[np.int64],
+    slots: Positions,
     backwards: bool,
     strict: bool,
     there: Mask,
@@ -89,7 +88,7 @@ def nearest(
 
 
 @kernel
-def compared(rows: Rows, others: Rows, parts: Rows, out: npt.NDArray[np.int64]) -> None:
+def compared(rows: Rows, others: Rows, parts: Rows, out: Positions) -> None:
     """Compare rows line by line: negative, zero or positive."""
     for i in range(rows.shape[0]):
         out[i] = ordered(rows, i, 0, others, i, 0, parts)

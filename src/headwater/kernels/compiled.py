@@ -1,7 +1,8 @@
 """How kernels are compiled.
 
-`kernel` is the decorator for what Python calls: compiled at the first call or loaded from where code is kept (`code_cache`), running
-without the GIL. Of several processes that want the same kernel at the same time one compiles it; the others wait, say so, and load it.
+`kernel` is the decorator for what Python calls: loaded from where code is kept (`code_cache`) at the first call, or compiled by
+another process (`compiler`), running without the GIL. Of several programs that want the same kernel at the same time one compiles
+it; the others wait, say so, and load it. A program that had to wait for one kernel has the others compiled in the background.
 `inlined` is for the small functions kernels share, `shared` for those that are better called than repeated; neither can be called
 from Python.
 
@@ -28,9 +29,15 @@ from numba.core.types import unliteral
 from headwater.base import events
 from headwater.kernels.code_cache import KernelCache, cache_folder
 
-__all__ = ["inlined", "kernel", "seconds_compiling", "shared"]
+__all__ = ["inlined", "kernel", "kernels", "seconds_compiling", "shared"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+kernels: dict[str, Any] = {}
+"""The kernels of the modules that have been imported, by module and name: ``consolidate.consolidate``."""
+
+compiles_here = False
+"""Whether this process compiles kernels itself, because it is there for that."""
 
 _seconds = 0.0
 _announced = False
@@ -49,21 +56,34 @@ def kernel(function: _Function) -> _Function:
     """Compile a function for callers in Python: cached, without the GIL, divisions as in C."""
     compiled: Any = _for_all_constants(numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function))
     compiled._cache = KernelCache(function)
-    name, compile_ = f"{function.__module__}.{function.__qualname__}", compiled.compile
+    name, compile_ = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}", compiled.compile
+    kernels[name] = compiled
 
     def load_or_compile(signature: Any) -> Any:
         # The lock of this process comes first: who waits for a file must not be who others here wait for.
         with global_compiler_lock:
-            if compiled._cache.has_code(signature, compiled.targetctx):
-                return compile_(signature)  # which loads it
-            with _timed(), _locked(cache_folder() / f"{name}.lock", name):
-                if not compiled._cache.has_code(signature, compiled.targetctx):
-                    _announce()
-                return compile_(signature)
+            if not compiled._cache.has_code(signature, compiled.targetctx):
+                with _timed():
+                    if not compiles_here:
+                        _compile_elsewhere(name)
+                    with _locked(_lock_of(name)):
+                        return compile_(signature)
+            return compile_(signature)  # which loads it
 
     compiled.compile = load_or_compile
+    compiled.name = name
     found: _Function = compiled
     return found
+
+
+def _compile_elsewhere(name: str) -> None:
+    """Have a kernel compiled by another process, and wait; where that is not possible, this one will have to do it."""
+    from headwater.kernels.compiler import compilers
+
+    _announce(name)
+    done = compilers().compile(name)
+    compilers().compile_later(kernels)
+    done.result()
 
 
 @contextmanager
@@ -76,30 +96,53 @@ def _timed() -> Iterator[None]:
         _seconds += time.perf_counter() - start
 
 
-def _announce() -> None:
-    """Say once per process that compiling has begun: it is long work."""
+def _announce(name: str) -> None:
+    """Say once per process that compiling has begun, and each time that somebody else is at it: it is long work."""
     global _announced
-    if not _announced:
-        _announced = True
-        events.notice(
-            "compiling kernels, once on this machine: it can take half a minute (`headwater warm` compiles all of them)"
-        )
+    with _try_locked(_lock_of(name)) as is_free:
+        if not is_free:
+            events.notice(f"waiting for kernel {name}, which another program is compiling")
+        elif not _announced:
+            _announced = True
+            events.notice("compiling kernels, once on this machine (`headwater warm` compiles all of them)")
+
+
+def _lock_of(name: str) -> Path:
+    return cache_folder() / f"{name}.lock"
 
 
 @contextmanager
-def _locked(path: Path, name: str) -> Iterator[None]:
-    """Wait for the file's lock, and say for what; where there are no locks, do without."""
+def _locked(path: Path) -> Iterator[None]:
+    """Wait for the file's lock; where there are no locks, do without."""
+    with _opened(path) as fd:
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _try_locked(path: Path) -> Iterator[bool]:
+    """Whether nobody else has the file's lock; it is released at once."""
+    with _opened(path) as fd:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            pass
+        yield True
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
     fd = -1
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            events.notice(f"waiting for kernel {name}, which another process is compiling")
-            fcntl.flock(fd, fcntl.LOCK_EX)
     try:
-        yield
+        yield fd
     finally:
         if fd >= 0:
             os.close(fd)

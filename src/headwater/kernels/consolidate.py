@@ -12,8 +12,8 @@ Invariants of the result: hashes rise; within a hash rows strictly rise in the o
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Directory, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.hash import hash_all
 from headwater.kernels.memory import address_of, copy_words, load, prefetch_at, store
@@ -38,9 +38,6 @@ OVERFLOW = -1
 _AHEAD = 8
 _PIECE = 1 << 22
 _MOST_PIECES = 10
-
-Hashes = npt.NDArray[np.uint64]
-Rows = npt.NDArray[np.int64]
 
 
 @inlined
@@ -112,7 +109,7 @@ def _consolidate_piece(
     seen: int,
     out_hashes: Hashes,
     to: int,
-    directory: npt.NDArray[np.int32],
+    directory: Directory,
 ) -> tuple[int, int]:
     """Consolidate rows whose hashes belong to the entries ``begin`` to ``end`` of the directory; ``m`` rows are there already."""
     n = hashes.size
@@ -202,8 +199,8 @@ def consolidate(
     bits: int,
     out_hashes: Hashes,
     out: Rows,
-    directory: npt.NDArray[np.int32],
-    line: npt.NDArray[np.int64],
+    directory: Directory,
+    line: Positions,
 ) -> tuple[int, int]:
     """Write the consolidated rows to ``out``, and their directory; give (their number or OVERFLOW, `weight_bound`).
 

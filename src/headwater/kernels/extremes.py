@@ -8,9 +8,9 @@ every key, and costs one look-up in what is staged. Otherwise a walk begins at t
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from headwater.kernels.arrange import order_words_at
+from headwater.kernels.arrays import Hashes, Rows
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.memory import address_of, load, store
 from headwater.kernels.walk import next_alive, set_out
@@ -19,8 +19,6 @@ from headwater.kernels.words import compare_at
 __all__ = ["extremes"]
 
 _LIMB = np.int64(0xFFFFFFFF)
-
-Rows = npt.NDArray[np.int64]
 
 
 @inlined
@@ -39,7 +37,7 @@ def extremes(
     runs: Rows,
     staged: bool,
     width: int,
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     touched: Rows,
     payload: int,
     key_moves: Rows,

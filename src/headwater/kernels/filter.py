@@ -13,8 +13,8 @@ the top of ``x * 0x9E3779B97F4A7C15``.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Hashes
 from headwater.kernels.compiled import inlined, kernel
 
 __all__ = ["WORDS", "block_of", "fill_filter", "filter_blocks", "in_filter", "may_hold"]
@@ -32,7 +32,7 @@ _WORD = np.uint64(6)
 _LOW = np.uint64(63)
 _ONE = np.uint64(1)
 
-Words = npt.NDArray[np.uint64]
+Words = Hashes
 
 
 def filter_blocks(rows: int) -> int:
@@ -77,7 +77,7 @@ def fill_filter(hashes: Words, words: Words) -> None:
 
 
 @kernel
-def may_hold(words: Words, hashes: Words, out: npt.NDArray[np.bool_]) -> None:
+def may_hold(words: Words, hashes: Words, out: Flags) -> None:
     """For each hash: may it be there?"""
     blocks = words.size // WORDS
     for i in range(hashes.size):

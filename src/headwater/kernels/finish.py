@@ -10,8 +10,8 @@ a double once, over the count.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Rows
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.memory import address_of, copy_words, load, store
 
@@ -21,8 +21,6 @@ FINISH_COUNT, FINISH_SUM, FINISH_AVERAGE = 0, 1, 2
 
 _LIMB = np.int64(0xFFFFFFFF)
 _SHIFT = 4294967296.0
-
-Rows = npt.NDArray[np.int64]
 
 
 @inlined

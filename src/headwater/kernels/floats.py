@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.memory import view_rows
 from headwater.kernels.probe import hash_range
@@ -57,8 +57,6 @@ _INFINITY = np.int64(0x7FF0000000000000)
 _NAN = np.int64(0x7FF8000000000000)
 _LIMBS = 72
 _LEAST_BIT = DOUBLE_BIAS - 1074
-
-Rows = npt.NDArray[np.int64]
 
 
 @inlined
@@ -100,9 +98,7 @@ def add_double(out: Rows, at: int, to: int, bits: int, weight: int) -> None:
 
 
 @inlined
-def _multiply(
-    limbs: npt.NDArray[np.uint64], length: int, a: np.uint64, b: np.uint64, spare: npt.NDArray[np.uint64]
-) -> int:
+def _multiply(limbs: Hashes, length: int, a: np.uint64, b: np.uint64, spare: Hashes) -> int:
     """Multiply a number of ``length`` limbs by the two limbs (a, b), the lower first; give the new length."""
     for k in range(length + 2):
         spare[k] = np.uint64(0)
@@ -124,8 +120,8 @@ def add_product(
     factors: Rows,
     first: int,
     last: int,
-    limbs: npt.NDArray[np.uint64],
-    spare: npt.NDArray[np.uint64],
+    limbs: Hashes,
+    spare: Hashes,
 ) -> tuple[int, int, bool]:
     """Fill ``limbs`` with the product of factors first..last of row ``i``; give (exponent, sign, is it finite).
 
@@ -169,9 +165,7 @@ def add_product(
 
 
 @inlined
-def _multiply_pair(
-    limbs: npt.NDArray[np.uint64], length: int, high: np.uint64, low: np.uint64, spare: npt.NDArray[np.uint64]
-) -> int:
+def _multiply_pair(limbs: Hashes, length: int, high: np.uint64, low: np.uint64, spare: Hashes) -> int:
     for k in range(length + 4):
         spare[k] = np.uint64(0)
     for k in range(length):
@@ -188,7 +182,7 @@ def _multiply_pair(
 
 
 @inlined
-def _to_double(limbs: npt.NDArray[np.int64], low: int, high: int) -> float:
+def _to_double(limbs: Positions, low: int, high: int) -> float:
     """The double nearest to the sum of ``limbs[k] * 2**(32 * k - DOUBLE_BIAS)``; limbs outside [low, high) are zero."""
     carry = np.int64(0)
     for k in range(low, high):
@@ -244,14 +238,14 @@ def _to_double(limbs: npt.NDArray[np.int64], low: int, high: int) -> float:
 @kernel
 def rounded(  # noqa: C901
     runs: Rows,
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     probes: Rows,
     probe_parts: Rows,
     parts: Rows,
     width: int,
     part_word: int,
     payload: int,
-    wanted: npt.NDArray[np.int64],
+    wanted: Positions,
     out: Rows,
 ) -> None:
     """The bits of the sums of doubles of each probe's key: ``out[i, k]`` is that of the product ``wanted[k]``."""
@@ -301,7 +295,7 @@ def rounded(  # noqa: C901
 
 
 @kernel
-def normalise(rows: Rows, words: npt.NDArray[np.int64]) -> None:
+def normalise(rows: Rows, words: Positions) -> None:
     """Make the doubles in these words fit to be compared by their bits: one zero, and one NaN."""
     for i in range(rows.shape[0]):
         for k in range(words.size):

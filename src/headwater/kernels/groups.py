@@ -17,8 +17,8 @@ What is found is a list of *picks*: (run, position, old weight, new weight, core
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Hashes, Positions, Rows
 from headwater.kernels.compiled import kernel, shared
 from headwater.kernels.memory import view_rows, view_u64
 from headwater.kernels.walk import first_from
@@ -31,8 +31,6 @@ __all__ = ["BY_CHAIN", "BY_ROWS", "BY_VALUE", "gather", "groups", "slices"]
 BY_ROWS, BY_VALUE, BY_CHAIN = 0, 1, 2
 _RUN, _AT, _OLD, _NEW, _CORE, _SLICE = 0, 1, 2, 3, 4, 5
 
-Rows = npt.NDArray[np.int64]
-
 
 @shared
 def _near(
@@ -42,7 +40,7 @@ def _near(
     others: Rows,
     j: int,
     other_base: int,
-    value: Rows,
+    value: Positions,
     peers: Rows,
     extent: Rows,
     one: int,
@@ -81,7 +79,7 @@ def _walk_back(
     order: Rows,
     mode: int,
     extent: Rows,
-    value: Rows,
+    value: Positions,
     peers: Rows,
     change: int,
     at: Rows,
@@ -160,7 +158,7 @@ def _walk_on(  # noqa: C901
     order: Rows,
     mode: int,
     extent: Rows,
-    value: Rows,
+    value: Positions,
     peers: Rows,
     change: int,
     at: Rows,
@@ -235,8 +233,8 @@ def _walk_on(  # noqa: C901
 
 @kernel
 def slices(
-    runs: Rows, width: int, keys: Rows, order: Rows, mode: int, extent: Rows, value: Rows, peers: Rows
-) -> tuple[Rows, Rows]:
+    runs: Rows, width: int, keys: Rows, order: Rows, mode: int, extent: Rows, value: Positions, peers: Rows
+) -> tuple[Rows, Positions]:
     """The slices around all rows of the last run: picks, and for each slice the change it begins with.
 
     ``value`` are the words of the order column: of the rank of nulls (or -1), the value, and its low word (or -1). Without a value
@@ -275,9 +273,7 @@ def slices(
 
 
 @kernel
-def groups(
-    runs: Rows, width: int, staged: bool, hashes: npt.NDArray[np.uint64], probes: Rows, keys: Rows, order: Rows
-) -> Rows:
+def groups(runs: Rows, width: int, staged: bool, hashes: Hashes, probes: Rows, keys: Rows, order: Rows) -> Rows:
     """All rows of some keys, as picks whose slice is the position of the key. ``probes`` have the layout of the runs, and the keys.
 
     ``staged`` says whether the last run is what is staged; if not, old and new are the same.
@@ -309,7 +305,7 @@ def groups(
 
 
 @kernel
-def gather(runs: Rows, width: int, picks: Rows, slots: npt.NDArray[np.int64], out: Rows) -> None:
+def gather(runs: Rows, width: int, picks: Rows, slots: Positions, out: Rows) -> None:
     """Copy the picked rows, with addresses for the distances of long strings."""
     for i in range(picks.shape[0]):
         r = picks[i, _RUN]

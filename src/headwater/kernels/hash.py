@@ -12,8 +12,8 @@ kept. Keys that are equal have equal hashes; keys with equal hashes are compared
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Hashes, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import address_of, byte, load, word
 from headwater.kernels.words import INLINE
@@ -62,7 +62,7 @@ def _hash_slot(first: int, second: int, base: int) -> np.uint64:
 
 
 @inlined
-def hash_part(h: np.uint64, rows: npt.NDArray[np.int64], i: int, parts: npt.NDArray[np.int64], part: int) -> np.uint64:
+def hash_part(h: np.uint64, rows: Rows, i: int, parts: Rows, part: int) -> np.uint64:
     """Fold one part of row ``i`` into ``h``."""
     at = parts[part, 0]
     if parts[part, 2] != -1:  # null bits: a key without nulls has the same hash where it may have some and where not
@@ -74,7 +74,7 @@ def hash_part(h: np.uint64, rows: npt.NDArray[np.int64], i: int, parts: npt.NDAr
 
 
 @shared
-def hash_all(rows: npt.NDArray[np.int64], parts: npt.NDArray[np.int64], out: npt.NDArray[np.uint64]) -> None:
+def hash_all(rows: Rows, parts: Rows, out: Hashes) -> None:
     """Write the hash of the ``parts`` of each row to ``out``."""
     n = rows.shape[0]
     if parts.shape[0] == 2 and parts[0, 1] == 0 and parts[1, 2] != -1:  # one word, and its null bit
@@ -94,7 +94,7 @@ def hash_all(rows: npt.NDArray[np.int64], parts: npt.NDArray[np.int64], out: npt
 
 
 @kernel
-def hash_rows(rows: npt.NDArray[np.int64], parts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def hash_rows(rows: Rows, parts: Rows) -> Hashes:
     """The hash of the ``parts`` of each row."""
     out = np.empty(rows.shape[0], np.uint64)
     hash_all(rows, parts, out)

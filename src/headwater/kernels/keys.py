@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Hashes, Positions, Rows
 from headwater.kernels.compiled import kernel
 from headwater.kernels.words import equal_parts
 
@@ -13,11 +13,11 @@ __all__ = ["distinct_keys"]
 
 @kernel
 def distinct_keys(
-    hashes: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.int64],
-    parts: npt.NDArray[np.int64],
+    hashes: Hashes,
+    rows: Rows,
+    parts: Rows,
     last: bool,
-    out: npt.NDArray[np.int64],
+    out: Positions,
 ) -> int:
     """Fill ``out`` with the position of the first row of each key, or of the last; give how many keys there are."""
     n = hashes.size

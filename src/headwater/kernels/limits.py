@@ -7,14 +7,12 @@ comparisons is one pass over the rows, which copies those that are within. A nul
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Rows
 from headwater.kernels.compiled import kernel
 from headwater.kernels.memory import address_of, copy_words, load
 
 __all__ = ["within"]
-
-Rows = npt.NDArray[np.int64]
 
 
 @kernel

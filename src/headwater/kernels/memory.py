@@ -20,6 +20,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from headwater.kernels.arrays import Bytes, Directory, Doubles, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined
 
 __all__ = [
@@ -74,22 +75,22 @@ _to_f64 = _pointer_to(types.float64)
 
 
 @inlined
-def view_i64(address: int, length: int) -> npt.NDArray[np.int64]:
+def view_i64(address: int, length: int) -> Positions:
     return carray(_to_i64(address), length)  # type: ignore[no-any-return]
 
 
 @inlined
-def view_i32(address: int, length: int) -> npt.NDArray[np.int32]:
+def view_i32(address: int, length: int) -> Directory:
     return carray(_to_i32(address), length)  # type: ignore[no-any-return]
 
 
 @inlined
-def view_u64(address: int, length: int) -> npt.NDArray[np.uint64]:
+def view_u64(address: int, length: int) -> Hashes:
     return carray(_to_u64(address), length)  # type: ignore[no-any-return]
 
 
 @inlined
-def view_bytes(address: int, length: int) -> npt.NDArray[np.uint8]:
+def view_bytes(address: int, length: int) -> Bytes:
     return carray(_to_u8(address), length)  # type: ignore[no-any-return]
 
 
@@ -119,12 +120,12 @@ def view_f32(address: int, length: int) -> npt.NDArray[np.float32]:
 
 
 @inlined
-def view_f64(address: int, length: int) -> npt.NDArray[np.float64]:
+def view_f64(address: int, length: int) -> Doubles:
     return carray(_to_f64(address), length)  # type: ignore[no-any-return]
 
 
 @inlined
-def view_rows(address: int, length: int, width: int) -> npt.NDArray[np.int64]:
+def view_rows(address: int, length: int, width: int) -> Rows:
     return carray(_to_i64(address), (length, width))  # type: ignore[no-any-return]
 
 

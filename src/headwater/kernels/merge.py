@@ -16,8 +16,8 @@ twice.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Bytes, Directory, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.consolidate import OVERFLOW, add_weights_at, weightless_at, write_line
 from headwater.kernels.memory import address_of, copy_words, load, store, view_bytes
@@ -37,13 +37,9 @@ NO_BOUND = -1
 
 _MUCH = 2
 
-Hashes = npt.NDArray[np.uint64]
-Rows = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-
 
 @shared
-def _own(row: int, base: int, slots: npt.NDArray[np.int64], heap: Bytes, used: int) -> int:
+def _own(row: int, base: int, slots: Positions, heap: Bytes, used: int) -> int:
     """Copy the long strings of a row into ``heap``, let the row refer to them there, and give the bytes used now."""
     for s in range(slots.size):
         at = slots[s]
@@ -58,7 +54,7 @@ def _own(row: int, base: int, slots: npt.NDArray[np.int64], heap: Bytes, used: i
 
 
 @kernel
-def long_bytes(rows: Rows, slots: npt.NDArray[np.int64]) -> int:
+def long_bytes(rows: Rows, slots: Positions) -> int:
     """How many bytes the long strings of these rows have."""
     total = np.int64(0)
     for i in range(rows.shape[0]):
@@ -70,7 +66,7 @@ def long_bytes(rows: Rows, slots: npt.NDArray[np.int64]) -> int:
 
 
 @kernel
-def own_strings(rows: Rows, slots: npt.NDArray[np.int64], heap: Bytes) -> int:
+def own_strings(rows: Rows, slots: Positions, heap: Bytes) -> int:
     """Copy the long strings of rows that flow into a heap, and let the rows refer to them by their distance."""
     used = np.int64(0)
     for i in range(rows.shape[0]):
@@ -79,7 +75,7 @@ def own_strings(rows: Rows, slots: npt.NDArray[np.int64], heap: Bytes) -> int:
 
 
 @inlined
-def _close(directory: npt.NDArray[np.int32]) -> None:
+def _close(directory: Directory) -> None:
     """Let entries without rows take over from the entry before."""
     last = np.int32(0)
     for b in range(directory.size):
@@ -88,7 +84,7 @@ def _close(directory: npt.NDArray[np.int32]) -> None:
 
 
 @shared
-def _fill(hashes: Hashes, count: int, bits: int, directory: npt.NDArray[np.int32]) -> None:
+def _fill(hashes: Hashes, count: int, bits: int, directory: Directory) -> None:
     shift = np.uint64(64 - bits)
     for b in range(directory.size):
         directory[b] = 0
@@ -99,8 +95,8 @@ def _fill(hashes: Hashes, count: int, bits: int, directory: npt.NDArray[np.int32
 
 @shared
 def _merge_few(
-    left: npt.NDArray[np.int64],
-    right: npt.NDArray[np.int64],
+    left: Positions,
+    right: Positions,
     width: int,
     payload: int,
     order: Rows,
@@ -167,12 +163,12 @@ def _merge_few(
 
 @kernel
 def merge(  # noqa: C901
-    left: npt.NDArray[np.int64],
-    right: npt.NDArray[np.int64],
+    left: Positions,
+    right: Positions,
     width: int,
     payload: int,
     order: Rows,
-    slots: npt.NDArray[np.int64],
+    slots: Positions,
     bound_word: int,
     bound: int,
     null_word: int,
@@ -181,8 +177,8 @@ def merge(  # noqa: C901
     out_hashes: Hashes,
     out: Rows,
     heap: Bytes,
-    directory: npt.NDArray[np.int32],
-    line: npt.NDArray[np.int64],
+    directory: Directory,
+    line: Positions,
 ) -> tuple[int, int]:
     """Merge two runs, given by their lines; fill the directory and the line of the result; give (rows, bytes of heap).
 
@@ -276,7 +272,7 @@ def merge(  # noqa: C901
 
 
 @kernel
-def fill_directory(hashes: Hashes, bits: int, directory: npt.NDArray[np.int32]) -> None:
+def fill_directory(hashes: Hashes, bits: int, directory: Directory) -> None:
     """``directory[b]`` becomes the first position whose hash has top ``bits`` of at least ``b``."""
     _fill(hashes, hashes.size, bits, directory)
 
@@ -287,8 +283,8 @@ def index_run(
     rows: Rows,
     heap: Bytes,
     bits: int,
-    directory: npt.NDArray[np.int32],
-    line: npt.NDArray[np.int64],
+    directory: Directory,
+    line: Positions,
 ) -> None:
     """Fill the directory and the line of a run whose rows are there already."""
     _fill(hashes, hashes.size, bits, directory)

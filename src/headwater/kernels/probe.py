@@ -12,8 +12,8 @@ directory and filter are addresses. Runs in memory have no filter, and 0 blocks:
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Hashes, Positions, Ranges, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.filter import WORDS, block_of, in_filter
 from headwater.kernels.memory import address_of, copy_words, load, prefetch_at, store, view_i32, view_u64
@@ -27,10 +27,6 @@ _LENGTH = np.int64(0xFFFFFFFF)
 _SMALL = 1 << 31
 _LEAST = np.int64(-(1 << 63))
 _GREATEST = np.int64((1 << 63) - 1)
-
-Hashes = npt.NDArray[np.uint64]
-Rows = npt.NDArray[np.int64]
-Ranges = npt.NDArray[np.int32]
 
 
 @inlined
@@ -146,8 +142,8 @@ def find(
     probe_parts: Rows,
     parts: Rows,
     width: int,
-    slots: npt.NDArray[np.int64],
-    which: npt.NDArray[np.int64],
+    slots: Positions,
+    which: Positions,
     out: Rows,
 ) -> tuple[int, int]:
     """Copy the rows that have the probes' keys to ``out``, and to ``which`` the position of the probe.
@@ -247,7 +243,7 @@ def join(  # noqa: C901
     probe_moves: Rows,
     parts: Rows,
     moves: Rows,
-    slots: npt.NDArray[np.int64],
+    slots: Positions,
     bits: Rows,
     barred: int,
     width: int,

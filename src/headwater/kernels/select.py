@@ -10,8 +10,8 @@ than rows changed; so a median of a million rows is kept with a walk of a few. A
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Hashes, Positions, Rows
 from headwater.kernels.compiled import kernel
 from headwater.kernels.memory import address_of, copy_words, load
 from headwater.kernels.walk import gallop, next_alive, set_out
@@ -19,17 +19,14 @@ from headwater.kernels.words import compare_at
 
 __all__ = ["select"]
 
-Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int64]
-
 
 @kernel
 def select(  # noqa: C901
     runs: Rows,
     width: int,
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     anchors: Rows,
-    anchored: npt.NDArray[np.bool_],
+    anchored: Flags,
     before: Positions,
     key_parts: Rows,
     order: Rows,
@@ -37,7 +34,7 @@ def select(  # noqa: C901
     upper: Positions,
     low_rows: Rows,
     high_rows: Rows,
-    found: npt.NDArray[np.bool_],
+    found: Flags,
 ) -> None:
     """Fill ``low_rows`` and ``high_rows`` with the rows at the places ``lower`` and ``upper`` (the same or the next), counted from 0.
 

@@ -11,17 +11,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Doubles, Flags, Positions
 from headwater.kernels.compiled import inlined, kernel
 
 __all__ = ["decayed", "running_extremes", "running_moments", "running_sums", "smoothed"]
 
 _MOST = np.int64((1 << 63) - 1)
-
-Positions = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @kernel

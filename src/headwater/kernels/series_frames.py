@@ -14,8 +14,8 @@ series alone, however it is cut, in O(log n) steps. Means and squared distances 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Doubles, Flags, Positions
 from headwater.kernels.compiled import inlined, kernel
 
 __all__ = ["SHORT", "frame_extremes", "frame_moments", "frame_sums", "row_frames", "time_frames"]
@@ -24,10 +24,6 @@ SHORT = 32
 _MOST_LEVELS = 6
 _LEAST = np.int64(-(1 << 63))
 _MOST = np.int64((1 << 63) - 1)
-
-Positions = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @inlined

@@ -7,19 +7,17 @@ choice of rows and a move of words. So however many of them follow each other, e
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from headwater.kernels.arrange import move_at, order_words_at
+from headwater.kernels.arrays import Positions, Rows
 from headwater.kernels.compiled import kernel
 from headwater.kernels.memory import address_of, load, store
 
 __all__ = ["sieve"]
 
-Rows = npt.NDArray[np.int64]
-
 
 @kernel
-def sieve(rows: Rows, limits: Rows, moves: Rows, bits: Rows, makings: Rows, passed: Rows, out: Rows) -> int:
+def sieve(rows: Rows, limits: Rows, moves: Rows, bits: Rows, makings: Rows, passed: Positions, out: Rows) -> int:
     """Move the rows that are within all limits to ``out`` as `rearrange` does; give their number.
 
     ``limits`` are as `within` takes them; ``passed`` becomes how many rows got through each, and those before it.

@@ -14,8 +14,8 @@ Invariants: slots are filled from the first on and never moved; the sums of a sl
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Directory, Hashes, Positions, Rows
 from headwater.kernels.compiled import kernel, shared
 from headwater.kernels.memory import address_of, copy_words, load, store, view_bytes, view_i32, view_rows, view_u64
 from headwater.kernels.probe import sums
@@ -31,10 +31,8 @@ _INDEX, _MASK, _HASHES, _ROWS, _BASES, _DIFFERING, _MARKS, _USED, _DIFFER, _CAPA
 _LENGTH = np.int64(0xFFFFFFFF)
 _MOST = np.int64(1 << 61)
 
-Rows = npt.NDArray[np.int64]
-Book = npt.NDArray[np.int64]
-Hashes = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int32]
+Book = Positions
+Places = Directory
 
 
 @shared

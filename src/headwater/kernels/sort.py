@@ -10,8 +10,8 @@ is quadratic.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Directory, Hashes, Positions
 from headwater.kernels.compiled import inlined, shared
 from headwater.kernels.memory import load
 from headwater.kernels.words import compare_at, equal_slots
@@ -22,13 +22,9 @@ _FEW = 16
 _WORTH_DIGITS = 24
 _TOP = np.uint64(1 << 63)
 
-Hashes = npt.NDArray[np.uint64]
-Positions = npt.NDArray[np.int32]
-Words = npt.NDArray[np.int64]
-
 
 @inlined
-def _insert_hashes(keys: Hashes, perm: Positions, a: int, b: int) -> None:
+def _insert_hashes(keys: Hashes, perm: Directory, a: int, b: int) -> None:
     for k in range(a + 1, b):
         x = keys[k]
         i = perm[k]
@@ -42,7 +38,7 @@ def _insert_hashes(keys: Hashes, perm: Positions, a: int, b: int) -> None:
 
 
 @shared
-def _sort_by_comparing(rows: int, step: int, parts: int, count: int, perm: Positions, a: int, b: int) -> None:
+def _sort_by_comparing(rows: int, step: int, parts: int, count: int, perm: Directory, a: int, b: int) -> None:
     """Sort positions by the parts of their rows: natural runs, merged pair by pair."""
     if b - a <= _FEW:
         for k in range(a + 1, b):
@@ -92,7 +88,7 @@ def _sort_by_comparing(rows: int, step: int, parts: int, count: int, perm: Posit
 
 
 @shared
-def _sort_digits(words: Words, perm: Positions, a: int, b: int, least: int, passes: int, bits: int) -> None:
+def _sort_digits(words: Positions, perm: Directory, a: int, b: int, least: int, passes: int, bits: int) -> None:
     """Sort by words that are below the least of them and ``passes`` digits of so many bits: a digit at a time, the lowest first."""
     n = b - a
     other_words = np.empty(n, np.int64)
@@ -122,7 +118,7 @@ def _sort_digits(words: Words, perm: Positions, a: int, b: int, least: int, pass
 
 
 @shared
-def _sorted_by_digits(words: Words, perm: Positions, a: int, b: int) -> bool:
+def _sorted_by_digits(words: Positions, perm: Directory, a: int, b: int) -> bool:
     """Sort ``words[a:b]`` by digits, if there are few for so many words; was it so?"""
     least = words[a]
     most = words[a]
@@ -144,7 +140,7 @@ def _sorted_by_digits(words: Words, perm: Positions, a: int, b: int) -> bool:
 
 
 @shared
-def _sort_words(words: Words, perm: Positions, a: int, b: int) -> None:
+def _sort_words(words: Positions, perm: Directory, a: int, b: int) -> None:
     """Sort ``words[a:b]`` and the positions beside them."""
     n = b - a
     if n > _WORTH_DIGITS and _sorted_by_digits(words, perm, a, b):
@@ -199,7 +195,7 @@ def _is_one_hash(keys: Hashes, a: int, b: int) -> bool:
 
 
 @shared
-def _sort_hashes(keys: Hashes, words: Words, perm: Positions, a: int, b: int) -> None:
+def _sort_hashes(keys: Hashes, words: Positions, perm: Directory, a: int, b: int) -> None:
     """Sort a long stretch by hash, as signed words."""
     for k in range(a, b):
         words[k] = np.int64(keys[k] ^ _TOP)
@@ -209,7 +205,7 @@ def _sort_hashes(keys: Hashes, words: Words, perm: Positions, a: int, b: int) ->
 
 
 @inlined
-def _is_one_slot(rows: int, step: int, at: int, perm: Positions, a: int, b: int) -> bool:
+def _is_one_slot(rows: int, step: int, at: int, perm: Directory, a: int, b: int) -> bool:
     """Do all rows have the same bytes in a slot? Those of a key do."""
     first = rows + step * np.int64(perm[a])
     x0 = load(first, at)
@@ -224,7 +220,9 @@ def _is_one_slot(rows: int, step: int, at: int, perm: Positions, a: int, b: int)
 
 
 @shared
-def _sort_alike(rows: int, step: int, parts: int, count: int, words: Words, perm: Positions, a: int, b: int) -> None:
+def _sort_alike(
+    rows: int, step: int, parts: int, count: int, words: Positions, perm: Directory, a: int, b: int
+) -> None:
     """Sort the positions of rows that have one hash; ``words`` is room for ``words[a:b]``."""
     part = np.int64(0)
     while part < count:
@@ -268,8 +266,8 @@ def sort_bucket(
     parts: int,
     count: int,
     keys: Hashes,
-    words: Words,
-    perm: Positions,
+    words: Positions,
+    perm: Directory,
     a: int,
     b: int,
 ) -> None:

@@ -12,8 +12,8 @@ the end at which the walk begins, because that is where it nearly always is.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import address_of, copy_words, load, store
 from headwater.kernels.probe import hash_range
@@ -21,8 +21,7 @@ from headwater.kernels.words import INLINE, compare, compare_at, equal_at
 
 __all__ = ["first_after", "first_from", "gallop", "hash_range", "live", "next_alive", "set_out"]
 
-Rows = npt.NDArray[np.int64]
-Cursor = npt.NDArray[np.int64]
+Cursor = Positions
 
 
 @inlined
@@ -147,17 +146,17 @@ def next_alive(
 def live(
     runs: Rows,
     width: int,
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     starts: Rows,
-    started: npt.NDArray[np.bool_],
+    started: Flags,
     since_last: bool,
     start_parts: Rows,
     key_parts: Rows,
     order: Rows,
-    slots: npt.NDArray[np.int64],
+    slots: Positions,
     most: int,
     backwards: bool,
-    which: npt.NDArray[np.int64],
+    which: Positions,
     out: Rows,
 ) -> int:
     """The first ``most`` rows alive of each key, not before its start (or not after it, walking ``backwards``).

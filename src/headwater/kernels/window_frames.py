@@ -10,17 +10,14 @@ An offset is counted forward: 3 PRECEDING is -3. Values are 128 bits wide, as in
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from headwater.kernels.arrange import float_rank
+from headwater.kernels.arrays import Positions, Rows
 from headwater.kernels.compiled import inlined, kernel
 from headwater.kernels.window_values import plus, wide
 from headwater.kernels.words import compare, compare_slots
 
 __all__ = ["by_peers", "by_rows", "by_value", "chained", "extremes", "present", "shifted"]
-
-Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int64]
 
 
 @kernel

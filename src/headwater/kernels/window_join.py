@@ -7,8 +7,8 @@ whatever their weights: a join multiplies weights, so it needs no sum of them fi
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Hashes, Positions, Rows
 from headwater.kernels.compiled import kernel, shared
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, first_from, hash_range
@@ -16,9 +16,7 @@ from headwater.kernels.window_walk import ahead, ordered, weigh
 
 __all__ = ["between", "pairs"]
 
-Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Hashes = npt.NDArray[np.uint64]
+Mask = Flags
 
 
 @shared
@@ -96,7 +94,9 @@ def between(
 
 
 @kernel
-def pairs(runs: Rows, width: int, hashes: Hashes, lo: Rows, hi: Rows, keys: Rows, parts: Rows) -> tuple[Rows, Rows]:
+def pairs(
+    runs: Rows, width: int, hashes: Hashes, lo: Rows, hi: Rows, keys: Rows, parts: Rows
+) -> tuple[Positions, Rows]:
     """For each probe all entries in its interval: which probe, and picks (run, position)."""
     number = runs.shape[0]
     n = hashes.size

@@ -9,8 +9,8 @@ peers (`DENSE`).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, hash_range
@@ -20,9 +20,6 @@ from headwater.kernels.words import INLINE
 __all__ = ["DENSE", "NUMBERS", "RANKS", "prefixes"]
 
 NUMBERS, RANKS, DENSE = 0, 1, 2
-
-Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int64]
 
 
 @shared
@@ -59,7 +56,7 @@ def _ended(mode: int, limit: int, count: int, sets: int, peer: bool) -> bool:
 def prefixes(  # noqa: C901
     runs: Rows,
     width: int,
-    hashes: npt.NDArray[np.uint64],
+    hashes: Hashes,
     olds: Rows,
     old_offsets: Positions,
     deltas: Rows,
@@ -69,7 +66,7 @@ def prefixes(  # noqa: C901
     keys: Rows,
     order: Rows,
     peers: Rows,
-    slots: npt.NDArray[np.int64],
+    slots: Positions,
 ) -> tuple[Rows, Rows]:
     """The rows of the old and new prefixes, and for each (old weight, new weight, group).
 

@@ -6,16 +6,11 @@ is its peer.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from headwater.kernels.arrays import Positions, Rows
 from headwater.kernels.compiled import kernel
 from headwater.kernels.words import compare, equal_parts
 
 __all__ = ["ranked", "tiles"]
-
-Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int64]
 
 
 @kernel

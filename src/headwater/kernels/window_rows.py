@@ -9,14 +9,11 @@ before an output row is made of it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Positions, Rows
 from headwater.kernels.compiled import kernel
 
 __all__ = ["clip", "copies", "differing", "expand", "starts"]
-
-Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int64]
 
 
 @kernel
@@ -60,9 +57,7 @@ def starts(weights: Positions, out: Positions) -> None:
 
 
 @kernel
-def differing(
-    old_starts: Positions, new_starts: Positions, core: npt.NDArray[np.bool_], values: Rows, keep: npt.NDArray[np.bool_]
-) -> None:
+def differing(old_starts: Positions, new_starts: Positions, core: Flags, values: Rows, keep: Flags) -> None:
     """Mark in ``keep`` the copies in cores whose values are not the same before and after.
 
     ``values`` has a line for each copy, the old ones first; ``new_starts`` count from the first new one.

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Doubles, Flags, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 
 __all__ = ["DOUBLE", "PAIR", "WORD", "sums"]
@@ -32,10 +32,6 @@ _EXPONENTS = 0x7FF
 _LEAST_EXPONENT = -1075
 _NAN, _INFINITY, _MINUS_INFINITY = 0, 1, 2
 _FINITE = -1
-
-Rows = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
 
 
 @inlined
@@ -211,7 +207,7 @@ def sums(  # noqa: C901
     at: Positions,
     lo: Positions,
     hi: Positions,
-    wanted: npt.NDArray[np.bool_],
+    wanted: Flags,
     word: int,
     kind: int,
     null_word: int,
@@ -219,7 +215,7 @@ def sums(  # noqa: C901
     with_squares: bool,
     counts: Positions,
     pairs: Rows,
-    fits: npt.NDArray[np.bool_],
+    fits: Flags,
     totals: Doubles,
     spreads: Doubles,
 ) -> None:

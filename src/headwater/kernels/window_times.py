@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Flags, Positions
 from headwater.kernels.compiled import kernel
 
 __all__ = ["OVERFLOW", "windows_of"]
@@ -13,13 +13,11 @@ OVERFLOW = -1
 _MOST = np.int64((1 << 63) - 1)
 _LEAST = np.int64(-(1 << 63))
 
-Positions = npt.NDArray[np.int64]
-
 
 @kernel
 def windows_of(
     times: Positions,
-    null: npt.NDArray[np.bool_],
+    null: Flags,
     size: int,
     every: int,
     offset: int,

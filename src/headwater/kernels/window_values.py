@@ -7,16 +7,14 @@ word has its sign bit flipped, as in rows: then two compare word by word as sign
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Rows
 from headwater.kernels.compiled import inlined
 
 __all__ = ["less", "plus", "wide"]
 
 _SIGN = -(1 << 63)
 _MOST = (1 << 63) - 1
-
-Rows = npt.NDArray[np.int64]
 
 
 @inlined

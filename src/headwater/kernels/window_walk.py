@@ -7,16 +7,14 @@ it, adding their weights up. Rows whose weights come to nothing or less are not 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Rows
 from headwater.kernels.compiled import shared
 from headwater.kernels.memory import view_rows
 from headwater.kernels.walk import first_after, first_from, hash_range
 from headwater.kernels.words import compare
 
 __all__ = ["ahead", "behind", "key_limits", "ordered", "weigh"]
-
-Rows = npt.NDArray[np.int64]
 
 
 @shared

@@ -23,8 +23,8 @@ the mask count; 1 is a slot by its bytes; 2 a slot by its bytes, descending.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from headwater.kernels.arrays import Rows
 from headwater.kernels.compiled import inlined, shared
 from headwater.kernels.memory import address_of, byte, load, swapped, word
 
@@ -32,8 +32,6 @@ __all__ = ["INLINE", "compare", "compare_at", "compare_slots", "equal_at", "equa
 
 INLINE = 12
 _LENGTH = np.int64(0xFFFFFFFF)
-
-Rows = npt.NDArray[np.int64]
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""The fused step: the types that it is compiled for aside are those that it is called with; until then the pieces do the same."""
+"""The fused step: its kernel is asked for after many steps, and until it is there the pieces do the same."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 import headwater as hw
 from headwater.incremental.operators import fused
 from headwater.incremental.operators.aggregate import _WORTH_PIECES
-from headwater.kernels.aggregate import aggregate_step
-from headwater.kernels.aside import types_of
 from headwater.testing.circuits import Integral
 
 
@@ -34,26 +32,11 @@ def _batch(rng: random.Random) -> pa.RecordBatch:
     )
 
 
-def test_a_step_has_the_types_that_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: set[tuple[Any, ...]] = set()
-
-    def seen(*arguments: Any) -> Any:
-        called.add(types_of(arguments))
-        return aggregate_step(*arguments)
-
-    monkeypatch.setattr(fused, "aggregate_step", seen)
-    monkeypatch.setattr(fused.Fused, "is_due", lambda _: True)
-    c, rng = _circuit(), random.Random(1)
-    for _ in range(30):
-        c.step(t=_batch(rng))
-    assert called == {types_of(fused._ARGUMENTS)}
-
-
 def test_the_kernel_is_asked_for_after_many_steps_and_used_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     now = [0]
 
-    def is_ready(kernel: Any, arguments: Any) -> bool:
+    def is_ready(kernel: Any) -> bool:
         asked.append(now[0])
         return now[0] >= 8
 

@@ -36,6 +36,14 @@ class SetupError(HeadwaterError):
         )
 
     @classmethod
+    def kernel_failed(cls, name: str, why: str) -> Self:
+        return cls(
+            "E7007",
+            f"kernel {name} was not compiled: {why}",
+            hint="check that numba and llvmlite are those of this Python; `headwater doctor` checks memory and disk",
+        )
+
+    @classmethod
     def spark_failed(cls, why: str) -> Self:
         return cls("E7003", f"Spark did not start: {why}", hint="run `headwater doctor` to see what is missing")
 

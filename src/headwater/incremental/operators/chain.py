@@ -244,7 +244,7 @@ class Chain:
                 known += 1
             if part.limits is not None and not any(r < 0 for r in vectors):
                 vectors.clear()
-                out = np.empty(rows.shape, dtype=np.int64)
+                out = np.empty((len(rows), rows.shape[1]), dtype=np.int64)
                 rows = out[: within(rows, part.limits, out)]
                 continue
             assert part.program is not None

@@ -25,8 +25,9 @@ from headwater.kernels.aggregate import (
     NUMBERS,
     aggregate_step,
 )
-from headwater.kernels.aside import is_loaded, is_ready, types_of
+from headwater.kernels.aside import is_loaded, is_ready
 from headwater.kernels.consolidate import LINE
+from headwater.kernels.signature import signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,9 +84,9 @@ class Fused:
             return True
         self._steps += 1
         if self._steps == 1:
-            self._is_due = is_loaded(aggregate_step, _ARGUMENTS)
+            self._is_due = is_loaded(aggregate_step)
         elif self._steps > _WORTH_COMPILING:
-            self._is_due = is_ready(aggregate_step, _ARGUMENTS)
+            self._is_due = is_ready(aggregate_step)
         return self._is_due
 
     def step(self, delta: ZSet) -> ZSet | None:
@@ -158,7 +159,7 @@ class Fused:
 
 def compile_now() -> None:
     """Compile the kernel here, or load it, and wait for that: for those who measure."""
-    aggregate_step.compile(types_of(_ARGUMENTS))  # type: ignore[attr-defined]
+    aggregate_step.compile(signature(aggregate_step.py_func))  # type: ignore[attr-defined]
 
 
 class _Room:
@@ -191,9 +192,3 @@ _NO_DIRECTORY = np.empty(0, dtype=np.int32)
 _NO_LINE = np.empty(0, dtype=np.int64)
 _NOTHING = np.zeros((0, 3), dtype=np.int64)
 _NO_ROOM = _Room(Layout(pa.schema([])), 0, 1)
-# Arguments of the types that a step has.
-_ARGUMENTS = (
-    *(0, _NO_ROOM.rows, NO_RUNS, NO_BOOK, NO_PLACES, NO_RUNS, _NO_ROOM.rows),
-    *(_NO_ROOM.hashes, _NO_ROOM.rows, _NO_ROOM.directory, _NO_ROOM.line) * 2,
-    1,
-)
