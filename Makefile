@@ -39,8 +39,13 @@ $(STAMP): requirements/build.txt requirements/dev.txt pyproject.toml
 	@$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -m pip install -q --require-hashes --only-binary :all: -r requirements/build.txt
 	@$(BIN)/python -m pip install -q --require-hashes --no-build-isolation -r requirements/dev.txt
-	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@HEADWATER_SHIP_KERNELS=0 $(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@$(BIN)/headwater warm
 	@touch $@
+
+.PHONY: quick
+quick: $(STAMP) ## run the tests that need no Spark, no JVM and no S3 server
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not spark and not s3 and not jvm and not interop" $(ARGS)
 
 .PHONY: test
 test: $(STAMP) ## run the tests (JOBS=2, ARGS="tests/lake -k merge")
@@ -104,6 +109,12 @@ demo: $(STAMP) ## tell the story on a small lake, offline
 .PHONY: bench
 bench: $(STAMP) ## measure against named peers (ARGS=... goes to the benchmark)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: wheel
+wheel: $(STAMP) ## build dist/*.whl with the machine code of the kernels, for this Python and platform
+	@rm -rf build dist
+	@$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
+	@ls -l dist
 
 .PHONY: lock
 lock: $(STAMP) ## renew the lock files with their hashes

@@ -122,8 +122,13 @@ def kernel_signatures() -> Iterator[None]:
         from headwater.kernels.compiled import kernels
         from headwater.kernels.signature import signature
 
-        others = {name: [k for k in one.overloads if k != signature(one.py_func)] for name, one in kernels.items()}
-        assert not any(others.values()), {name: types for name, types in others.items() if types}
+        others = [
+            f"{name} has {signature(one.py_func)} and is called with {types}"
+            for name, one in kernels.items()
+            for types in one.overloads
+            if types != signature(one.py_func)
+        ]
+        assert not others, "\n".join(others)
 
 
 @pytest.fixture(scope="session")

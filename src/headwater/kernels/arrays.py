@@ -6,9 +6,28 @@ compiled before anybody calls it.
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Final, TypeVar
+
 import numpy as np
 
-__all__ = ["Bytes", "Directory", "Doubles", "Flags", "Hashes", "Positions", "Ranges", "Rows"]
+__all__ = [
+    "READ_ONLY",
+    "Bytes",
+    "Directory",
+    "Doubles",
+    "Flags",
+    "GivenDoubles",
+    "GivenPositions",
+    "Hashes",
+    "Positions",
+    "Ranges",
+    "Rows",
+    "read_only",
+]
+
+READ_ONLY: Final = "read-only"
+
+_Type = TypeVar("_Type", bound=np.dtype[Any])
 
 Rows = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 """Rows of 64-bit words."""
@@ -23,3 +42,19 @@ Ranges = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 Doubles = np.ndarray[tuple[int], np.dtype[np.float64]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+GivenDoubles = Annotated[Doubles, READ_ONLY]
+"""Numbers that a kernel only reads, often in memory of Arrow's; to be passed by `read_only`."""
+GivenPositions = Annotated[Positions, READ_ONLY]
+
+
+def read_only(array: np.ndarray[tuple[int], _Type]) -> np.ndarray[tuple[int], _Type]:
+    """The same array, not to be written: to the compiler that is another type, and each kernel has one.
+
+    >>> read_only(np.zeros(1)).flags.writeable
+    False
+    """
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view

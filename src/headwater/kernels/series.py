@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels.arrays import Doubles, Flags, Positions
+from headwater.kernels.arrays import Doubles, Flags, GivenDoubles, GivenPositions, Positions
 from headwater.kernels.compiled import inlined, kernel
 
 __all__ = ["decayed", "running_extremes", "running_moments", "running_sums", "smoothed"]
@@ -21,7 +21,7 @@ _MOST = np.int64((1 << 63) - 1)
 
 
 @kernel
-def running_sums(values: Doubles, starts: Positions, times: bool, state: Doubles, out: Doubles) -> None:
+def running_sums(values: GivenDoubles, starts: Positions, times: bool, state: Doubles, out: Doubles) -> None:
     """The sum (or, ``times``, the product) of each row and those before it; ``state`` is that of the open series."""
     rows = values.size
     for s in range(starts.size):
@@ -39,7 +39,7 @@ def running_sums(values: Doubles, starts: Positions, times: bool, state: Doubles
 
 
 @kernel
-def running_moments(values: Doubles, valid: Flags, starts: Positions, state: Doubles, out: Doubles) -> None:
+def running_moments(values: GivenDoubles, valid: Flags, starts: Positions, state: Doubles, out: Doubles) -> None:
     """The squared distances from the mean of each row and those before it, added up one by one, as Spark does it.
 
     ``state`` is how many values the open series has, their mean, and their squared distances.
@@ -61,7 +61,7 @@ def running_moments(values: Doubles, valid: Flags, starts: Positions, state: Dou
 
 @kernel
 def running_extremes(
-    words: Positions, valid: Flags, starts: Positions, sign: int, state: Positions, out: Positions
+    words: GivenPositions, valid: Flags, starts: Positions, sign: int, state: Positions, out: Positions
 ) -> None:
     """The first row with the least (or greatest) word up to each row; -1 if there is none, -2 if it was before these.
 
@@ -85,7 +85,7 @@ def running_extremes(
 
 @kernel
 def smoothed(
-    values: Doubles,
+    values: GivenDoubles,
     valid: Flags,
     starts: Positions,
     alpha: float,
@@ -127,9 +127,9 @@ def smoothed(
 
 @kernel
 def decayed(
-    values: Doubles,
+    values: GivenDoubles,
     valid: Flags,
-    times: Positions,
+    times: GivenPositions,
     starts: Positions,
     half_life: float,
     state: Doubles,

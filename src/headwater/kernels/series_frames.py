@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headwater.kernels.arrays import Doubles, Flags, Positions
+from headwater.kernels.arrays import Doubles, Flags, GivenDoubles, GivenPositions, Positions
 from headwater.kernels.compiled import inlined, kernel
 
 __all__ = ["SHORT", "frame_extremes", "frame_moments", "frame_sums", "row_frames", "time_frames"]
@@ -38,7 +38,7 @@ def _moved(time: int, by: int) -> int:
 
 @kernel
 def time_frames(
-    times: Positions, timed: Flags, starts: Positions, begin: int, end: int, lo: Positions, hi: Positions
+    times: GivenPositions, timed: Flags, starts: Positions, begin: int, end: int, lo: Positions, hi: Positions
 ) -> None:
     """Frames from ``begin`` to ``end`` later than the row's time, both included; rows without a time see each other."""
     rows = times.size
@@ -92,7 +92,7 @@ def _levels(lo: Positions, hi: Positions) -> int:
 
 @kernel
 def frame_sums(  # noqa: C901
-    values: Doubles, starts: Positions, first: int, lo: Positions, hi: Positions, out: Doubles
+    values: GivenDoubles, starts: Positions, first: int, lo: Positions, hi: Positions, out: Doubles
 ) -> None:
     """The sum of each frame; what counts as nothing is zero in ``values``. Frames are in the order of the rows."""
     rows = values.size
@@ -175,7 +175,7 @@ def _merged(count: float, mean: float, square: float, n: float, m: float, q: flo
 
 @kernel
 def frame_moments(  # noqa: C901
-    values: Doubles,
+    values: GivenDoubles,
     valid: Flags,
     starts: Positions,
     first: int,
@@ -250,7 +250,7 @@ def frame_moments(  # noqa: C901
 
 @kernel
 def frame_extremes(
-    words: Positions, valid: Flags, starts: Positions, lo: Positions, hi: Positions, sign: int, out: Positions
+    words: GivenPositions, valid: Flags, starts: Positions, lo: Positions, hi: Positions, sign: int, out: Positions
 ) -> None:
     """The first row of each frame that has its least (``sign`` 1) or greatest (-1) word, or -1."""
     rows = words.size

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import ExpressionError
+from headwater.kernels.arrays import read_only
 from headwater.timeseries.plain_aggregates import PlainAggregate
 from headwater.timeseries.reaching import Neighbourhood, Reach
 from headwater.timeseries.times import time_numbers
@@ -97,7 +98,9 @@ def bounds_of(near: Neighbourhood, frame: Frame, time: str) -> Bounds:
     begin, end = -rows if frame.begin is None else frame.begin, rows if frame.end is None else frame.end
     if frame.in_time:
         times, timed = time_numbers(near.table.column(time))
-        time_frames(times, np.ones(rows, np.bool_) if timed is None else timed, near.starts, begin, end, lo, hi)
+        time_frames(
+            read_only(times), np.ones(rows, np.bool_) if timed is None else timed, near.starts, begin, end, lo, hi
+        )
     else:
         row_frames(near.starts, rows, max(begin, -rows), min(end, rows), lo, hi)
     return Bounds(near, lo, hi)
@@ -196,7 +199,7 @@ def _extremes(bounds: Bounds, column: pa.ChunkedArray, *, sign: int, least: int)
         lo, hi = np.repeat(lo, bounds.copies), np.repeat(hi, bounds.copies)
     words, valid = words_of(column)
     at = np.empty(len(words), np.int64)
-    frame_extremes(words, valid, near.starts, lo, hi, sign, at)
+    frame_extremes(read_only(words), valid, near.starts, lo, hi, sign, at)
     at = at[near.begin : near.end]
     hidden = at < 0
     if least > 1:
@@ -221,7 +224,7 @@ def doubles_of(column: pa.ChunkedArray, nothing: float = 0.0) -> Doubles:
     # Arrow would refuse whole numbers that are not exactly a double.
     values = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
     values = values.fill_null(nothing) if values.null_count else values
-    return np.ascontiguousarray(values.to_numpy())
+    return read_only(np.ascontiguousarray(values.to_numpy()))
 
 
 def words_of(column: pa.ChunkedArray) -> tuple[Numbers, Flags]:

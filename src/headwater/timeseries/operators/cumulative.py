@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import ExpressionError
+from headwater.kernels.arrays import read_only
 from headwater.timeseries.frames import Frame, doubles_of, taken, words_of
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.narrow import Project
@@ -194,7 +195,7 @@ class _State:
 
         words, valid = words_of(column)
         at = np.empty(len(words), np.int64)
-        running_extremes(words, valid, part.starts, 1 if self.what.function == "min" else -1, self.words, at)
+        running_extremes(read_only(words), valid, part.starts, 1 if self.what.function == "min" else -1, self.words, at)
         if part.goes_on:
             # What was before these rows stands behind them.
             before = pa.array([None if self.value is None else self.value.as_py()], column.type)

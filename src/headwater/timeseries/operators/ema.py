@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.kernels.arrays import read_only
 from headwater.timeseries.frames import doubles_of
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
@@ -97,7 +98,7 @@ class _Ema:
             times, timed = time_numbers(part.table.column(self.ordering.time))
             # Without a time there is no age: such rows come first, and have no average.
             valid = valid if timed is None else valid & timed
-            decayed(values, valid, times, part.starts, float(decay.half_life), state, moment, out, known)
+            decayed(values, valid, read_only(times), part.starts, float(decay.half_life), state, moment, out, known)
         else:
             smoothed(values, valid, part.starts, decay.alpha, decay.adjust, decay.skip, state, out, known)
         return pa.array(out, mask=None if known.all() else ~known)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.kernels.arrays import read_only
 from headwater.timeseries.frames import Frame, bounds_of, doubles_of
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
@@ -128,7 +129,7 @@ class _Vwap:
                 if not part.goes_on:
                     state[0] = 0.0
                 out = np.empty(len(values))
-                running_sums(values, part.starts, False, state, out)
+                running_sums(read_only(values), part.starts, False, state, out)
                 sums.append(out)
             yield extended(part.table, {self.name: _ratio(*sums)})
 
@@ -142,7 +143,7 @@ class _Vwap:
             sums = []
             for values in _traded(near.table, self.price, self.volume):
                 out = np.empty(near.end - near.begin)
-                frame_sums(values, near.starts, near.first, lo, hi, out)
+                frame_sums(read_only(values), near.starts, near.first, lo, hi, out)
                 sums.append(out)
             yield extended(near.rows, {self.name: _ratio(*sums)})
 
