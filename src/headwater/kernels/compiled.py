@@ -8,15 +8,12 @@ from Python.
 
 numba compiles a function again for every constant that is given to it. Here it is compiled once: what a constant is good for, the
 optimiser finds out where the function is used.
-
-`seconds_compiling` is how long this process has compiled or waited for it: who measures work takes that off.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,8 +25,9 @@ from numba.core.types import unliteral
 
 from headwater.base import events
 from headwater.kernels.code_cache import KernelCache, cache_folder
+from headwater.kernels.compile_time import compiling
 
-__all__ = ["inlined", "kernel", "kernels", "seconds_compiling", "shared"]
+__all__ = ["inlined", "kernel", "kernels", "shared"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -39,17 +37,7 @@ kernels: dict[str, Any] = {}
 compiles_here = False
 """Whether this process compiles kernels itself, because it is there for that."""
 
-_seconds = 0.0
 _announced = False
-
-
-def seconds_compiling() -> float:
-    """How long this process has spent compiling kernels so far, and waiting for others that do.
-
-    >>> seconds_compiling() >= 0
-    True
-    """
-    return _seconds
 
 
 def kernel(function: _Function) -> _Function:
@@ -63,7 +51,7 @@ def kernel(function: _Function) -> _Function:
         # The lock of this process comes first: who waits for a file must not be who others here wait for.
         with global_compiler_lock:
             if not compiled._cache.has_code(signature, compiled.targetctx):
-                with _timed():
+                with compiling():
                     if not compiles_here:
                         _compile_elsewhere(name)
                     with _locked(_lock_of(name)):
@@ -84,16 +72,6 @@ def _compile_elsewhere(name: str) -> None:
     done = compilers().compile(name)
     compilers().compile_later(kernels)
     done.result()
-
-
-@contextmanager
-def _timed() -> Iterator[None]:
-    global _seconds
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        _seconds += time.perf_counter() - start
 
 
 def _announce(name: str) -> None:

@@ -104,7 +104,7 @@ class Attempt:
         definition = Definition.of(self.base)
         if definition is None:
             raise InputError.not_a_view(self.view, self.base.where)
-        self.definition, self.record = definition, self.live.informed(Record.of(self.base))
+        self.definition, self.record = definition, self.live.informed(Record.of(self.base), definition.sql)
         self.was = self.record.frontier
 
     @contextmanager

@@ -21,6 +21,7 @@ from headwater.base.errors import CorruptionError, NotFoundError
 from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.views import query_time
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import Record
@@ -52,6 +53,7 @@ class Live:
     """The circuit of a view, and what it has read and published so far."""
 
     def __init__(self, root: Storage, view: str) -> None:
+        self.view = view
         self.guard = threading.RLock()
         self.folder = StateFolder(root, view)
         self.circuit: Circuit | None = None
@@ -63,7 +65,8 @@ class Live:
         self.unchecked: int | None = None
         """The version of the table that a checkpoint should be written of."""
         self.queried: tuple[int, float] | None = None
-        """The rows and the seconds of the last query that computed the view, in this process."""
+        """The rows and the seconds of the last query that computed the view."""
+        self._has_recalled = False
         self.saved: str | None = None
         """The newest state that is saved of what is in memory."""
         self.behind = 0
@@ -130,9 +133,17 @@ class Live:
         """What is in memory is saved under a name."""
         self.saved, self.behind, self.behind_rows = state, 0, 0
 
-    def informed(self, record: Record) -> Record:
-        """A record that knows of the last query, too."""
+    def informed(self, record: Record, sql: str) -> Record:
+        """A record that knows of the last query, too; one that was measured by another process is looked up once."""
+        if self.queried is None and record.published and not record.rates.query_rows and not self._has_recalled:
+            self._has_recalled = True
+            self.queried = query_time.recall(self.folder.root, self.view, sql)
         return record if self.queried is None else replace(record, rates=record.rates.after_query(*self.queried))
+
+    def measured_query(self, sql: str, rows: int, seconds: float) -> None:
+        """A query that commits nothing has computed the view."""
+        self.queried = (rows, seconds)
+        query_time.remember(self.folder.root, self.view, sql, rows, seconds)
 
     @property
     def is_littered(self) -> bool:

@@ -34,7 +34,15 @@ from headwater.lake.edit import remove_rows
 from headwater.lake.scan import POSITION, read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Located", "keys_in_files", "reconcile", "replace_all"]
+__all__ = ["Located", "first_rows", "keys_in_files", "reconcile", "replace_all"]
+
+
+def first_rows(base: Snapshot, batches: Iterator[pa.RecordBatch]) -> Changed:
+    """The actions that give a table without rows its first ones, as they come: there is nothing to compare them with."""
+    assert not base.files
+    adds = write_in_order(base, base.state.metadata, batches)
+    faults.point("view.publish.written", base.where)
+    return Changed(adds, inserted=sum(f.num_records or 0 for f in adds))
 
 
 def reconcile(base: Snapshot, addresses: Addresses, result: ZSet) -> Changed:

@@ -44,12 +44,13 @@ from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.functions import check_functions
 from headwater.incremental.views.live import built, live
 from headwater.incremental.views.publishing import Changed, publish
-from headwater.incremental.views.reconciling import reconcile, replace_all
+from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
+from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
 from headwater.lake.table import Table
 
@@ -116,7 +117,7 @@ class RefreshAttempt(Attempt):
             self.anew(sources, plan.reason, task, plan=plan)
 
     def _from_changes(self, sources: Sources, plan: RefreshPlan, task: events.Task) -> None:
-        start = time.perf_counter()
+        watch = Stopwatch()
         self.restored(task)
         circuit = self.live.circuit
         assert circuit is not None
@@ -133,7 +134,7 @@ class RefreshAttempt(Attempt):
                 changed = publish(self.base, addresses, delta)
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
-        rates = rates.after_changes(rows_in, time.perf_counter() - start)
+        rates = rates.after_changes(rows_in, watch.seconds())
         record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates, sources.columns)
         if not lags:
             with self.timed("save"):
@@ -175,24 +176,30 @@ class RefreshAttempt(Attempt):
         With another ``definition`` the view is that from now on. ``keep`` says that the sources are where the state is, so that parts that are
         the same need not be computed again.
         """
-        start = time.perf_counter()
+        watch = Stopwatch()
         meant = definition or self.definition
         addresses = Addresses()
         circuit = None
         queries = meant.policy == "full" or (plan is not None and plan.way == "query")
-        if queries:
-            result, rows_in = self._queried(meant, sources), sources.total_rows()
+        if queries and metadata is None and not self.base.files:
+            rows_in = sources.total_rows()
+            with self.timed("publish"):
+                changed = first_rows(self.base, self._queried(meant, sources))
         else:
-            circuit = built(meant)
-            backfill = self._backfill(circuit) if keep else None
-            rows_in, result = self.stepped(circuit, sources.rows, meant, task, backfill)
-        with self.timed("publish"):
-            if metadata is None:
-                changed = reconcile(self.base, addresses, result)
+            if queries:
+                rows = pa.Table.from_batches(self._queried(meant, sources), meant.schema)
+                result, rows_in = ZSet.packed(Layout(meant.schema), rows).consolidate(), sources.total_rows()
             else:
-                changed = replace_all(self.base, metadata, addresses, result)
-        del result
-        rates, spent = self.record.rates, time.perf_counter() - start
+                circuit = built(meant)
+                backfill = self._backfill(circuit) if keep else None
+                rows_in, result = self.stepped(circuit, sources.rows, meant, task, backfill)
+            with self.timed("publish"):
+                if metadata is None:
+                    changed = reconcile(self.base, addresses, result)
+                else:
+                    changed = replace_all(self.base, metadata, addresses, result)
+            del result
+        rates, spent = self.record.rates, watch.seconds()
         lost = plan.lost_seconds if plan is not None else 0.0
         if queries:
             self.live.queried = (rows_in, spent)
@@ -222,11 +229,10 @@ class RefreshAttempt(Attempt):
             return None
         return found if found.kept else None
 
-    def _queried(self, definition: Definition, sources: Sources) -> ZSet:
-        reader = self.around.compute(definition.answer, sources.relations(), definition.sql)
-        schema = definition.schema
-        rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
-        return ZSet.packed(Layout(schema), rows).consolidate()
+    def _queried(self, definition: Definition, sources: Sources) -> Iterator[pa.RecordBatch]:
+        """The rows of a view, computed by a query engine."""
+        for batch in self.around.compute(definition.answer, sources.relations(), definition.sql):
+            yield batch.cast(definition.schema)
 
     def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
         # A source that is another table now, or none of the view's any more, is not something that it has got further with.

@@ -18,7 +18,6 @@ equal at orders@1
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +43,7 @@ from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
 from headwater.incremental.views.surroundings import Surroundings
+from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
 from headwater.lake.table import Table
 
@@ -217,12 +217,13 @@ class View(Derived):
 
     def recompute(self, at: Frontier) -> pa.Table:
         """The rows that the query gives at ``at``, computed by a query engine."""
-        meant, start = self._meant, time.perf_counter()
+        meant, watch = self._meant, Stopwatch()
         sources = Sources.pin(self.name, meant, Record(), at, self._around)
         reader = self._around.compute(meant.answer, sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
         rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
-        lives.live(self._around.root, self.name).queried = (sources.total_rows(), time.perf_counter() - start)
+        one = lives.live(self._around.root, self.name)
+        one.measured_query(meant.sql, sources.total_rows(), watch.seconds())
         return rows
 
     def verify(self) -> Verification:
@@ -237,7 +238,8 @@ class View(Derived):
         """What `refresh` would do now, why, and what it is expected to take."""
         _check_until(until)
         one = lives.live(self._around.root, self.name)
-        meant, record = self._meant, one.informed(Record.of(self.table.snapshot))
+        meant = self._meant
+        record = one.informed(Record.of(self.table.snapshot), meant.sql)
         return decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
 
     def explain(self) -> str:
