@@ -3,8 +3,7 @@
 A Spark session of its own costs a worker seconds to start and minutes to warm up, and compiling the kernels costs a minute more. Files dealt
 out in turn make every worker pay for both. So the files are sorted: those that use the shared session, those that start JVMs of their own, and
 the rest. Even workers take files from the front and odd ones from the back; whoever is early takes what is left in the middle, which needs
-neither. The answers do not depend on it: each file still runs as a whole in one worker, except for those in `_APART`, and those in `_TOGETHER`
-run in one worker, since they share a JVM that no other file needs.
+neither. The answers do not depend on it: each file still runs as a whole in one worker, and those in `_TOGETHER` run in one worker, since they share a JVM that no other file needs.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BothEnds", "sort_files"]
 
-# Each test of these is a process of its own and minutes in all: they may be shared out.
-_APART = ("tests/house/test_docs_run.py",)
 # The session with delta-spark's classes.
 _TOGETHER = (
     "tests/incremental/views/test_interop.py",
@@ -60,4 +57,4 @@ class BothEnds(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(_TOGETHER):
             return _TOGETHER[0]
-        return nodeid if nodeid.startswith(_APART) else str(super()._split_scope(nodeid))
+        return str(super()._split_scope(nodeid))

@@ -1,7 +1,8 @@
 """Every ```python block of the README and the docs runs, in order, page by page, in an empty folder.
 
 A page is one program: its blocks share their names. Text that is not meant to run is marked ```text.
-Pages run in processes of their own, so that one page's Spark session or settings cannot help another.
+The README and pages without Spark run in processes of their own, as a reader would run them. The other pages share the session of the tests, since
+a JVM for each of them would take minutes.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -30,16 +35,42 @@ def program_of(page: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_page_runs(page: Path, tmp_path: Path) -> None:
-    program = program_of(page)
-    if not program.strip():
-        return
-    script = tmp_path / page.name
-    script.write_text(program)
-    done = subprocess.run([sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, check=False)
+def uses_spark(page: Path) -> bool:
+    return re.search(r"spark|\.stream\(", program_of(page)) is not None
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+ALONE = [page for page in PAGES if program_of(page).strip() and not uses_spark(page)]
+ON_SPARK = [page for page in PAGES[1:] if uses_spark(page)]
+
+
+def run_alone(page: Path, folder: Path) -> None:
+    script = folder / page.name
+    script.write_text(program_of(page))
+    done = subprocess.run([sys.executable, script.name], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ALONE, ids=name_of)
+def test_page_runs(page: Path, tmp_path: Path) -> None:
+    run_alone(page, tmp_path)
+
+
+@pytest.mark.spark
+def test_the_readme_runs(tmp_path: Path) -> None:
+    run_alone(PAGES[0], tmp_path)
+
+
+@pytest.mark.parametrize("page", ON_SPARK, ids=name_of)
+def test_page_runs_on_spark(
+    page: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)  # others go on with it
+    exec(compile(program_of(page), page, "exec"), {"__name__": "__main__"})
 
 
 def test_blocks_are_marked() -> None:
