@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from headwater.base import settings
-from headwater.base.errors import CorruptionError, HeadwaterError, NotFoundError
+from headwater.base.errors import CorruptionError, HeadwaterError, NotFoundError, StorageError
 from headwater.base.schema import DeltaType, Field
+from headwater.base.storage import is_elsewhere
 from headwater.lake import deletion_vectors, partitions
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.alignment import align
@@ -54,11 +55,17 @@ def live_vector(snapshot: Snapshot, add: AddFile) -> BitMap64 | None:
     """The positions of ``add`` that are deleted."""
     if add.deletion_vector is None:
         return None
+    path = partitions.decode_path(add.path)
     try:
-        return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{add.path}")
+        return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{path}")
     except NotFoundError as e:
-        path = add.deletion_vector.relative_path()
-        raise NotFoundError.data_file(path, snapshot.where, snapshot.version) from e
+        vector = add.deletion_vector.path or "(inline)"
+        raise NotFoundError.deletion_vector(vector, path, snapshot.where, snapshot.version) from e
+    except StorageError as e:
+        if add.deletion_vector.storage_type != "p":
+            raise
+        vector = f"{add.deletion_vector.path} (the deletion vector of {path})"
+        raise StorageError.unreachable(vector, snapshot.where, e.message.rsplit(": ", 1)[-1]) from e
 
 
 def read_file(
@@ -107,6 +114,8 @@ def read_file(
     except NotFoundError as e:
         raise NotFoundError.data_file(path, snapshot.where, snapshot.version) from e
     except (pa.ArrowException, OSError) as e:
+        if isinstance(e, StorageError) and is_elsewhere(path):
+            raise StorageError.unreachable(path, snapshot.where, e.message.rsplit(": ", 1)[-1]) from e
         if isinstance(e, HeadwaterError):
             raise
         raise CorruptionError.data_file(path, str(e).split("\n", 1)[0], snapshot.where) from e

@@ -266,7 +266,7 @@ class History:
     def _rename(self) -> None:
         now = self.now
         able = [c.name for c in now.columns if now.mapped and c.name != KEY]
-        free = [n for n in _NAMES if n not in {c.name for c in now.columns}]
+        free = [n for n in _NAMES if n not in able]
         if able and free:
             self._renamed(self.rng.choice(able), self.rng.choice(free))
 
@@ -275,9 +275,10 @@ class History:
         able = [c.name for c in self.now.columns if self.now.mapped and c.name != KEY]
         if len(able) >= 2:
             first, second = self.rng.sample(able, 2)
-            self._renamed(first, "between")
+            free = next(n for n in ("between", "beside") if n not in able)  # a restore may have brought one back
+            self._renamed(first, free)
             self._renamed(second, first)
-            self._renamed("between", second)
+            self._renamed(free, second)
 
     def _widen(self) -> None:
         now = self.now
