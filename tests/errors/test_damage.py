@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,18 @@ def case_update_of_a_data_file_that_is_missing(lake: Lake) -> Attempt:
 def case_vector_file_that_is_missing(lake: Lake) -> Attempt:
     t = damaged(lake)
     vector_file(t).unlink()
+    return t.to_arrow
+
+
+def case_vector_at_a_place_that_cannot_be_opened(lake: Lake) -> Attempt:
+    t = damaged(lake)
+    vector_file(t)
+    text = entry(t, 3).read_text()
+    vector = re.sub(
+        '"storageType":"u","pathOrInlineDv":"[^"]*"', '"storageType":"p","pathOrInlineDv":"abfss://data/x.bin"', text
+    )
+    entry(t, 3).write_text(vector)
+    snapshot.forget(t.storage)
     return t.to_arrow
 
 

@@ -126,15 +126,11 @@ SETS: dict[str, tuple[dict[str, str], Callable[[Row], Row]]] = {
 class Machine:
     """A table and its model, moved together."""
 
-    def __init__(self, table: Table, draw: Callable[[Any], Any]) -> None:
-        self.table, self.draw = table, draw
+    def __init__(self, table: Table, draw: Callable[[Any], Any], properties: dict[str, str]) -> None:
+        self.table, self.draw, self.properties = table, draw, properties
         self.rows: list[Row] = []
         self.columns = list(SCHEMA.names)
         self.states: dict[int, tuple[list[Row], list[str]]] = {0: ([], self.columns)}
-
-    @property
-    def partitioned(self) -> bool:
-        return bool(self.table.snapshot.partition_columns)
 
     def arrow(self, data: list[Row]) -> pa.Table:
         schema = self.table.schema
@@ -173,12 +169,23 @@ class Machine:
         self.rows = [r for r in self.rows if not meets(r)] + self.full(new)
 
     def overwrite_dynamic(self) -> None:
-        if not self.partitioned:
+        split_by = self.table.snapshot.partition_columns
+        if not split_by:
             return
         new = self.draw(rows())
         self.table.overwrite(self.arrow(new), partitions="dynamic")
-        touched = {r["p"] for r in new}
-        self.rows = [r for r in self.rows if r["p"] not in touched] + self.full(new)
+        touched = {tuple(r[c] for c in split_by) for r in new}
+        self.rows = [r for r in self.rows if tuple(r[c] for c in split_by) not in touched] + self.full(new)
+
+    def repartition(self) -> None:
+        """The table is replaced by its own rows or others, partitioned otherwise."""
+        new = self.rows if self.draw(st.booleans()) else self.full(self.draw(rows()))
+        split_by = self.draw(st.sampled_from([[], ["p"], ["id"], ["d", "p"], ["ts"], ["n"]]))
+        schema = self.table.schema
+        self.table.create(
+            schema, mode="replace", partition_by=split_by, properties=self.properties, data=self.arrow(new)
+        )
+        self.rows = new
 
     def merge(self) -> None:
         source = list({r["id"]: r for r in self.draw(rows())}.values())
@@ -270,7 +277,7 @@ class Machine:
 
     STEPS = (
         ["append"] * 3 + ["delete", "update", "merge"] * 2 + ["overwrite", "overwrite_where", "overwrite_dynamic"]
-        + ["optimize", "zorder", "restore", "add_column", "merge_schema", "checkpoint", "vacuum"]
+        + ["repartition", "optimize", "zorder", "restore", "add_column", "merge_schema", "checkpoint", "vacuum"]
     )  # fmt: skip
 
     def step(self) -> str:
@@ -354,7 +361,7 @@ def test_a_table_is_its_model(
     folder: Path = tmp_path_factory.mktemp("lake")
     with hw.settings.override(fsync=False, checkpoint_interval=4, row_group_rows=3):
         table = hw.connect(folder).table("t").create(SCHEMA, partition_by=split_by, properties=VARIANTS[variant])
-        machine = Machine(table, data.draw)
+        machine = Machine(table, data.draw, VARIANTS[variant])
         steps = data.draw(st.integers(3, 9))
         for number in range(steps):
             name = machine.step()

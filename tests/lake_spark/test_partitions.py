@@ -69,6 +69,31 @@ def test_values_of_each_type(lake: Lake, kind: str) -> None:
     assert folders[0] == folders[1], "and in the folders"
 
 
+@pytest.mark.interop
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_timestamps_of_both_writers_for_other_readers(lake: Lake, zone: str) -> None:
+    """Files that are written here and by Spark lie in folders of one form, which polars and deltalake read."""
+    import polars as pl
+    from deltalake import DeltaTable, QueryBuilder
+
+    rows = pa.table({"id": range(2), "p": VALUES["timestamp"]})
+    table = lake.write("t", rows, partition_by=["p"], properties={"delta.enableDeletionVectors": "false"})
+    lake.spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        table.append(table.spark())
+        assert agree(table) == 4
+    finally:
+        lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert len({os.path.dirname(f) for f in table.snapshot.files}) == 2
+    assert [s.root for s in place(table.snapshot, list(table.snapshot.files.values()))] == [""], (
+        "Spark can prune by them"
+    )
+    expected = pa.concat_tables([rows, rows])
+    theirs = QueryBuilder().register("t", DeltaTable(table.location)).execute("SELECT id, p FROM t")
+    for found in (pa.RecordBatchReader.from_stream(theirs).read_all(), pl.read_delta(table.location).to_arrow()):
+        assert hw.ChangeBatch.diff(found.cast(expected.schema), expected).is_empty
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_the_zone_of_the_session_changes_nothing(lake: Lake, zone: str) -> None:
     moments = [dt.datetime(2020, 11, 1, hour, 30, tzinfo=dt.UTC) for hour in range(4, 8)]  # New York turns its clocks

@@ -171,3 +171,33 @@ def test_copy_on_write_and_the_change_feed(lake: Lake, tmp_path: Path) -> None:
             for r in table.changes(v - 1, v).to_arrow().to_pylist()
         ]
         assert [r for _, batch in got for r in batch] == sorted(want)
+
+
+def test_a_table_that_is_partitioned_otherwise_on_the_way(lake: Lake, tmp_path: Path) -> None:
+    table = lake.write("t", rows(0, 3))
+    frame = table.spark_changes(starting_version=0)
+    table.create(table.schema, data=rows(1, 4), mode="replace", partition_by=["id"])
+    table.update({"v": "'y'"}, where="id = 3")
+    table.restore(0)
+    wanted = [
+        *((0, i, 1) for i in range(3)),
+        *((1, 0, -1), (1, 3, 1)),
+        *((2, 3, -1), (2, 3, 1)),
+        *((3, 0, 1), (3, 3, -1)),
+    ]
+    for number, one in enumerate((frame, table.spark_changes(starting_version=0))):
+        got: Batches = []
+        drain(one, tmp_path / str(number), collecting(got))
+        assert [r for _, batch in got for r in batch] == wanted
+
+
+def test_a_column_that_is_dropped_stops_the_stream(lake: Lake, tmp_path: Path) -> None:
+    table = lake.write("t", rows(0, 3), properties={"delta.columnMapping.mode": "name"})
+    frames = [table.spark_changes(starting_version=0), table.spark_changes(starting_version=0, columns=["id"])]
+    table.drop_column("v")
+    table.add_columns({"v": pa.string()})
+    with pytest.raises(Exception, match="no column `v` any more"):
+        drain(frames[0], tmp_path / "whole", collecting([]))
+    got: Batches = []
+    drain(frames[1], tmp_path / "chosen", collecting(got))
+    assert got == [(0, [(0, i, 1) for i in range(3)])]

@@ -9,8 +9,10 @@ of version ``until``. It is read from the log, and costs the change:
 - a file that came and went within the interval is never opened;
 - ``dataChange=false`` (OPTIMIZE) counts nothing.
 
-All rows are read under the schema of ``until``: a column added since is null in older rows, as every reader sees
-it. The sum may hold a row several times with opposite signs (a rewritten file); `consolidated` adds them up in
+Each file is opened with the definition that was in force in its own version: which of its columns are partition values, and what the
+others are called inside it (`metadata_history`). Its rows are given under the schema of ``until`` (`alignment`): a column added since is
+null in older rows, a widened one has its new type, and one that was dropped is left out. What cannot be read as the new type is an
+error. The sum may hold a row several times with opposite signs (a rewritten file); `consolidated` adds them up in
 DuckDB, which spills to disk, so memory is bounded whatever the size of the change.
 """
 
@@ -20,7 +22,6 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,21 +32,32 @@ from pyroaring import BitMap64
 
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
-from headwater.base.errors import HeadwaterError, InputError, NotFoundError, SchemaError, StorageError
-from headwater.base.schema import DeltaType, Field, type_text
+from headwater.base.errors import CorruptionError, HeadwaterError, InputError, SchemaError, StorageError
+from headwater.base.schema import Field, type_text
 from headwater.lake import log
-from headwater.lake.actions import AddFile, Commit, RemoveFile
+from headwater.lake.actions import AddFile, Commit, Metadata, RemoveFile
+from headwater.lake.alignment import align
 from headwater.lake.data_files import CHANGE_TYPE
-from headwater.lake.definition import is_wider
-from headwater.lake.deletion_vectors import DeletionVector, positions
-from headwater.lake.deletion_vectors import read as read_vector
-from headwater.lake.scan import read_file
+from headwater.lake.deletion_vectors import positions
+from headwater.lake.metadata_history import MetadataHistory, read_commits
+from headwater.lake.scan import live_vector, read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.quoting import quote_identifier
 
-__all__ = ["WEIGHT", "FileChange", "change_files", "changes", "read_change", "stream_changes"]
+__all__ = [
+    "WEIGHT",
+    "FileChange",
+    "change_files",
+    "changes",
+    "files_of",
+    "read_change",
+    "read_feed",
+    "stream_changes",
+    "stream_files",
+]
 
 WEIGHT = "_weight"
+_ID, _LAST_ID = "delta.columnMapping.id", "delta.columnMapping.maxColumnId"
 _FEED = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 
 
@@ -56,6 +68,8 @@ class FileChange:
     before: AddFile | None
     after: AddFile | None
     feed: bool = False
+    metadata: Metadata | None = None
+    """The definition the file is laid out by; None: that of whoever reads it."""
 
     @property
     def both_signs(self) -> bool:
@@ -66,82 +80,82 @@ def change_files(until: Snapshot, after: int) -> list[FileChange]:
     """The files whose rows make up the change from version ``after`` to ``until``."""
     if after > until.version:
         raise InputError.bad_range(after, until.version)
+    commits, history = _interval(until, after)
+    return files_of(until, commits, history)
+
+
+def _interval(until: Snapshot, after: int) -> tuple[list[Commit], MetadataHistory]:
+    commits = read_commits(until.storage, after, until.version)
+    return commits, MetadataHistory.until(until, after, commits)
+
+
+def files_of(reader: Snapshot, commits: Sequence[Commit], history: MetadataHistory) -> list[FileChange]:
+    """The files whose rows make up the change of some commits, to be read under the schema of ``reader``."""
     # How often each file, under each of its vectors, was added less how often it was removed. A file may come twice:
     # added, folded into another by OPTIMIZE (which counts nothing), and brought back by RESTORE.
     net: dict[str, dict[str | None, int]] = {}
-    known: dict[tuple[str, str | None], AddFile] = {}
-    feed: list[FileChange] = []
-    commits = [_commit(until, version) for version in range(after + 1, until.version + 1)]
-    _check_schemas(commits, until, after)
+    known: dict[tuple[str, str | None], tuple[AddFile, int]] = {}
+    feed: list[tuple[FileChange, int]] = []
     for commit in commits:
+        version = commit.version
         if commit.cdc:
-            feed += [FileChange(None, _feed_file(action), feed=True) for action in commit.cdc]
+            feed += [(FileChange(None, _feed_file(action), feed=True), version) for action in commit.cdc]
             continue
-        gone = [(_as_added(f, commit, until), -1) for f in commit.removes if f.data_change]
-        came = [(f, 1) for f in commit.adds if f.data_change]
-        for file, weight in gone + came:
+        # A file that goes was laid out as the version before says.
+        gone = [f for f in commit.removes if f.data_change]
+        before = version - 1 if gone and commit.metadata is not None else version
+        seen = [(_as_added(f, commit, history.at(before), reader), before, -1) for f in gone]
+        seen += [(f, version, 1) for f in commit.adds if f.data_change]
+        for file, at, weight in seen:
             path, vector = file.key
-            known[file.key] = file
+            known[file.key] = file, at
             of_path = net.setdefault(path, {})
             of_path[vector] = of_path.get(vector, 0) + weight
-    return [change for path, weights in net.items() for change in _changes_of(path, weights, known)] + feed
+    found = [change for path, weights in net.items() for change in _changes_of(path, weights, known)] + feed
+    layouts = {at: _layout(reader, history, at) for at in {at for _, at in found}}
+    return [replace(change, metadata=layouts[at]) for change, at in found]
 
 
 def _changes_of(
-    path: str, weights: dict[str | None, int], known: dict[tuple[str, str | None], AddFile]
-) -> list[FileChange]:
-    """One change for each time that a file came or went, where it can be as the difference of two vectors."""
+    path: str, weights: dict[str | None, int], known: dict[tuple[str, str | None], tuple[AddFile, int]]
+) -> list[tuple[FileChange, int]]:
+    """One change for each time that a file came or went, where it can be as the difference of two vectors.
+
+    With each goes a version that has, or had, the file.
+    """
     came = [known[path, v] for v, weight in weights.items() for _ in range(weight)]
     gone = [known[path, v] for v, weight in weights.items() for _ in range(-weight)]
-    return [FileChange(before, after) for before, after in itertools.zip_longest(gone, came)]
+    pairs = itertools.zip_longest(gone, came)
+    return [
+        (FileChange(old[0] if old else None, new[0] if new else None), (new or old or (None, 0))[1])
+        for old, new in pairs
+    ]
 
 
-def _commit(until: Snapshot, version: int) -> Commit:
-    try:
-        return log.read_commit(until.storage, version, 0)
-    except NotFoundError:
-        oldest = min(log.list_segment(until.storage).commits, default=until.version)
-        raise NotFoundError.version_gone(version, oldest, until.version, until.where) from None
+def _layout(reader: Snapshot, history: MetadataHistory, version: int) -> Metadata | None:
+    """The metadata that files of a version are laid out by; None if it is the reader's."""
+    metadata = history.at(version)
+    given_up = history.mapping_given_up(version)
+    if given_up is not None and align(given_up[1], metadata) is not None:
+        # A column is known by its token until then and by its name since, and these had changed in between.
+        raise SchemaError.conflicting(
+            f"version {given_up[0]} gave up column mapping, and the columns of version {version} had changed before that",
+            reader.where,
+            f"read the changes until version {given_up[0] - 1} and after it apart",
+        )
+    return None if align(reader.state.metadata, metadata) is None else metadata
 
 
-def _check_schemas(commits: Sequence[Commit], until: Snapshot, after: int) -> None:
-    """Rows from before a column changed its type for good cannot be read under the new one."""
-    changed = [(c.version, c.metadata.schema) for c in commits if c.metadata is not None]
-    if not changed:
-        return
-    if after >= 0:
-        # Its log entries may have been cleaned up; the commits after it still say what changed.
-        with suppress(NotFoundError):
-            changed.insert(0, (after, log.load(until.storage, after).metadata.schema))
-    now = {f.physical_name: f for f in until.schema.fields}
-    for version, schema in changed:
-        for f in schema.fields:
-            new = now.get(f.physical_name)
-            if new is not None and not _reads_as(f.type, new.type):
-                raise SchemaError.conflicting(
-                    f"column `{f.name}` changed from {type_text(f.type)} to {type_text(new.type)} in the interval",
-                    until.where,
-                    f"read the changes until version {version} and after it apart",
-                )
-
-
-def _reads_as(old: DeltaType, new: DeltaType) -> bool:
-    """Whether values written as ``old`` are still what they were when they are read as ``new``."""
-    if isinstance(old, str) or isinstance(new, str):
-        return old == new or (isinstance(old, str) and isinstance(new, str) and is_wider(old, new))
-    if old["type"] != new["type"]:
-        return False
-    if old["type"] == "struct":
-        now = {f.physical_name: f.type for f in map(Field.from_json, new["fields"])}
-        fields = map(Field.from_json, old["fields"])
-        return all(f.physical_name not in now or _reads_as(f.type, now[f.physical_name]) for f in fields)
-    return all(_reads_as(old[k], new[k]) for k in ("elementType", "keyType", "valueType") if k in old)
-
-
-def _as_added(gone: RemoveFile, commit: Commit, until: Snapshot) -> AddFile:
-    if gone.partition_values is None and until.partition_columns:
+def _as_added(gone: RemoveFile, commit: Commit, metadata: Metadata, reader: Snapshot) -> AddFile:
+    if gone.partition_values is None and metadata.partition_columns:
         # Old writers leave the partition values out; the version before still knows the file.
-        return log.load(until.storage, commit.version - 1).files[gone.path]
+        found = log.load(reader.storage, commit.version - 1).files.get(gone.path)
+        if found is None:
+            name = log.commit_path(commit.version).rsplit("/", 1)[-1]
+            raise CorruptionError.log_entry(
+                name, f"it removes `{gone.path}`, which the table does not have", reader.where
+            )
+        return found
     return AddFile(gone.path, gone.partition_values or {}, gone.size or 0, 0, deletion_vector=gone.deletion_vector)
 
 
@@ -149,40 +163,87 @@ def _feed_file(action: dict[str, Any]) -> AddFile:
     return AddFile(action["path"], dict(action.get("partitionValues") or {}), action.get("size") or 0, 0)
 
 
-def _vector(until: Snapshot, vector: DeletionVector | None, path: str) -> BitMap64:
-    if vector is None:
-        return BitMap64()
-    return read_vector(vector, until.storage.get_range, f"{until.where}/{path}")
+def check_types(until: Snapshot, files: Sequence[FileChange], columns: Sequence[str]) -> None:
+    """Raise if a column of these files changed its type for good, so that its old values are none of the new one."""
+    for metadata in {id(f.metadata): f.metadata for f in files}.values():
+        aligned = align(until.state.metadata, metadata)
+        if aligned is None:
+            continue
+        for f in map(until.schema.field, columns):
+            was = aligned.was(f)
+            if was is not None and not aligned.is_readable(f.type, was.type):
+                raise SchemaError.conflicting(
+                    f"column `{f.name}` changed from {type_text(was.type)} to {type_text(f.type)} in the interval",
+                    until.where,
+                    "read the changes until the version before that and after it apart; history() shows the versions",
+                )
+
+
+def _check_returned(
+    until: Snapshot, after: int, commits: Sequence[Commit], history: MetadataHistory, columns: Sequence[str]
+) -> None:
+    """Raise if a restored schema brought a dropped column back: rows that were null in it have their old values again."""
+    if after < 0 or until.mapping_mode == "none" or not any(c.metadata is not None for c in commits):
+        return
+    then = history.at(after)
+    aligned, last = align(until.state.metadata, then), int(then.configuration.get(_LAST_ID, "0"))
+    fields = [until.schema.field(c) for c in columns] if aligned is not None else []
+    back = [f for f in fields if aligned and aligned.was(f) is None and int(f.metadata.get(_ID, last + 1)) <= last]
+    if not back:
+        return
+    first: dict[str, bool] = {}  # whether what the interval does first to a file is to add it
+    for commit in commits:
+        for gone in commit.removes:
+            first.setdefault(gone.path, False)
+        for new in commit.adds:
+            first.setdefault(new.path, True)
+    if not all(first.values()) or any(path not in first for path in until.files):
+        raise SchemaError.conflicting(
+            f"column `{back[0].name}` was dropped at version {after}, and has its old values again at {until.version}",
+            until.where,
+            "read the changes since a version that has the column, or columns that both versions have",
+        )
+
+
+def _vector(until: Snapshot, file: AddFile) -> BitMap64:
+    return live_vector(until, file) or BitMap64()
 
 
 def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The weighted rows of one file's change."""
+    check_types(until, [change], columns)
     if change.feed:
-        assert change.after is not None
-        yield from _read_feed(until, change.after, columns)
+        for batch, kinds in read_feed(until, change, columns):
+            codes = kinds.dictionary_encode()
+            weights = np.array([_FEED[k] for k in codes.dictionary.to_pylist()], np.int64)[codes.indices.to_numpy()]
+            yield _with_weights(batch, pa.array(weights))
     elif change.before is None or change.after is None:
         file, weight = (change.after, 1) if change.before is None else (change.before, -1)
         assert file is not None
-        for batch in read_file(until, file, columns):
+        for batch in read_file(until, file, columns, metadata=change.metadata):
             yield _weighted(batch, weight)
     else:
-        path = change.after.path
-        old = _vector(until, change.before.deletion_vector, path)
-        new = _vector(until, change.after.deletion_vector, path)
+        old, new = _vector(until, change.before), _vector(until, change.after)
         for rows, weight in ((new - old, -1), (old - new, 1)):
             if rows:
-                for batch in read_file(until, change.after, columns, only=positions(rows), with_deleted=True):
+                only = positions(rows)
+                for batch in read_file(
+                    until, change.after, columns, only=only, with_deleted=True, metadata=change.metadata
+                ):
                     yield _weighted(batch, weight)
 
 
-def _read_feed(until: Snapshot, file: AddFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    kinds = Field(CHANGE_TYPE, "string", True)
-    metadata = replace(until.state.metadata, schema=until.schema.plus([kinds]))
-    widened = Snapshot(until.storage, replace(until.state, metadata=metadata))
-    for batch in read_file(widened, file, [*columns, CHANGE_TYPE]):
-        codes = batch.column(len(columns)).dictionary_encode()
-        weights = np.array([_FEED[k] for k in codes.dictionary.to_pylist()], np.int64)[codes.indices.to_numpy()]
-        yield _with_weights(batch.select(columns), pa.array(weights))
+def read_feed(until: Snapshot, change: FileChange, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+    """The rows of a file of the change data feed, and what happened to each."""
+    assert change.after is not None
+    widened = Snapshot(until.storage, replace(until.state, metadata=_with_kinds(until.state.metadata)))
+    metadata = None if change.metadata is None else _with_kinds(change.metadata)
+    for batch in read_file(widened, change.after, [*columns, CHANGE_TYPE], metadata=metadata):
+        yield batch.select(columns), batch.column(len(columns))
+
+
+def _with_kinds(metadata: Metadata) -> Metadata:
+    return replace(metadata, schema=metadata.schema.plus([Field(CHANGE_TYPE, "string", True)]))
 
 
 def _weighted(batch: pa.RecordBatch, weight: int) -> pa.RecordBatch:
@@ -203,13 +264,28 @@ def stream_changes(
 ) -> pa.RecordBatchReader:
     """The change as a stream of batches with a weight a row, in bounded memory."""
     names = [until.schema.field(c, until.where).name for c in (columns or until.schema.names)]
-    files = change_files(until, after)
-    schema = _output_schema(until, names)
-    batches = (b for f in files for b in read_change(until, f, names))
+    if after > until.version:
+        raise InputError.bad_range(after, until.version)
+    commits, history = _interval(until, after)
+    _check_returned(until, after, commits, history, names)
+    files = files_of(until, commits, history)
+    every = columns is None
+    return stream_files(until, files, names, consolidated=consolidated and not (every and _one_sign(files)))
+
+
+def _one_sign(files: Sequence[FileChange]) -> bool:
+    return not any(f.both_signs for f in files)
+
+
+def stream_files(
+    until: Snapshot, files: Sequence[FileChange], columns: Sequence[str], *, consolidated: bool = True
+) -> pa.RecordBatchReader:
+    """The changes of some files as one stream, with the weights of equal rows added up if ``consolidated``."""
+    check_types(until, files, columns)
+    schema = _output_schema(until, columns)
+    batches = (b for f in files for b in read_change(until, f, columns))
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    if not consolidated or not (any(f.both_signs for f in files) or columns):
-        return reader
-    return _consolidate(reader, schema)
+    return _consolidate(reader, schema) if consolidated else reader
 
 
 def _consolidate(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:

@@ -57,6 +57,11 @@ class Layout:
     def partition_key(self, column: str) -> str:
         return self.schema.field(column).physical_name if self.mapped else column
 
+    def directory(self, values: Mapping[str, str | None]) -> str:
+        """The folder for a new file with these partition values, given by `partition_key`."""
+        moments = [c for c in self.partition_columns if self.schema.field(c).type == "timestamp"]
+        return partitions.directory(values, [self.partition_key(c) for c in moments])
+
 
 def file_stats(layout: Layout, footer: Any, nan_free: Iterable[str] = ()) -> str:
     """The statistics of a written file, from its footer."""
@@ -215,7 +220,7 @@ class _Writer:
     def _new_path(self, values: Mapping[str, str | None]) -> str:
         suffix = _codec(feed=bool(self.extra))
         name = f"{self.prefix}-{len(self.done) + len(self.open):05d}-{uuid.uuid4()}.c000.{suffix}.parquet"
-        directory = partitions.directory(list(values), values)
+        directory = self.layout.directory(values)
         return "/".join(p for p in (self.folder, directory, name) if p)
 
     def _finish(self, key: tuple[str | None, ...]) -> None:

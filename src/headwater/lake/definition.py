@@ -20,8 +20,9 @@ from headwater.base.storage import now_ms
 from headwater.lake import properties
 from headwater.lake.actions import Metadata
 
-__all__ = ["add_fields", "define", "is_mapped", "is_wider", "widen", "with_schema"]
+__all__ = ["add_fields", "define", "is_mapped", "is_wider", "keep_columns", "widen", "with_schema"]
 
+_MAPPING_KEYS = ("delta.columnMapping.id", "delta.columnMapping.physicalName")
 _FORBIDDEN = set(" ,;{}()\n\t=")
 
 
@@ -112,7 +113,7 @@ def _number(f: Field, last: int) -> tuple[Field, int]:
     if "delta.columnMapping.id" not in metadata:
         last += 1
         metadata["delta.columnMapping.id"] = last
-        metadata["delta.columnMapping.physicalName"] = f"col-{uuid.uuid4()}"
+        metadata.setdefault("delta.columnMapping.physicalName", f"col-{uuid.uuid4()}")
     dtype, last = _number_type(f.type, last)
     return Field(f.name, dtype, f.nullable, metadata), last
 
@@ -131,6 +132,33 @@ def _number_type(dtype: DeltaType, last: int) -> tuple[DeltaType, int]:
         if key in out:
             out[key], last = _number_type(out[key], last)
     return out, last
+
+
+def keep_columns(columns: Schema, old: Metadata) -> Schema:
+    """New columns of a table that maps its columns; those that ``old`` has with the same type stay what they are inside files.
+
+    So whoever follows the table sees a replaced table as the same columns with other rows, as in Delta's own implementation.
+    """
+    return Schema(tuple(_keep(f, old.schema.fields, mapped=is_mapped(old.configuration)) for f in columns.fields))
+
+
+def _keep(f: Field, known: Sequence[Field], *, mapped: bool) -> Field:
+    old = next((g for g in known if g.name.lower() == f.name.lower() and g.arrow.type == f.arrow.type), None)
+    if old is None:
+        return f
+    mine = {k: old.metadata[k] for k in _MAPPING_KEYS if k in old.metadata} if mapped else {_MAPPING_KEYS[1]: old.name}
+    return replace(f, type=_keep_type(f.type, old.type, mapped=mapped), metadata={**f.metadata, **mine})
+
+
+def _keep_type(dtype: DeltaType, old: DeltaType, *, mapped: bool) -> DeltaType:
+    if isinstance(dtype, str) or isinstance(old, str):
+        return dtype
+    if dtype["type"] == "struct":
+        known = [Field.from_json(f) for f in old["fields"]]
+        fields = [_keep(Field.from_json(f), known, mapped=mapped).to_json() for f in dtype["fields"]]
+        return {**dtype, "fields": fields}
+    inner = ("elementType", "keyType", "valueType")
+    return {k: _keep_type(v, old[k], mapped=mapped) if k in inner else v for k, v in dtype.items()}
 
 
 def add_fields(metadata: Metadata, fields: Sequence[pa.Field | Field]) -> Metadata:

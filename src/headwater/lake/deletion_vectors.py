@@ -38,6 +38,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import unquote
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -164,6 +165,17 @@ class DeletionVector:
     def is_inline(self) -> bool:
         return self.storage_type == "i"
 
+    @property
+    def path(self) -> str | None:
+        """Where the vector's file lies, below the table's folder or as a whole path; None when inline.
+
+        >>> DeletionVector("p", "file:///data/my%20table/x.bin", 1, 34, 1).path
+        'file:///data/my table/x.bin'
+        """
+        if self.is_inline:
+            return None
+        return unquote(self.path_or_inline) if self.storage_type == "p" else self.relative_path()
+
     def relative_path(self) -> str:
         """The vector's file below the table's folder; only for storage type ``u``."""
         if self.storage_type != "u":
@@ -280,7 +292,7 @@ def read(vector: DeletionVector, get_bytes: Callable[[str, int, int], bytes], wh
         The descriptor from the action.
     get_bytes
         ``get_bytes(path, start, length)`` reads a range of a file: a path relative to the table for storage
-        type ``u``, the descriptor's own (still percent-encoded) path for ``p``. Not called for inline vectors.
+        type ``u``, a whole path or URL (no longer percent-encoded) for ``p``. Not called for inline vectors.
     where
         The table, for messages.
 
@@ -312,9 +324,10 @@ def _inline_bytes(vector: DeletionVector, where: str) -> bytes:
 
 def _file_bytes(vector: DeletionVector, get_bytes: Callable[[str, int, int], bytes], where: str) -> tuple[str, bytes]:
     try:
-        path = vector.path_or_inline if vector.storage_type == "p" else vector.relative_path()
+        path = vector.path
     except InputError as e:
         raise CorruptionError.deletion_vector(vector.path_or_inline, "its name is not a UUID", where) from e
+    assert path is not None, "it is not inline"
     # The first entry comes after the version byte, so an absent (or zero) offset can only mean one.
     offset, size = vector.offset or 1, vector.size_bytes
     if offset < 0 or size < 0:

@@ -11,21 +11,20 @@ no trace of which old row became which new one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import InputError, NotFoundError
-from headwater.base.schema import Field
 from headwater.base.storage import Storage
 from headwater.lake import changes, log, snapshot
-from headwater.lake.actions import AddFile
+from headwater.lake.actions import Commit
 from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.history import commit_times
+from headwater.lake.metadata_history import MetadataHistory, read_commits
 from headwater.lake.readable import timestamp_ms
-from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
@@ -102,11 +101,15 @@ class Feed:
         extra = {f.name for f in _EXTRA}
         stored = [c for c in columns if c not in extra]
         times = commit_times(self.until.storage)
-        versions = [v for v in range(self.first, self.until.version + 1) if _may_hold(v, conjuncts)]
+        commits = read_commits(self.until.storage, self.first - 1, self.until.version)
+        history = MetadataHistory.until(self.until, self.first - 1, commits)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for version in versions:
-                for batch, kinds in self._version(version, stored):
+            for commit in commits:
+                version = commit.version
+                if not _may_hold(version, conjuncts):
+                    continue
+                for batch, kinds in self._version(commit, history, stored):
                     given = dict(zip(stored, batch.columns, strict=True))
                     given[CHANGE_TYPE] = kinds
                     given[COMMIT_VERSION] = pa.repeat(pa.scalar(version, pa.int64()), batch.num_rows)
@@ -116,25 +119,19 @@ class Feed:
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    def _version(self, version: int, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+    def _version(
+        self, commit: Commit, history: MetadataHistory, columns: list[str]
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         """The rows that one version changed, and how."""
-        # All versions are read under the last schema, so that one answer has one shape.
-        own = Snapshot(self.until.storage, replace(self.until.state, version=version))
-        for change in changes.change_files(own, version - 1):
+        # All versions are given under the last schema, so that one answer has one shape.
+        for change in changes.files_of(self.until, [commit], history):
             if change.feed:
-                assert change.after is not None
-                yield from self._entries(change.after, columns)
+                yield from changes.read_feed(self.until, change, columns)
                 continue
             for batch in changes.read_change(self.until, change, columns):
                 weights = batch.column(batch.num_columns - 1)
                 kinds = pc.if_else(pc.equal(weights, 1), _BY_WEIGHT[1], _BY_WEIGHT[-1])
                 yield batch.select(columns), kinds
-
-    def _entries(self, file: AddFile, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
-        metadata = replace(self.until.state.metadata, schema=self.until.schema.plus([Field(CHANGE_TYPE, "string")]))
-        widened = Snapshot(self.until.storage, replace(self.until.state, metadata=metadata))
-        for batch in read_file(widened, file, [*columns, CHANGE_TYPE]):
-            yield batch.select(columns), batch.column(len(columns))
 
 
 def _may_hold(version: int, conjuncts: Sequence[Conjunct]) -> bool:

@@ -13,7 +13,9 @@ the human eye, and no reader takes them from there. Three notations, one inside 
       string             itself
       binary             its bytes as UTF-8 text (control characters get JSON's escapes in the action)
     text -> folder       ``column=text``, Hive's special characters and the blank as %XX; null is
-                         ``__HIVE_DEFAULT_PARTITION__``; a name too long for a file system ends in a digest
+                         ``__HIVE_DEFAULT_PARTITION__``; a name too long for a file system ends in a digest. A timestamp is
+                         ``2020-01-31 10:00:00[.123456]`` there, in UTC: delta-spark and delta-rs write folders so, and
+                         readers that take values from folders (polars) want one form in a table
     path -> action       the path below the table's folder as RFC 2396 wants it: percent-encoded once more, so a
                          blank reads ``%2520`` in the action, ``%20`` on storage
 
@@ -28,7 +30,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, unquote
@@ -169,13 +171,22 @@ def _fail() -> Any:
     raise ValueError("neither true nor false")
 
 
-def directory(partition_columns: Sequence[str], values: Mapping[str, str | None]) -> str:
-    """The folder, below the table's, for new files with these partition values.
+def directory(values: Mapping[str, str | None], timestamps: Collection[str] = ()) -> str:
+    """The folder, below the table's, for new files with these partition values; ``timestamps`` are the columns of that type.
 
-    >>> directory(["a", "b", "c"], {"a": "1", "b": "x y", "c": None})
+    >>> directory({"a": "1", "b": "x y", "c": None})
     'a=1/b=x%20y/c=__HIVE_DEFAULT_PARTITION__'
+    >>> directory({"ts": "2020-01-31T10:00:00.000000Z"}, ["ts"])
+    'ts=2020-01-31%2010%3A00%3A00'
     """
-    return "/".join(_folder(column, values.get(column)) for column in partition_columns)
+    texts = {c: _wall_clock(t) if t and c in timestamps else t for c, t in values.items()}
+    return "/".join(_folder(column, text) for column, text in texts.items())
+
+
+def _wall_clock(text: str) -> str:
+    """A timestamp as it stands in the name of a folder."""
+    moment = _parse_text(text, pa.timestamp("us", "UTC"))
+    return _timestamp_text(moment, zoned=False)
 
 
 def _folder(column: str, text: str | None) -> str:

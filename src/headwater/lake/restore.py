@@ -57,6 +57,6 @@ def _check_there(wanted: Snapshot, files: list[AddFile]) -> None:
         path = partitions.decode_path(f.path)
         if not wanted.storage.exists(path):
             raise NotFoundError.data_file(path, wanted.where, wanted.version)
-        vector = f.deletion_vector
-        if vector is not None and vector.storage_type == "u" and not wanted.storage.exists(vector.relative_path()):
-            raise NotFoundError.data_file(vector.relative_path(), wanted.where, wanted.version)
+        vector = f.deletion_vector.path if f.deletion_vector is not None else None
+        if vector is not None and not wanted.storage.exists(vector):
+            raise NotFoundError.deletion_vector(vector, path, wanted.where, wanted.version)

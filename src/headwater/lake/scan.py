@@ -23,10 +23,12 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from headwater.base import settings
-from headwater.base.errors import CorruptionError, HeadwaterError, NotFoundError
-from headwater.base.schema import Field
+from headwater.base.errors import CorruptionError, HeadwaterError, NotFoundError, StorageError
+from headwater.base.schema import DeltaType, Field
+from headwater.base.storage import is_elsewhere
 from headwater.lake import deletion_vectors, partitions
-from headwater.lake.actions import AddFile
+from headwater.lake.actions import AddFile, Metadata
+from headwater.lake.alignment import align
 from headwater.lake.physical import to_logical
 from headwater.lake.row_groups import may_match
 from headwater.lake.snapshot import Snapshot
@@ -53,11 +55,17 @@ def live_vector(snapshot: Snapshot, add: AddFile) -> BitMap64 | None:
     """The positions of ``add`` that are deleted."""
     if add.deletion_vector is None:
         return None
+    path = partitions.decode_path(add.path)
     try:
-        return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{add.path}")
+        return deletion_vectors.read(add.deletion_vector, snapshot.storage.get_range, f"{snapshot.where}/{path}")
     except NotFoundError as e:
-        path = add.deletion_vector.relative_path()
-        raise NotFoundError.data_file(path, snapshot.where, snapshot.version) from e
+        vector = add.deletion_vector.path or "(inline)"
+        raise NotFoundError.deletion_vector(vector, path, snapshot.where, snapshot.version) from e
+    except StorageError as e:
+        if add.deletion_vector.storage_type != "p":
+            raise
+        vector = f"{add.deletion_vector.path} (the deletion vector of {path})"
+        raise StorageError.unreachable(vector, snapshot.where, e.message.rsplit(": ", 1)[-1]) from e
 
 
 def read_file(
@@ -71,6 +79,7 @@ def read_file(
     conjuncts: Sequence[Conjunct] = (),
     within: tuple[int, int] | None = None,
     coded: Sequence[str] = (),
+    metadata: Metadata | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The live rows of one file.
 
@@ -88,6 +97,8 @@ def read_file(
         Only the row groups that begin within these bytes of the file, so that several tasks can share it.
     coded
         Columns of text that are given as dictionaries, which is what most files hold.
+    metadata
+        The definition that the file was written under, if that is not the snapshot's.
     """
     path = partitions.decode_path(add.path)
     vector = None if with_deleted else live_vector(snapshot, add)
@@ -95,7 +106,7 @@ def read_file(
     try:
         with snapshot.storage.open_input(path) as source:
             file = _opened(source, snapshot, coded)
-            shape = _Shape(snapshot, add, columns, file, coded)
+            shape = _Shape(snapshot, add, columns, file, coded, metadata)
             for start, batch in _row_groups(file, shape, only, conjuncts, within):
                 kept = _select(batch, start, deleted, only)
                 if kept is not None:
@@ -103,6 +114,8 @@ def read_file(
     except NotFoundError as e:
         raise NotFoundError.data_file(path, snapshot.where, snapshot.version) from e
     except (pa.ArrowException, OSError) as e:
+        if isinstance(e, StorageError) and is_elsewhere(path):
+            raise StorageError.unreachable(path, snapshot.where, e.message.rsplit(": ", 1)[-1]) from e
         if isinstance(e, HeadwaterError):
             raise
         raise CorruptionError.data_file(path, str(e).split("\n", 1)[0], snapshot.where) from e
@@ -132,34 +145,32 @@ class _Shape:
         columns: Sequence[str],
         file: pq.ParquetFile,
         coded: Sequence[str] = (),
+        metadata: Metadata | None = None,
     ) -> None:
         self.coded = set(coded)
-        self.mapped = snapshot.mapping_mode != "none"
         self.fields = [snapshot.schema.field(c) for c in columns]
         self.schema = pa.schema([f.arrow for f in self.fields])
-        in_file = self._names_in_file(snapshot, file)
-        split_by = set(snapshot.partition_columns)
+        aligned = align(snapshot.state.metadata, metadata)
+        own = snapshot.state.metadata if aligned is None else aligned.then
+        mode = own.configuration.get("delta.columnMapping.mode", "none")
+        # Aligned types know the fields of structs by their names inside the file, as those of column mapping do.
+        self.mapped = mode != "none" or aligned is not None
+        in_file = _names_in_file(mode, file)
         self.constants: dict[str, Any] = {}
         self.sources: dict[str, str] = {}
+        self.types: dict[str, DeltaType] = {}
         for f in self.fields:
-            if f.name in split_by:
-                key = f.physical_name if self.mapped else f.name
-                text = add.partition_values.get(key, add.partition_values.get(f.name))
-                self.constants[f.name] = partitions.parse(text, f.arrow.type)
-            elif (name := in_file(f)) is not None:
+            was = f if aligned is None else aligned.was(f)
+            if was is None:
+                continue
+            self.types[f.name] = f.type if aligned is None else aligned.in_files(f.type, was.type)
+            if was.name in own.partition_columns:
+                key = was.physical_name if mode != "none" else was.name
+                text = add.partition_values.get(key, add.partition_values.get(was.name))
+                value = partitions.parse(text, was.arrow.type)
+                self.constants[f.name] = value if was.type == f.type else value.cast(f.arrow.type)
+            elif (name := in_file(was)) is not None:
                 self.sources[f.name] = name
-
-    def _names_in_file(self, snapshot: Snapshot, file: pq.ParquetFile) -> Callable[[Field], str | None]:
-        names = set(file.schema_arrow.names)
-        if snapshot.mapping_mode == "id":
-            ids = {(f.metadata or {}).get(b"PARQUET:field_id"): f.name for f in file.schema_arrow}
-            key = "delta.columnMapping.id"
-            # The change feed's own column has no id.
-            return lambda f: ids.get(str(f.metadata[key]).encode()) if key in f.metadata else f.name
-        if self.mapped:
-            return lambda f: f.physical_name if f.physical_name in names else None
-        lower = {n.lower(): n for n in names}
-        return lambda f: f.name if f.name in names else lower.get(f.name.lower())
 
     def finish(self, batch: pa.RecordBatch | None, rows: Positions, positions: bool) -> pa.RecordBatch:
         arrays = []
@@ -170,7 +181,7 @@ class _Shape:
             elif f.name in self.sources and batch is not None:
                 array = batch.column(self.sources[f.name])
                 if f.name not in self.coded or array.type != _CODED:
-                    array = to_logical(array, f.type, mapped=self.mapped)
+                    array = to_logical(array, self.types[f.name], mapped=self.mapped)
             else:
                 array = pa.nulls(len(rows), f.arrow.type)
             if f.name in self.coded:
@@ -181,6 +192,20 @@ class _Shape:
             arrays.append(pa.array(rows))
             schema = schema.append(pa.field(POSITION, pa.int64(), False))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([f.with_nullable(True) for f in schema]))
+
+
+def _names_in_file(mode: str, file: pq.ParquetFile) -> Callable[[Field], str | None]:
+    """What a file calls a column of its table, by the table's mode of column mapping; None if it lacks the column."""
+    names = set(file.schema_arrow.names)
+    if mode == "id":
+        ids = {(f.metadata or {}).get(b"PARQUET:field_id"): f.name for f in file.schema_arrow}
+        key = "delta.columnMapping.id"
+        # The change feed's own column has no id.
+        return lambda f: ids.get(str(f.metadata[key]).encode()) if key in f.metadata else f.name
+    if mode != "none":
+        return lambda f: f.physical_name if f.physical_name in names else None
+    lower = {n.lower(): n for n in names}
+    return lambda f: f.name if f.name in names else lower.get(f.name.lower())
 
 
 def _row_groups(

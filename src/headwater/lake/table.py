@@ -24,7 +24,7 @@ from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage
 from headwater.lake import alter, modify, write
 from headwater.lake.conform import as_rows, is_spark_frame
-from headwater.lake.definition import define, is_mapped
+from headwater.lake.definition import define, is_mapped, keep_columns
 from headwater.lake.published import check_editable, check_properties, is_view
 from headwater.lake.readable import ReadableTable
 from headwater.lake.replace import replace_table
@@ -86,6 +86,8 @@ class Table(ReadableTable):
             # An id that a column once had is not given to another.
             last = "delta.columnMapping.maxColumnId"
             properties = {**(properties or {}), last: self.snapshot.configuration.get(last, "0")}
+            columns = fields if isinstance(fields, Schema) else Schema.from_arrow(fields)
+            fields = keep_columns(columns, self.snapshot.state.metadata)
         metadata = define(
             fields,
             partition_by=partition_by,

@@ -286,7 +286,7 @@ def discard(storage: Storage, proposal: Proposal) -> None:
     paths = [decode_path(f.path) for f in own if f.path not in there_before]
     paths += [decode_path(a["cdc"]["path"]) for a in proposal.cdc]
     marked = [f.deletion_vector for f in own if f.path in there_before]
-    paths += {v.relative_path() for v in marked if v is not None and not v.is_inline}
+    paths += {v.relative_path() for v in marked if v is not None and v.storage_type == "u"}
     for path in paths:
         try:
             storage.delete(path)

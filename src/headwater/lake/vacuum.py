@@ -3,16 +3,20 @@
 A file may go when it belongs neither to the newest version nor to one that was replaced within the retention, and
 is itself as old as that: a younger file may belong to a writer that has not committed yet. The same holds for
 deletion-vector files and the change data feed. What crashed writers left behind goes the same way.
+
+Only files in the table's own folder are deleted. The log may name files elsewhere, which belong to others, and may name its own by their
+whole path; a folder that is a link to another place is passed over.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
 from headwater.base import events, faults
 from headwater.base.errors import InputError
-from headwater.base.storage import Entry, Storage, now_ms
+from headwater.base.storage import Entry, Storage, is_elsewhere, now_ms
 from headwater.lake import log, partitions, snapshot
 from headwater.lake.deletion_vectors import DeletionVector
 from headwater.lake.properties import duration_ms
@@ -47,8 +51,8 @@ def vacuum(
     if keep_ms < least_ms and enforce_retention:
         raise InputError.retention_too_short(keep_ms / 3_600_000, least_ms / 3_600_000, storage.url)
     cutoff = now_ms() - keep_ms
-    needed = _needed(state, cutoff, storage.url)
-    found = list(storage.list(""))
+    needed = _needed(state, cutoff, storage)
+    found = [e for e in storage.list("") if _is_inside(storage, e.path)]
     others = {e.path.split(f"/{log.LOG}/")[0] + "/" for e in found if f"/{log.LOG}/" in e.path}
     dead = [e for e in found if _may_go(e, needed, cutoff) and not _lies_in(e.path, others)]
     if not dry_run:
@@ -61,13 +65,13 @@ def vacuum(
     return Vacuumed(tuple(e.path for e in dead), sum(e.size for e in dead), dry_run)
 
 
-def _needed(state: log.LogState, cutoff_ms: int, root: str) -> set[str]:
+def _needed(state: log.LogState, cutoff_ms: int, storage: Storage) -> set[str]:
     needed: set[str] = set()
 
     def keep(path: str, vector: DeletionVector | None) -> None:
-        needed.add(_below(root, partitions.decode_path(path)))
-        if vector is not None and not vector.is_inline and vector.storage_type == "u":
-            needed.add(vector.relative_path())
+        needed.update(_below(storage, partitions.decode_path(path)))
+        if vector is not None and vector.path is not None:
+            needed.update(_below(storage, vector.path))
 
     for f in state.files.values():
         keep(f.path, f.deletion_vector)
@@ -77,10 +81,24 @@ def _needed(state: log.LogState, cutoff_ms: int, root: str) -> set[str]:
     return needed
 
 
-def _below(root: str, path: str) -> str:
-    """The path below the table's folder; other writers may give it from the root of the storage."""
+def _below(storage: Storage, path: str) -> set[str]:
+    """The paths below the table's folder that a path of the log may mean; the log may give it from the root of the storage."""
+    if not is_elsewhere(path):
+        return {path}
     whole = re.sub("^s3[an]://", "s3://", re.sub("^file:/+", "/", path))
-    return whole.removeprefix(f"{root}/")
+    found = {whole.removeprefix(f"{storage.url}/")}
+    if storage.local_path("") is not None:  # the same folder may be called otherwise, by links
+        found.add(os.path.relpath(os.path.realpath(whole), os.path.realpath(storage.url)))
+    return found
+
+
+def _is_inside(storage: Storage, path: str) -> bool:
+    """Whether a file that was found below the table's folder lies there, and not behind a link."""
+    here, root = storage.local_path(path), storage.local_path("")
+    if here is None or root is None:
+        return True
+    folder, top = os.path.realpath(os.path.dirname(here)), os.path.realpath(root)
+    return folder == top or folder.startswith(top + os.sep)
 
 
 def _lies_in(path: str, folders: set[str]) -> bool:

@@ -36,6 +36,15 @@ class StorageError(HeadwaterError, OSError):
         return cls("E6007", "a file lies where a folder is wanted", where=path, hint="give the path of a folder")
 
     @classmethod
+    def unreachable(cls, path: str, table: str, why: str) -> Self:
+        return cls(
+            "E6008",
+            f"`{path}`, which the log names by its whole path, cannot be used: {why}",
+            where=table,
+            hint="give `storage_options` that reach it, or copy the rows into a table of their own where it can be read",
+        )
+
+    @classmethod
     def no_bucket(cls, bucket: str, path: str) -> Self:
         return cls(
             "E6006", f"there is no bucket `{bucket}`", where=path, hint="create it, or check its name and the endpoint"

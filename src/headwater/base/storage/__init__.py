@@ -8,7 +8,8 @@ Local files get both by writing beside the target, flushing to disk, then ``link
 name is taken) or ``rename``. S3 gets them from conditional puts. A crash leaves at most a hidden
 ``.….tmp`` file, which `sweep` removes.
 
-Paths are relative to the storage's root, with ``/``, and never start with one.
+Paths are relative to the storage's root, with ``/``, and never start with one. Only what is read may be given by a whole path, too
+(`elsewhere`), since a Delta log may name files outside of its table's folder.
 """
 
 from __future__ import annotations
@@ -19,11 +20,21 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlparse
 
 from headwater.base.errors import StorageError
+from headwater.base.storage.elsewhere import is_elsewhere
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 from headwater.base.storage.local import LocalStorage
 from headwater.base.storage.s3 import S3Storage
 
-__all__ = ["Entry", "LocalStorage", "ObjectExistsError", "S3Storage", "Storage", "now_ms", "open_storage"]
+__all__ = [
+    "Entry",
+    "LocalStorage",
+    "ObjectExistsError",
+    "S3Storage",
+    "Storage",
+    "is_elsewhere",
+    "now_ms",
+    "open_storage",
+]
 
 
 def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
@@ -37,10 +48,10 @@ def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | 
     if scheme in ("s3", "s3a"):
         return S3Storage("s3" + text[len(scheme) :], options)
     if scheme == "file":
-        return LocalStorage(unquote(urlparse(text).path))
+        return LocalStorage(unquote(urlparse(text).path), options)
     if scheme and "://" in text:
         raise StorageError.bad_url(text)
-    return LocalStorage(os.path.expanduser(text))
+    return LocalStorage(os.path.expanduser(text), options)
 
 
 def now_ms() -> int:

@@ -27,7 +27,10 @@ class Entry:
 
 
 class Storage(ABC):
-    """A root folder or bucket prefix, and what can be done below it."""
+    """A root folder or bucket prefix, and what can be done below it.
+
+    What is read (`get_range`, `head`, `open_input`, `local_path`) may also be given by a whole path (`elsewhere`).
+    """
 
     url: str
     options: Mapping[str, str]

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.base import faults, settings
 from headwater.base.errors import NotFoundError, StorageError
+from headwater.base.storage.elsewhere import check_inside, is_elsewhere, resolve
 from headwater.base.storage.flushing import flush_together
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 
@@ -52,7 +53,10 @@ class LocalStorage(Storage):
     def _full(self, path: str) -> str:
         return os.path.join(self.root, path) if path else self.root
 
-    def local_path(self, path: str) -> str:
+    def local_path(self, path: str) -> str | None:
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.local_path(name)
         return self._full(path)
 
     def child(self, path: str) -> LocalStorage:
@@ -70,11 +74,15 @@ class LocalStorage(Storage):
             return f.read()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.get_range(name, start, length)
         with translated(self.root, path), open(self._full(path), "rb") as f:
             f.seek(start)
             return f.read(length)
 
     def _staged(self, path: str) -> str:
+        check_inside(path, self.root)
         folder, name = os.path.split(self._full(path))
         _make_folder(folder)
         return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
@@ -161,6 +169,9 @@ class LocalStorage(Storage):
                 continue  # not empty
 
     def head(self, path: str) -> Entry | None:
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.head(name)
         try:
             with translated(self.root, path):
                 stat = os.stat(self._full(path))
@@ -169,6 +180,7 @@ class LocalStorage(Storage):
         return Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
 
     def delete(self, path: str) -> None:
+        check_inside(path, self.root)
         try:
             with translated(self.root, path):
                 faults.point("storage.delete.before", path)
@@ -177,6 +189,9 @@ class LocalStorage(Storage):
             pass
 
     def open_input(self, path: str) -> pa.NativeFile:
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.open_input(name)
         with translated(self.root, path):
             return pa.OSFile(self._full(path), "rb")
 

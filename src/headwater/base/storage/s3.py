@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from headwater.base import faults
 from headwater.base.errors import InputError, NotFoundError, StorageError, UnsupportedError
+from headwater.base.storage.elsewhere import check_inside, is_elsewhere, resolve
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 
 __all__ = ["S3Storage"]
@@ -78,6 +79,9 @@ class S3Storage(Storage):
     def get_range(self, path: str, start: int, length: int) -> bytes:
         import obstore
 
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.get_range(name, start, length)
         with self._errors(path):
             return bytes(obstore.get_range(self._store, self._key(path), start=start, length=length))
 
@@ -85,6 +89,7 @@ class S3Storage(Storage):
         import obstore
 
         del flush  # what a bucket has taken is safe
+        check_inside(path, self.url)
         with self._errors(path):
             faults.point("storage.put.before_publish", path)
             obstore.put(self._store, self._key(path), data)
@@ -127,6 +132,9 @@ class S3Storage(Storage):
     def head(self, path: str) -> Entry | None:
         import obstore
 
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.head(name)
         try:
             with self._errors(path):
                 meta = obstore.head(self._store, self._key(path))
@@ -137,6 +145,7 @@ class S3Storage(Storage):
     def delete(self, path: str) -> None:
         import obstore
 
+        check_inside(path, self.url)
         try:
             with self._errors(path):
                 faults.point("storage.delete.before", path)
@@ -147,6 +156,9 @@ class S3Storage(Storage):
     def open_input(self, path: str) -> pa.NativeFile:
         import obstore
 
+        if is_elsewhere(path):
+            other, name = resolve(self, path)
+            return other.open_input(name)
         with self._errors(path):
             reader = obstore.open_reader(self._store, self._key(path), buffer_size=8 << 20)
         return pa.PythonFile(_Input(self, path, reader), mode="r")

@@ -63,8 +63,8 @@ def _known(storage: Storage) -> tuple[set[str], set[str]]:
     there: list[AddFile | RemoveFile] = [*state.files.values(), *(state.tombstones or {}).values()]
     for file in there:
         files.add(partitions.decode_path(file.path))
-        if file.deletion_vector is not None and not file.deletion_vector.is_inline:
-            vectors.add(file.deletion_vector.relative_path())
+        if file.deletion_vector is not None and file.deletion_vector.path is not None:
+            vectors.add(file.deletion_vector.path)
     return files, vectors
 
 

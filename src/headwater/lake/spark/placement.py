@@ -12,18 +12,23 @@ escapes, random prefixes, names cut short) each file's values are joined to its 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
+from headwater.base.errors import InputError
+from headwater.base.storage import is_elsewhere
 from headwater.lake import partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Scan", "file_values", "is_plain_path", "place", "spark_unescape"]
+__all__ = ["Scan", "file_values", "folder_values", "is_plain_path", "place", "spark_unescape"]
 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _MOST_ROOTS = 8
+_MOMENT = pa.timestamp("us", "UTC")
 
 
 @dataclass(slots=True)
@@ -42,7 +47,8 @@ def spark_unescape(text: str) -> str:
 def is_plain_path(path: str) -> bool:
     """Whether Spark's file sources can open a file of this path, and do not pass over it as hidden."""
     name = path.rsplit("/", 1)[-1]
-    return ":" not in path and not name.startswith(("_", ".")) and not name.endswith("._COPYING_")
+    plain = ":" not in path and not is_elsewhere(path)
+    return plain and not name.startswith(("_", ".")) and not name.endswith("._COPYING_")
 
 
 def file_values(now: Snapshot, add: AddFile) -> dict[str, str | None]:
@@ -57,7 +63,7 @@ def place(now: Snapshot, files: Sequence[AddFile]) -> list[Scan]:
         return [Scan("", list(files))]
     by_root: dict[str | None, Scan] = {}
     for add in files:
-        root = _root(partitions.decode_path(add.path), _keys(now), file_values(now, add))
+        root = _root(now, add)
         if root not in by_root and len(by_root) >= _MOST_ROOTS:
             root = None
         by_root.setdefault(root, Scan(root)).files.append(add)
@@ -70,17 +76,35 @@ def _keys(now: Snapshot) -> list[str]:
     return [now.schema.field(c).physical_name if mapped else c for c in now.partition_columns]
 
 
-def _root(path: str, keys: Sequence[str], values: Mapping[str, str | None]) -> str | None:
-    """The part of ``path`` above its partition folders, or None if they do not say what the log says."""
-    *folders, _ = path.split("/")
-    if len(folders) < len(keys):
-        return None
-    above = len(folders) - len(keys)
-    for folder, key, text in zip(folders[above:], keys, values.values(), strict=True):
+def folder_values(now: Snapshot, add: AddFile) -> dict[str, str | None]:
+    """The partition values that the folders of a file say, as texts by the columns' names; none if they name other columns."""
+    *folders, _ = partitions.decode_path(add.path).split("/")
+    keys = _keys(now)
+    found: dict[str, str | None] = {}
+    for folder, key, column in zip(folders[-len(keys) :], keys, now.partition_columns, strict=False):
         name, equals, value = folder.partition("=")
         if not equals or spark_unescape(name) != key:
+            return {}
+        found[column] = None if value == _NULL_FOLDER else spark_unescape(value)
+    return found if len(found) == len(keys) else {}
+
+
+def _root(now: Snapshot, add: AddFile) -> str | None:
+    """The part of a file's path above its partition folders, or None if they do not say what the log says."""
+    said = folder_values(now, add)
+    if not said or is_elsewhere(add.path):
+        return None
+    for column, text in file_values(now, add).items():
+        if not _is_same(said[column], text or None, moment=now.schema.field(column).type == "timestamp"):
             return None
-        said = None if value == _NULL_FOLDER else spark_unescape(value)
-        if said != (text or None):
-            return None
-    return "/".join(folders[:above])
+    return "/".join(partitions.decode_path(add.path).split("/")[: -len(said) - 1])
+
+
+def _is_same(folder: str | None, log: str | None, *, moment: bool) -> bool:
+    """Whether a folder says the value that the log says; timestamps have one form there and another here."""
+    if folder == log or not (moment and folder and log):
+        return folder == log
+    try:
+        return bool(partitions.parse(folder, _MOMENT) == partitions.parse(log, _MOMENT))
+    except InputError:
+        return False

@@ -31,7 +31,7 @@ from headwater.lake.scan import live_vector, map_files
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark import tasks
 from headwater.lake.spark.conf import conf
-from headwater.lake.spark.placement import Scan, file_values, is_plain_path, place
+from headwater.lake.spark.placement import Scan, file_values, folder_values, is_plain_path, place
 from headwater.lake.spark.types import column, physical_struct, spark_struct, spark_type
 from headwater.lake.spark.vectors import PATH, located, without_deleted
 from headwater.spark.session import has_delta
@@ -164,7 +164,7 @@ def _scan(session: SparkSession, now: Snapshot, root: str, scan: Scan, names: li
         frame = without_deleted(session, frame, {spelled[f.path]: v for f, v in found if v is not None})
     if split_by and not by_folder:
         frame = _with_values(session, now, frame, {spelled[f.path]: f for f in scan.files})
-    texts = [file_values(now, f) for f in scan.files] if by_folder else []
+    texts = [folder_values(now, f) for f in scan.files] if by_folder else []
     return frame.select([_logical(now.schema.field(n), {t[n] for t in texts if n in t}, mapped) for n in names])
 
 

@@ -12,8 +12,8 @@ may be another version, so the beginning is taken from the offset that was writt
 
 The rows of a version are its change, consolidated. Where all weights are of one sign there is nothing to consolidate, and
 each file is a task of its own; where a version both adds and removes rows, one task reads that version. The columns
-are those of the table when the stream was defined: columns that come later stop the stream, with an error that says so,
-unless the columns were chosen by name.
+are those of the table when the stream was defined. Columns that come later stop the stream, with an error that says so, unless
+the columns were chosen by name; so do columns of the stream that the table drops, or gives another type.
 
 `pushFilters` is not overridden, on purpose: in PySpark 4.x pushed filters leak into other uses of the same source.
 """
@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -30,8 +31,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import LongType, StructType
 
 from headwater.base.errors import SchemaError
+from headwater.base.schema import type_text
 from headwater.lake import changes, log, snapshot
+from headwater.lake.actions import Metadata
+from headwater.lake.alignment import Aligned, align
 from headwater.lake.changes import WEIGHT, FileChange
+from headwater.lake.metadata_history import MetadataHistory, read_commits
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import shaped
 from headwater.lake.spark.types import loose_field, spark_struct
@@ -61,10 +66,10 @@ class Stream:
 
 
 class VersionPart(InputPartition):
-    """The work of one task: files of one version's change; no files stand for all of them, consolidated."""
+    """The work of one task: files of one version's change, and whether the weights of their equal rows are added up."""
 
-    def __init__(self, version: int, files: Sequence[FileChange] = ()) -> None:
-        self.version, self.files = version, tuple(files)
+    def __init__(self, version: int, files: Sequence[FileChange], *, consolidated: bool = False) -> None:
+        self.version, self.files, self.consolidated = version, tuple(files), consolidated
 
 
 class ChangeSource(DataSource):
@@ -91,6 +96,8 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self._last: int | None = None
+        # The end of the last batch, or what the stream was defined on: what a version's metadata need not be loaded for.
+        self._delivered = (stream.base.version, stream.base.state.metadata)
 
     # ------------------------------------------------------------------ in the planner
 
@@ -124,33 +131,51 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         after = end["began"] if start["version"] == start["began"] else start["version"]
         if until is None:
             return []
+        base = self.stream.base
         if after is None:
-            files = snapshot.at_version(self.stream.base.storage, until).files
-            return [VersionPart(until, [FileChange(None, f)]) for f in files.values()]
+            table = snapshot.at_version(base.storage, until)
+            self._check_columns(until, table.state.metadata)
+            metadata = None if align(base.state.metadata, table.state.metadata) is None else table.state.metadata
+            return [VersionPart(until, [FileChange(None, f, metadata=metadata)]) for f in table.files.values()]
         parts: list[VersionPart] = []
-        for version in range(after + 1, until + 1):
-            self._check_columns(version)
-            files_changed = changes.change_files(self.stream.at(version), version - 1)
-            if all(f.before is None and not f.feed for f in files_changed) or all(
-                f.after is None for f in files_changed
-            ):
-                parts += [VersionPart(version, [f]) for f in files_changed]
+        commits = read_commits(base.storage, after, until)
+        history = MetadataHistory(commits, partial(self._metadata_at, after))
+        for commit in commits:
+            if commit.metadata is not None:
+                self._check_columns(commit.version, commit.metadata)
+            changed = changes.files_of(base, [commit], history)
+            if all(f.before is None and not f.feed for f in changed) or all(f.after is None for f in changed):
+                parts += [VersionPart(commit.version, [f]) for f in changed]
             else:
-                parts.append(VersionPart(version))
+                parts.append(VersionPart(commit.version, changed, consolidated=True))
+        self._delivered = (until, history.at(until)) if commits else self._delivered
         return parts
 
-    def _check_columns(self, version: int) -> None:
-        base = self.stream.base
-        if version <= base.version or self.stream.chosen:
+    def _metadata_at(self, version: int) -> Metadata:
+        known, metadata = self._delivered
+        return metadata if version == known else log.load(self.stream.base.storage, version).metadata
+
+    def _check_columns(self, version: int, now: Metadata) -> None:
+        """Raise if a version that is newer than the stream has other columns than the stream can give."""
+        base, aligned = self.stream.base, align(now, self.stream.base.state.metadata)
+        if version <= base.version or aligned is None:
             return
-        metadata = log.read_commit(base.storage, version, 0).metadata
-        added = [f.name for f in metadata.schema.fields if f.name not in base.schema] if metadata is not None else []
-        if added:
-            raise SchemaError.conflicting(
-                f"version {version} adds the column `{added[0]}`, which this stream does not have",
-                base.where,
-                "restart the query: it goes on from its checkpoint, with the new column",
-            )
+        news = None if self.stream.chosen else next((f for f in now.schema.fields if aligned.was(f) is None), None)
+        if news is not None:
+            self._stop(version, f"adds the column `{news.name}`, which this stream does not have")
+        back = Aligned(base.state.metadata, now)
+        for f in map(base.schema.field, self.stream.columns):
+            found = back.was(f)
+            if found is None:
+                self._stop(version, f"has no column `{f.name}` any more, or another one of that name")
+            elif not back.is_readable(f.type, found.type):
+                self._stop(
+                    version, f"changes the column `{f.name}` from {type_text(f.type)} to {type_text(found.type)}"
+                )
+
+    def _stop(self, version: int, what: str) -> NoReturn:
+        hint = "restart the query: it goes on from its checkpoint, with the columns of now"
+        raise SchemaError.conflicting(f"version {version} {what}", self.stream.base.where, hint)
 
     # ------------------------------------------------------------------ in tasks
 
@@ -163,10 +188,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield _finished(batch, fields, partition.version)
 
     def _batches(self, until: Snapshot, part: VersionPart, names: list[str]) -> Iterator[pa.RecordBatch]:
-        if not part.files:
-            yield from changes.stream_changes(until, until.version - 1, names)
-        for change in part.files:
-            yield from changes.read_change(until, change, names)
+        yield from changes.stream_files(until, part.files, names, consolidated=part.consolidated)
 
 
 def _finished(batch: pa.RecordBatch, fields: Sequence[Any], version: int) -> pa.RecordBatch:

@@ -195,7 +195,7 @@ def _publish(
         return None
     texts = [_carried(folder, f) for folder, f in zip(folders, fields, strict=True)]
     values = {layout.partition_key(f.name): text for f, text in zip(fields, texts, strict=True)}
-    folder = partitions.directory(list(values), values)
+    folder = layout.directory(values)
     path = f"{folder}/{name}" if folder else name
     there = storage.local_path(path)
     assert there is not None

@@ -1,0 +1,52 @@
+"""Paths that lie elsewhere: a Delta log may name files outside of its table's folder, by their whole path.
+
+A shallow clone names the files of the table that it was cloned from; a deletion vector may have an absolute path. Such a path is a URL
+(``file:/…``, ``file:///…``, ``s3://bucket/…``) or a plain absolute path, with percent-encoding already undone. It can be read, with
+the options of the storage that names it, and is never written or deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from headwater.base.errors import StorageError
+
+if TYPE_CHECKING:
+    from headwater.base.storage.interface import Storage
+
+__all__ = ["check_inside", "is_elsewhere", "resolve"]
+
+_WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.\-]*:/")
+_FILE = re.compile(r"file:(?://[^/]*)?(?=/)")
+_S3 = re.compile(r"s3[an]?://([^/]+)/")
+
+
+def is_elsewhere(path: str) -> bool:
+    """Whether a path is a whole one, and not one below a storage's root.
+
+    >>> [is_elsewhere(p) for p in ("a=1/b.parquet", "at=12:30/c", "/data/b", "file:/data/b", "s3://bucket/b")]
+    [False, False, True, True, True]
+    """
+    return _WHOLE.match(path) is not None
+
+
+def resolve(storage: Storage, path: str) -> tuple[Storage, str]:
+    """The storage that a whole path lies in, and the path below its root."""
+    from headwater.base.storage.local import LocalStorage
+    from headwater.base.storage.s3 import S3Storage
+
+    local = _FILE.sub("", path, count=1)
+    if local.startswith("/") and storage.local_path("") is not None:
+        folder, name = os.path.split(local)
+        return LocalStorage(folder, storage.options), name
+    if found := _S3.match(path):
+        return S3Storage(f"s3://{found[1]}", storage.options), path[found.end() :]
+    raise StorageError.unreachable(path, storage.url, "it is on no storage that can be opened from there")
+
+
+def check_inside(path: str, root: str) -> None:
+    """Raise for a path that is not below the root: what lies elsewhere is not ours to change."""
+    if is_elsewhere(path) or ".." in path.split("/"):
+        raise StorageError.unreachable(path, root, "what lies outside of it is not written or deleted")
