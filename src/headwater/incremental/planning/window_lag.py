@@ -56,7 +56,8 @@ def shifted(
         detail = ", ".join(scope.text(one.args[0]) for one in calls.values())
         source = source.projected([*passed, *computed], label="arguments", detail=detail)
     circuit = source.circuit
-    arranged = circuit.arranged(source.vertex, keys, ordered)
+    read = [*(c for c, _ in kept), *(s.column for s in shifts)]
+    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read)
     vertex = circuit.add(lambda s: Lag(s, shifts, columns=kept, sql=sql), [arranged])
     if all((k, k) in kept for k in keys):
         vertex.placed_by = tuple(keys)
