@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.joins import Sides, sides_joined
+from headwater.incremental.operators.zero_keys import normalised
 from headwater.incremental.planning.between import Between, between, interval_pairs
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.equalities import Equality, conjunction, equalities
@@ -61,6 +62,8 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     mine_too, theirs_too = _ends(span)
     here, mine = _keyed(lefts, [*(k.left for k in keys), *mine_too])
     there, theirs = _keyed(rights, [*(k.right for k in keys), *theirs_too])
+    here, mine = normalised(here, mine)
+    there, theirs = normalised(there, theirs)
     pairs = None
     read_here, read_there = set(mine), set(theirs)
     if span is not None:
@@ -81,7 +84,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     if plan.kind not in ("inner", "cross"):
         # Rows with and without a partner come from one arrangement, so they have the same columns.
         here, there = _only(here, read_here.union(used_left)), _only(there, read_there.union(used_right))
-        if rest or any(pa.types.is_floating(k.left.dtype) for k in keys):
+        if rest:
             used_left, used_right = here.columns, there.columns
     if not used_left and not used_right:
         used_left = here.columns[:1]
@@ -138,7 +141,7 @@ def _keyed(scope: Scope, nodes: Sequence[Node]) -> tuple[Stream, list[str]]:
     keys: list[str] = []
     computed: list[tuple[str, Computed]] = []
     for node in nodes:
-        # A join brings zeros of floats together itself.
+        # Zeros of floats are brought together afterwards.
         how = scope.nested_key(node)
         if isinstance(how, str) and how not in keys:
             keys.append(how)
