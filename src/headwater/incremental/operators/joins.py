@@ -109,6 +109,8 @@ def inner_join(
     circuit = left.circuit
     left, mine = normalised(left, mine)
     right, theirs = normalised(right, theirs)
+    pairs = list(dict.fromkeys(zip(mine, theirs, strict=True)))
+    mine, theirs = [m for m, _ in pairs], [t for _, t in pairs]
     a = circuit.arranged(left.vertex, mine, columns=[c for c, _ in left_columns])
     b = circuit.arranged(right.vertex, theirs, columns=[c for c, _ in right_columns])
     vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])

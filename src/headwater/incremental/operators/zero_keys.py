@@ -28,6 +28,9 @@ def normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
     if not floats:
         return stream, list(keys)
     names = [f"{_KEY} {k}" if k in floats else k for k in keys]
+    floats = [k for k in floats if f"{_KEY} {k}" not in stream.columns]
+    if not floats:
+        return stream, names
 
     def made() -> Stream:
         columns: list[tuple[str, str | Program]] = [(c, c) for c in stream.columns]
