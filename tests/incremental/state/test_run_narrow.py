@@ -72,7 +72,9 @@ def test_any_rows_come_back(rows: list[list[int]]) -> None:
     assert back is not None and np.array_equal(back, given_rows)
 
 
-@pytest.mark.parametrize("spread", [0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, 1 << 40, 1 << 48, (1 << 63) - 1])
+@pytest.mark.parametrize(
+    "spread", [0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, 1 << 40, 1 << 48, (1 << 63) - 1]
+)
 @pytest.mark.parametrize("least", [-(1 << 63), -1, 0, 5])
 def test_a_distance_takes_as_many_bytes_as_it_needs(spread: int, least: int) -> None:
     top = least + spread

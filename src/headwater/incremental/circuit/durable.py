@@ -82,7 +82,8 @@ def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> di
 
 def compact(traces: Mapping[str, Trace]) -> bool:
     """Merge each trace into one run; False if there was nothing to merge."""
-    return any([trace.compact() for trace in traces.values()])
+    merged = [trace.compact() for trace in traces.values()]
+    return any(merged)
 
 
 def _parts(vertex: Vertex) -> int:

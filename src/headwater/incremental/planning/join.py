@@ -115,7 +115,9 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
 
 def _used(rows: Rows, output: Sequence[Attribute], read: set[str], needed: set[int]) -> list[str]:
     """The columns of one side that are read above, or have one of these keys."""
-    found = [c for i, (a, c) in enumerate(zip(output, rows.columns, strict=True)) if c and (i in needed or a.key in read)]
+    found = [
+        c for i, (a, c) in enumerate(zip(output, rows.columns, strict=True)) if c and (i in needed or a.key in read)
+    ]
     return list(dict.fromkeys(found))
 
 

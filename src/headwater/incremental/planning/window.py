@@ -17,6 +17,7 @@ from headwater.incremental.planning.order import order_columns
 from headwater.incremental.planning.partition import partitioned
 from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Rows, Scope, names_for
+from headwater.incremental.planning.session import session_rows
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.incremental.planning.window_frames import framed, is_whole, joined_back
 from headwater.incremental.planning.window_lag import shifted
@@ -55,6 +56,9 @@ class Spec:
 def _rows(builder: Builder, shape: Shape) -> Rows:
     plan = shape.plan
     assert isinstance(plan, Window)
+    found = session_rows(builder, shape)
+    if found is not None:
+        return found
     child = builder.child(shape)
     scope = child.scope(plan.child.output)
     wanted = _wanted(shape)
