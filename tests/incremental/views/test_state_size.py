@@ -18,10 +18,10 @@ _VIEWS = {
             "SELECT user, session_window(ts, '30 minutes').start AS s, count(*) AS n, sum(amount) AS total FROM visits "
             "GROUP BY user, session_window(ts, '30 minutes')"
         ),
-        45,
+        20,
     ),
-    "groups": ("SELECT page, count(*) AS n, sum(amount) AS total, max(ts) AS newest FROM visits GROUP BY page", 20),
-    "a lag": ("SELECT id, ts - lag(ts) OVER (PARTITION BY user ORDER BY ts) > INTERVAL 1 HOUR AS new FROM visits", 55),
+    "groups": ("SELECT page, count(*) AS n, sum(amount) AS total, max(ts) AS newest FROM visits GROUP BY page", 18),
+    "a lag": ("SELECT id, ts - lag(ts) OVER (PARTITION BY user ORDER BY ts) > INTERVAL 1 HOUR AS new FROM visits", 40),
 }
 
 
