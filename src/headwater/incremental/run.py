@@ -207,7 +207,7 @@ class Run:
         """Its rows, or a part of them, as a Z-set that flows: with addresses for distances, and the run as the owner."""
         rows = self.rows[part]
         slots = self.layout.slots
-        if len(slots):
+        if len(slots) and self.heap is not NO_HEAP:
             rows = rows.copy()
             for slot in slots:
                 rows[_is_long(rows, slot), slot + 1] += self.line[2]
