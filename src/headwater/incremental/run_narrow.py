@@ -104,7 +104,8 @@ def compressed(heap: npt.NDArray[np.uint8]) -> bytes:
     >>> decompressed(compressed(heap)).tobytes()
     b'a long string, a long string'
     """
-    return _LENGTH.pack(heap.size) + _CODEC.compress(np.ascontiguousarray(heap), asbytes=True)
+    packed: bytes = _CODEC.compress(np.ascontiguousarray(heap), asbytes=True)
+    return _LENGTH.pack(heap.size) + packed
 
 
 def decompressed(data: Any) -> npt.NDArray[np.uint8] | None:

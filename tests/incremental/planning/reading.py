@@ -93,7 +93,8 @@ def _read(node: Node, wanted: Columns) -> list[Columns]:
         return [{names[i] for i in at} for names in inputs]
     if node.label in _WHOLE:
         return [set(names) for names in inputs]
-    args, options = getattr(node, "made_with", ((), {}))
+    made_with: tuple[tuple[Any, ...], dict[str, Any]] = getattr(node, "made_with", ((), {}))
+    args, options = made_with
     if isinstance(node, Join | IntervalJoin):
         sides = [{a for a, b in pairs if b in wanted} for pairs in args[2:4]]
         if isinstance(node, IntervalJoin):
