@@ -25,7 +25,7 @@ from headwater.incremental.views import View, upkeep
 from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 
-__all__ = ["SHARES", "run"]
+__all__ = ["SHARES", "rows_of", "run"]
 
 SHARES = (0.0001, 0.001, 0.01, 0.1, 0.5)
 ROWS = 10_000_000
@@ -35,11 +35,16 @@ _WHO = ("ours", "duckdb", "written")
 _AS_VIEWS = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
 
 
-def run(scale: float, rounds: int, shapes: list[str], shares: list[float]) -> list[Report]:
+def rows_of(scale: float) -> int:
+    """How many rows there are at a scale."""
+    return max(2_000, round(ROWS * scale))
+
+
+def run(scale: float, rounds: int, shapes: list[str], shares: list[float]) -> Report:
     """One table: views by shares of change."""
-    world = World(max(2_000, round(ROWS * scale)))
+    world = World(rows_of(scale))
     try:
-        return [_measured(world, scale, rounds, shapes, shares)]
+        return _measured(world, scale, rounds, shapes, shares)
     finally:
         upkeep.wait()
         world.close()

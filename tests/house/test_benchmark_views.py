@@ -17,7 +17,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_all_shapes_run_small(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
-    done = run("--scale", "0.0005", "--rounds", "1", "--shares", "0.01,0.1", "--json", str(out))
+    done = run("--scale", "0.0005", "--rounds", "1", "--shares", "0.01,0.1", "--sections", "curve", "--json", str(out))
     assert done.returncode == 0, done.stderr
     curve = json.loads(out.read_text())["sections"]["curve"]
     shapes = ["filter", "group", "join and group", "distinct", "first three", "exists"]
@@ -26,6 +26,16 @@ def test_all_shapes_run_small(tmp_path: Path) -> None:
     assert curve["group"]["0.1"]["refresh"]["cpu_s"] > 0
     assert curve["group"]["0.1"]["duckdb_writing"]["median_s"] > 0
     assert "target" not in done.stdout  # of ratios at full size only
+
+
+def test_state_and_memory_are_measured(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    done = run("--scale", "0.001", "--sections", "state", "--shapes", "sessions", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    (figures,) = (v for k, v in json.loads(out.read_text())["sections"]["state"].items() if k == "sessions")
+    assert 0 < figures["optimized"] < figures["changed"]
+    assert figures["build_peak"] > 0
+    assert "sessions" in done.stdout
 
 
 def test_unknown_shapes_are_refused() -> None:

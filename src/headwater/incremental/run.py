@@ -20,6 +20,7 @@ import numpy.typing as npt
 from headwater.base.errors import ConstraintError
 from headwater.incremental.zset import Hashes, ZSet
 from headwater.kernels.consolidate import LINE, OVERFLOW, weight_bound
+from headwater.kernels.hash import hash_rows
 from headwater.kernels.merge import NO_BOUND, index_run, long_bytes, merge, own_strings
 
 if TYPE_CHECKING:
@@ -154,6 +155,21 @@ class Run:
         index_run(hashes, rows, heap, bits, directory, line)
         return cls(layout, hashes, rows, heap, directory, bits, line=line)
 
+    @classmethod
+    def stored(cls, layout: Layout, rows: Rows, heap: Bytes, *, file: RunFile, most: int) -> Run:
+        """The run of sorted rows and a heap, as they were stored: hashes and directory are computed."""
+        slots = layout.slots if heap is not NO_HEAP else layout.slots[:0]
+        for slot in slots:
+            rows[_is_long(rows, slot), slot + 1] += address_of(heap)
+        hashes = hash_rows(rows, layout.key_parts)
+        for slot in slots:
+            rows[_is_long(rows, slot), slot + 1] -= address_of(heap)
+        bits = directory_bits(len(hashes))
+        directory = np.empty((1 << bits) + 1, dtype=np.int32)
+        line = np.empty(LINE, dtype=np.int64)
+        index_run(hashes, rows, heap, bits, directory, line)
+        return cls(layout, hashes, rows, heap, directory, bits, file=file, line=line, most=most)
+
     @property
     def file(self) -> RunFile | None:
         """The file that it is kept in."""
@@ -191,15 +207,20 @@ class Run:
         """Its rows, or a part of them, as a Z-set that flows: with addresses for distances, and the run as the owner."""
         rows = self.rows[part]
         slots = self.layout.slots
-        if len(slots):
+        if len(slots) and self.heap is not NO_HEAP:
             rows = rows.copy()
             for slot in slots:
-                long = (rows[:, slot] & 0xFFFFFFFF) > 12
-                rows[long, slot + 1] += self.line[2]
+                rows[_is_long(rows, slot), slot + 1] += self.line[2]
         return ZSet(self.layout, rows, (self,), hashes=self.hashes[part], consolidated=True)
 
     def __repr__(self) -> str:
         return f"Run({len(self)} rows)"
+
+
+def _is_long(rows: Rows, slot: int) -> npt.NDArray[np.bool_]:
+    """Which rows have a string in a slot that is too long for it."""
+    found: npt.NDArray[np.bool_] = (rows[:, slot] & 0xFFFFFFFF) > 12
+    return found
 
 
 def directory_bits(rows: int) -> int:

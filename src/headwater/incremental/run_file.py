@@ -5,7 +5,7 @@ size; kernels read the sections where the system has them. The format, little-en
 
     offset  bytes
     0       8     magic: "HWRUN" CR LF SUB
-    8       4     format version: 1, or 2 for a small run whose rows are narrow
+    8       4     format version: 1, or 2 or 3 for a run whose rows are narrow
     12      4     version of the hash (`headwater.kernels.hash`)
     16      8     length of the file
     24      8     number of rows
@@ -31,8 +31,8 @@ The sections follow in this order, each at a multiple of 64 and filled up with z
 4. directory: 2^bits + 1 signed 32-bit positions (`headwater.kernels.merge`);
 5. filter: blocks of 64 bytes (`headwater.kernels.filter`).
 
-In version 2 the rows are stored as `headwater.incremental.run_narrow` says, and the other sections are empty: such a run is read into memory, and
-they are computed from its rows.
+In versions 2 and 3 the rows are stored as `headwater.incremental.run_narrow` says, and the other sections are empty: such a run is read into memory, and
+they are computed from its rows. Version 3 may also have a heap, which is compressed.
 
 A file is valid iff magic, versions and the header's checksum are right, its length is the one stated, and the checksum of each
 section, taken with its filling, is right. So every byte counts. The header and the length are checked when a file is opened, the
@@ -54,9 +54,8 @@ import numpy.typing as npt
 from headwater.base.errors import CorruptionError
 from headwater.incremental.run import NO_HEAP, Run
 from headwater.incremental.run_header import ALIGNMENT, NAMES, Header, aligned, damaged, header_of, read_header
-from headwater.incremental.run_narrow import is_narrowed, narrowed, widened
+from headwater.incremental.run_narrow import compressed, decompressed, is_narrowed, narrowed, widened
 from headwater.kernels.filter import WORDS, fill_filter, filter_blocks
-from headwater.kernels.hash import hash_rows
 
 if TYPE_CHECKING:
     from weakref import finalize
@@ -82,7 +81,9 @@ def write_narrow(run: Run, fd: int) -> Header:
     """The same, in fewer bytes if it is a run for that."""
     if not is_narrowed(run):
         return write_run(run, fd)
-    return _written(run, fd, [memoryview(narrowed(run.rows)), *(memoryview(b"") for _ in NAMES[1:])], 2)
+    heap = compressed(run.heap) if run.heap.size > NO_HEAP.size else b""
+    pieces = [narrowed(run.rows), b"", heap, b"", b""]
+    return _written(run, fd, [memoryview(piece) for piece in pieces], 3)
 
 
 def _written(run: Run, fd: int, pieces: Sequence[memoryview], version: int) -> Header:
@@ -151,7 +152,7 @@ class RunFile:
         with _opened(self.path) as f:
             if os.fstat(f.fileno()).st_size != header.length:
                 raise damaged(self.path, "its length has changed")
-            if header.version == 2:
+            if header.version > 1:
                 return self._opened_narrow(f.read(), layout)
             small = header.length <= _SMALL
             # On Python 3.13 a mapping need not keep a file descriptor.
@@ -189,13 +190,13 @@ class RunFile:
 
     def _opened_narrow(self, data: bytes, layout: Layout) -> Run:
         self._check(data)
-        header, section = self.header, self.header.sections[0]
-        rows = widened(data[section.offset : section.offset + section.length], header.rows, header.width)
-        if rows is None:
+        header = self.header
+        stored, packed = (data[s.offset : s.offset + s.length] for s in (header.sections[0], header.sections[2]))
+        rows = widened(stored, header.rows, header.width)
+        heap = decompressed(packed) if packed else NO_HEAP
+        if rows is None or heap is None:
             raise damaged(self.path, "its rows do not fit")
-        run = Run.sorted(layout, hash_rows(rows, layout.key_parts), rows)
-        run.file, run.most = self, header.most
-        return run
+        return Run.stored(layout, rows, heap, file=self, most=header.most)
 
     def verify(self) -> None:
         """Check every byte of the file; only the first time, unless it fails."""

@@ -37,7 +37,7 @@ __all__ = [
     "read_header",
 ]
 
-VERSION = 2
+VERSION = 3
 ALIGNMENT = 64
 NAMES = ("rows", "hashes", "heap", "directory", "filter")
 """The sections of a file."""
@@ -225,8 +225,8 @@ def _consistent(header: Header, length: int) -> bool:
         if section.offset != at:
             return False
         at += aligned(section.length)
-    if header.version == 2:
-        others = hashes.length + heap.length + directory.length + words.length
+    if header.version > 1:
+        others = hashes.length + directory.length + words.length + (heap.length if header.version == 2 else 0)
         return (
             at == length and not others and 0 <= rows.length - shortest(header.width) <= 8 * header.rows * header.width
         )

@@ -126,6 +126,23 @@ class Spine:
                 self._merging = ([large, small], job)
                 return
 
+    def compacted(self, more: list[Run], bound: Bound | None) -> list[Run]:
+        """The sum of all runs and of some more as one run, or none: now, in the caller's thread. The spine stays as it is.
+
+        Where memory is short the sum is written to a file.
+        """
+        self.settle()
+        runs = sorted([*self.runs, *more], key=len, reverse=True)
+        while len(runs) > 1:
+            small, large = runs.pop(), runs.pop()
+            folder = None if spill.has_room(small.nbytes + large.nbytes) else spill.spill_folder()
+            run = spill.merged_somewhere(large, small, bound, self.store, folder)
+            if len(run):
+                runs = sorted([*runs, run], key=len, reverse=True)
+        for run in runs:
+            run.origin.parts = ()  # it is to have a file of its own, so that those of its parts can go
+        return runs
+
     def is_busy(self, run: Run) -> bool:
         """Is a run being merged or spilled?"""
         merging = self._merging

@@ -278,6 +278,18 @@ class Trace:
         self.arrived = 0
         self.spine.sweep(gone, small)
 
+    def compact(self) -> bool:
+        """Merge everything into one run, in which rows that cancel out are gone; False if there was nothing to merge."""
+        self.drain()
+        self.spine.settle()
+        small = [run for level in self._levels for run in level]
+        if len(small) + len(self.spine.runs) < 2:
+            return False
+        arrived = self.arrived
+        self.load(self.spine.compacted(small, None if self.bound == _NOTHING else self.bound))
+        self.arrived = arrived
+        return True
+
     def settle(self) -> None:
         """Wait until nothing goes on in the background."""
         self.spine.settle()

@@ -34,6 +34,7 @@ __all__ = [
     "Cut",
     "check_sessions",
     "last_moment",
+    "session_begin",
     "session_span",
     "sessions",
     "spans",
@@ -121,14 +122,18 @@ def sessions(named: Namer, below: Plan, keys: Sequence[Node], session: Column) -
     order = (Ordering(start),)
     before = WindowCall("lag", (end, Literal(1, INT), Literal(None, end.dtype)), end.dtype, tuple(keys), order, None)
     lag = named("lag", before)
-    last = lag.attribute.column
-    begins = logic("or", [is_null(last), compare(">", start, last)])
-    opened = named("begin", cases([(begins, start)], Literal(None, NULL)))
+    opened = named("begin", session_begin(start, lag.attribute.column))
     passed = tuple(Named(a, a.column) for a in rows.output)
     made: Plan = Project(Window(rows, (lag,)), (*passed, opened))
     newest = WindowCall("max", (opened.attribute.column,), start.dtype, tuple(keys), order, None)
     whole = named("session", newest)
     return Cut(Window(made, (whole,)), whole.attribute.column, end)
+
+
+def session_begin(start: Node, last: Node) -> Node:
+    """When a row begins a session, its time: ``last`` is the end of the window of the row before it."""
+    begins = logic("or", [is_null(last), compare(">", start, last)])
+    return cases([(begins, start)], Literal(None, NULL))
 
 
 def check_sessions(nodes: Iterable[Node], session: Column) -> None:

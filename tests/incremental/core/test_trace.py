@@ -225,3 +225,20 @@ def test_keys_that_collide_are_told_apart(history: list[list[Any]], hashes: int)
         assert counted(trace.zset()) == total
         _check_finds(trace, delta, total, staged=False)
         _check_runs(trace)
+
+
+def test_a_trace_is_compacted_into_one_run_without_what_has_gone() -> None:
+    layout = Layout(pa.schema([("k", pa.int64()), ("s", pa.string())]), keys=1)
+    trace = Trace(layout)
+    table = pa.table({"k": range(9_000), "s": [f"a string of some length {i}" for i in range(9_000)]}, layout.schema)
+    for start, sign in ((0, 1), (3_000, 1), (6_000, 1), (0, -1), (8_000, -1)):
+        part = table.slice(start, 1_000 if sign < 0 else 3_000)
+        trace.add(ZSet.packed(layout, part, np.full(part.num_rows, sign)))
+    before = trace.zset().to_arrow()
+    assert trace.compact()
+    assert [len(run) for run in trace.runs] == [7_000]
+    assert trace.zset().to_arrow().equals(before)
+    assert not trace.compact()
+    trace.add(ZSet.packed(layout, table.slice(1_000, 7_000), np.full(7_000, -1)))
+    trace.compact()
+    assert not trace.runs, "nothing is left"

@@ -176,7 +176,7 @@ def test_files_that_are_missing_or_foreign_are_refused(tmp_path: Path) -> None:
 def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     write(some_run(10), path)
-    for at, version in ((8, 3), (12, 9)):
+    for at, version in ((8, 4), (12, 9)):
         bad = bytearray(path.read_bytes())
         size = struct.unpack_from("<I", bad, 44)[0]
         struct.pack_into("<I", bad, at, version)

@@ -1,4 +1,4 @@
-"""Narrow run files: small runs of numbers come back as they were, and what is damaged in them is found."""
+"""Narrow run files: runs of up to a million rows come back as they were, and what is damaged in them is found."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import CorruptionError
+from headwater.incremental import run_narrow
 from headwater.incremental.layout import Layout
-from headwater.incremental.run import Run
+from headwater.incremental.run import Run, merged
 from headwater.incremental.run_file import RunFile, write_narrow, write_run
-from headwater.incremental.run_narrow import narrowed, shortest, widened
+from headwater.incremental.run_narrow import compressed, decompressed, narrowed, shortest, widened
 from headwater.incremental.spill import spilled
 from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
@@ -71,14 +72,16 @@ def test_any_rows_come_back(rows: list[list[int]]) -> None:
     assert back is not None and np.array_equal(back, given_rows)
 
 
-@pytest.mark.parametrize("spread", [0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, (1 << 63) - 1])
+@pytest.mark.parametrize(
+    "spread", [0, 1, 255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, 1 << 40, 1 << 48, (1 << 63) - 1]
+)
 @pytest.mark.parametrize("least", [-(1 << 63), -1, 0, 5])
 def test_a_distance_takes_as_many_bytes_as_it_needs(spread: int, least: int) -> None:
     top = least + spread
     if top >= 1 << 63:
         return
     data = narrowed(np.array([[least], [top]], dtype=np.int64))
-    width = next(w for w in (0, 1, 2, 4, 8) if spread < 1 << 8 * w)
+    width = next(w for w in range(9) if spread < 1 << 8 * w)
     assert len(data) == shortest(1) + 2 * width
     back = widened(data, 2, 1)
     assert back is not None
@@ -89,22 +92,57 @@ def test_a_distance_takes_as_many_bytes_as_it_needs(spread: int, least: int) -> 
 def test_a_run_comes_back(rows: int, tmp_path: Path) -> None:
     run = some_run(rows)
     file = write(run, tmp_path / "a.run")
-    assert file.header.version == (2 if len(run) >= 256 else 1)
+    assert file.header.version == (3 if len(run) >= 256 else 1)
     assert (tmp_path / "a.run").stat().st_size == file.header.length
     file.verify()
     back = file.open(LAYOUT)
     assert_same(back, run)
     assert back.file is file and not back.mapped
     assert back.most == file.header.most == run.weight_bound()
-    if file.header.version == 2:
+    if file.header.version == 3:
         assert file.header.length < run.nbytes / 2
 
 
-def test_texts_and_large_runs_are_stored_as_they_are(tmp_path: Path) -> None:
-    texts = Layout(pa.schema([("name", pa.string())]), keys=1)
-    run = Run.of(ZSet.packed(texts, pa.table({"name": [f"name {i}" for i in range(1_000)]}, schema=texts.schema)))
-    assert write(run, tmp_path / "a.run").header.version == 1
-    assert write(some_run((1 << 18) + 1_000), tmp_path / "b.run").header.version == 1
+def test_strings_come_back_and_take_less(tmp_path: Path) -> None:
+    """Short ones, long ones, nulls, and two columns of them: in the key, and beside it."""
+    layout = Layout(pa.schema([("name", pa.string()), ("n", pa.int64()), ("more", pa.string())]), keys=1)
+    names = [None if i % 11 == 0 else f"{'a name of some length ' * (i % 3)}{i % 40}" for i in range(3_000)]
+    table = pa.table({"name": names, "n": range(3_000), "more": ["x" * (i % 30) for i in range(3_000)]})
+    run = Run.of(ZSet.packed(layout, table.cast(layout.schema)))
+    file = write(run, tmp_path / "a.run")
+    assert file.header.version == 3 and file.header.length < run.nbytes / 3
+    back = file.open(layout)
+    assert_same(back, run)
+    assert back.heap.tobytes() == run.heap.tobytes()
+    assert back.zset().to_arrow().equals(run.zset().to_arrow())
+    twice = merged([back, back]).zset()
+    assert np.array_equal(twice.weights, 2 * run.zset().weights) and twice.schema == layout.schema
+
+
+def test_large_runs_are_stored_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_narrow, "_MOST", 5_000)
+    assert write(some_run(6_000), tmp_path / "b.run").header.version == 1
+
+
+def test_a_file_of_version_2_is_read(tmp_path: Path) -> None:
+    """It has widths that are powers of two, and no heap."""
+    path = tmp_path / "a.run"
+    layout = Layout(pa.schema([("id", pa.int64())]), keys=1)
+    run = Run.of(ZSet.packed(layout, pa.table({"id": range(300)}, schema=layout.schema)))
+    size = write(run, path).header.size
+    old = bytearray(path.read_bytes())
+    struct.pack_into("<I", old, 8, 2)
+    struct.pack_into("<I", old, size - 4, zlib.crc32(memoryview(old)[: size - 4]))
+    path.write_bytes(old)
+    assert RunFile.read(str(path)).header.version == 2
+    assert_same(RunFile.read(str(path)).open(layout), run)
+
+
+def test_a_heap_that_cannot_be_read_is_found() -> None:
+    good = compressed(np.frombuffer(b"a string that is long" * 20, dtype=np.uint8))
+    assert decompressed(good) is not None
+    for bad in (b"", good[:5], good[:-4], good[:8] + b"no zstandard", struct.pack("<Q", 1 << 60) + good[8:]):
+        assert decompressed(bad) is None
 
 
 def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
@@ -128,7 +166,7 @@ def test_rows_that_do_not_fit_are_found_though_checksums_are_right(what: str, tm
     bad = bytearray(path.read_bytes())
     first = header.sections[0]
     if what == "width":
-        struct.pack_into("<q", bad, first.offset + 8, 3)
+        struct.pack_into("<q", bad, first.offset + 8, 9)
     elif what == "length":
         struct.pack_into("<q", bad, first.offset + 8, 2)  # flags of nulls take one byte
     else:
@@ -159,7 +197,7 @@ def test_a_narrow_run_that_is_spilled_is_mapped(tmp_path: Path) -> None:
     run = some_run(20_000)
     with Store(tmp_path) as store:
         store._runs.keep([run])
-        assert run.file is not None and run.file.header.version == 2
+        assert run.file is not None and run.file.header.version == 3
         mapped = spilled(run, store, str(tmp_path))
         assert mapped.mapped and mapped.file is not None and mapped.file.header.version == 1
         assert_same_rows(mapped, run)

@@ -21,7 +21,7 @@ before, and the next step goes on from there. A `transaction` takes many steps' 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,8 @@ class Circuit:
         """The names that `durable` gives the vertices, once it has."""
         self.inputs: dict[str, Vertex] = {}
         self.outputs: dict[str, Vertex] = {}
-        self._arranged: dict[tuple[object, ...], Vertex] = {}
+        self._known: dict[tuple[object, ...], Vertex] = {}
+        self._arrangements: dict[tuple[object, ...], list[Vertex]] = {}
         self._transaction: Transaction | None = None
         self.runner = Runner(shards)
         self.steps = 0
@@ -207,40 +208,51 @@ class Circuit:
     def _exchanged(self, vertex: Vertex, keys: Sequence[str]) -> Vertex:
         if self.shards == 1 or vertex.placed_by == tuple(keys):
             return vertex
-        found = self._arranged.get(("exchange", vertex.id, *keys))
+        found = self._known.get(("exchange", vertex.id, *keys))
         if found is None:
             found = self.add(lambda source: Exchange(source, keys), [vertex])
             found.placed_by = tuple(keys)
-            self._arranged["exchange", vertex.id, *keys] = found
+            self._known["exchange", vertex.id, *keys] = found
         return found
 
     def arranged(
-        self, vertex: Vertex, keys: Sequence[str], order: Sequence[Order] = (), *, placed_by: int | None = None
+        self,
+        vertex: Vertex,
+        keys: Sequence[str],
+        order: Sequence[Order] = (),
+        *,
+        columns: Iterable[str] | None = None,
+        placed_by: int | None = None,
     ) -> Vertex:
         """The vertex that keeps a stream by a key; the same for all who ask for the same.
 
-        ``placed_by`` is how many columns of the key decide on the shard, if not all.
+        ``columns`` are those that the caller reads, beside the key and the order; all of them if not given. No others are kept, so rows that
+        differ in others become one row with the sum of their weights. ``placed_by`` is how many columns of the key decide on the shard, if
+        not all.
         """
-        name = ("arrange", vertex.id, tuple(keys), tuple(order))
-        found = self._arranged.get(name)
-        if found is None:
-            columns = [*keys, *(c for c in vertex.layout.names if c not in keys)]
-            found = self.add(
-                lambda source: Arrange(source, Arrangement(source.layout, columns, keys=len(keys), order=order)),
-                [vertex],
-                by=[keys[:placed_by]],
-            )
-            found.placed_by = tuple(keys[:placed_by])
-            self._arranged[name] = found
+        read = set(vertex.layout.names if columns is None else columns)
+        read |= {o.column for o in order}
+        known = self._arrangements.setdefault((vertex.id, tuple(keys), tuple(order)), [])
+        for found in known:
+            if read <= set(found.layout.names):
+                return found
+        kept = [*keys, *(c for c in vertex.layout.names if c in read and c not in keys)]
+        found = self.add(
+            lambda source: Arrange(source, Arrangement(source.layout, kept, keys=len(keys), order=order)),
+            [vertex],
+            by=[keys[:placed_by]],
+        )
+        found.placed_by = tuple(keys[:placed_by])
+        known.append(found)
         return found
 
     def once(self, name: tuple[object, ...], build: Callable[[], Stream]) -> Stream:
         """A stream that is built when it is first asked for by this name."""
         from headwater.incremental.circuit.stream import Stream
 
-        found = self._arranged.get(name)
+        found = self._known.get(name)
         if found is None:
-            found = self._arranged[name] = build().vertex
+            found = self._known[name] = build().vertex
         return Stream(self, found)
 
     def forgetting(self, vertex: Vertex) -> Vertex:

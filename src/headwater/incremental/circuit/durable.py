@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 
-__all__ = ["checkpoint", "fingerprints", "restore", "traces_of"]
+__all__ = ["checkpoint", "compact", "fingerprints", "restore", "traces_of"]
 
 
 def fingerprints(circuit: Circuit) -> list[str]:
@@ -78,6 +78,12 @@ def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> di
         for name, trace in node.traces().items()
     }
     return {**traces, **(beside or {})}
+
+
+def compact(traces: Mapping[str, Trace]) -> bool:
+    """Merge each trace into one run; False if there was nothing to merge."""
+    merged = [trace.compact() for trace in traces.values()]
+    return any(merged)
 
 
 def _parts(vertex: Vertex) -> int:

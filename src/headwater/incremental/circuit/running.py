@@ -27,6 +27,8 @@ Values = list[list[ZSet]]
 """By the number of a vertex, what each of its shards gave in a step."""
 
 _WORTH_THREADS = 8_192
+_WORTH_RELEASING = 8_192
+"""From how many rows on values are released as soon as nobody reads them."""
 
 
 class Runner:
@@ -40,10 +42,12 @@ class Runner:
         """What all vertices give in this step; of a chain only the last member has something."""
         values = schedule.nothing.copy()
         if self.shards == 1:
-            _run_alone(schedule.entries, values)
+            _run_alone(schedule, values)
         else:
             for entry in schedule.entries:
                 self._run_sharded(entry, values)
+                for i in entry.releases:
+                    values[i] = schedule.nothing[i]
         return values
 
     def _run_sharded(self, entry: Entry, values: Values) -> None:
@@ -104,10 +108,10 @@ class Runner:
             raise feeding.located(error, node, deltas) from None
 
 
-def _run_alone(entries: Sequence[Entry], values: Values) -> None:
+def _run_alone(schedule: Schedule, values: Values) -> None:
     """Run all entries on one shard, in as few words as it takes: small steps are dominated by them."""
     clock = time.perf_counter
-    for entry in entries:
+    for entry in schedule.entries:
         rows = 0
         deltas = []
         for i in entry.inputs:
@@ -122,6 +126,8 @@ def _run_alone(entries: Sequence[Entry], values: Values) -> None:
             found = entry.chains[0].step(deltas[0])
             values[entry.id] = [found]
             entry.took(len(found.rows), clock() - start)
+            if rows > _WORTH_RELEASING:
+                _release(entry, schedule, values)
             continue
         try:
             found = node.step(deltas)
@@ -133,3 +139,10 @@ def _run_alone(entries: Sequence[Entry], values: Values) -> None:
         figures.rows_in += rows
         figures.rows_out += len(found.rows)
         figures.seconds += clock() - start
+        if rows > _WORTH_RELEASING:
+            _release(entry, schedule, values)
+
+
+def _release(entry: Entry, schedule: Schedule, values: Values) -> None:
+    for i in entry.releases:
+        values[i] = schedule.nothing[i]

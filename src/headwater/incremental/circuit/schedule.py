@@ -34,6 +34,8 @@ class Entry:
     inputs: tuple[int, ...]
     members: tuple[Vertex, ...] = ()
     chains: tuple[Chain, ...] = ()
+    releases: tuple[int, ...] = ()
+    """The vertices whose values nobody reads after it."""
     node: Node = field(init=False)
     id: int = field(init=False)
     figures: Figures = field(init=False)
@@ -64,6 +66,7 @@ class Schedule:
         self.made_for = (len(vertices), len(outputs))
         _loosen(vertices)
         self.entries = [_entry(members) for members in chained(vertices, outputs)]
+        _release(self.entries, outputs)
         self.commits: list[Callable[[], None]] = [
             node.commit for v in vertices for node in v.nodes if type(node).commit is not Node.commit
         ]
@@ -107,6 +110,17 @@ def _loosen(vertices: Sequence[Vertex]) -> None:
         for node in vertex.nodes:
             if isinstance(node, Arrange):
                 node.is_loose = all(isinstance(n, Join) for n in read_by.get(vertex.id, ()))
+
+
+def _release(entries: Sequence[Entry], outputs: Sequence[Vertex]) -> None:
+    """Find out behind which entry the value of each vertex is read by nobody."""
+    last: dict[int, Entry] = {}
+    for entry in entries:
+        last |= dict.fromkeys(entry.inputs, entry)
+    given = {v.id for v in outputs}
+    for number, entry in last.items():
+        if number not in given:
+            entry.releases += (number,)
 
 
 def _can_follow(vertex: Vertex) -> bool:

@@ -109,8 +109,10 @@ def inner_join(
     circuit = left.circuit
     left, mine = normalised(left, mine)
     right, theirs = normalised(right, theirs)
-    a = circuit.arranged(left.vertex, mine)
-    b = circuit.arranged(right.vertex, theirs)
+    pairs = list(dict.fromkeys(zip(mine, theirs, strict=True)))
+    mine, theirs = [m for m, _ in pairs], [t for _, t in pairs]
+    a = circuit.arranged(left.vertex, mine, columns=[c for c, _ in left_columns])
+    b = circuit.arranged(right.vertex, theirs, columns=[c for c, _ in right_columns])
     vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])
     keys = [(k, m, left.vertex.marks.get(k), right.vertex.marks.get(m)) for k, m in zip(mine, theirs, strict=True)]
     # What the other side never asks for again.
@@ -144,7 +146,10 @@ def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffi
             some.append((c, name))
         columns.append(some)
     keyed = [normalised(s, on) for s in (left, *others)]
-    arranged = [circuit.arranged(s.vertex, keys) for s, keys in keyed]
+    arranged = [
+        circuit.arranged(s.vertex, keys, columns=[c for c, _ in some])
+        for (s, keys), some in zip(keyed, columns, strict=True)
+    ]
     return Stream(circuit, circuit.add(lambda *nodes: StarJoin(nodes, columns), arranged))
 
 

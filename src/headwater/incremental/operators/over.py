@@ -115,6 +115,7 @@ class Over(Cogroup):
         source = np.empty((len(kept), groups.layout.width), dtype=np.int64)
         take(groups.rows, groups.at[kept], source)
         out = self._moving.moved(source)
+        del source  # of many rows it is large
         for placed, values in zip(self._new, found, strict=True):
             out[:, placed.word : placed.word + placed.words] = values.words[kept]
             if values.nulls is not None:

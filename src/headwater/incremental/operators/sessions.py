@@ -31,14 +31,17 @@ __all__ = ["Sessions"]
 
 
 class Sessions(Over):
-    """Rows with ``session_start`` and ``session_end``; the source is arranged by the time, ascending."""
+    """Rows with ``session_start`` and ``session_end``; the source is arranged by the time, ascending.
+
+    With one name there is no end, and a row that only moves the end of its session changes no other row.
+    """
 
     def __init__(
         self,
         source: Arrange,
         gap: int | timedelta,
         *,
-        names: tuple[str, str] = ("session_start", "session_end"),
+        names: tuple[str, ...] = ("session_start", "session_end"),
         columns: Sequence[tuple[str, str]] | None = None,
         sql: str = "",
     ) -> None:
@@ -53,6 +56,7 @@ class Sessions(Over):
         if self._time.words != 1:
             raise InputError.bad_argument("order", order.column, "a timestamp, date or bigint")
         self.gap = ticks
+        self._has_ends = len(names) > 1
         fields = [pa.field(name, self._time.dtype, nullable=False) for name in names]
         detail = f"{order.column} with gaps of at most {ticks}"
         super().__init__(
@@ -63,7 +67,10 @@ class Sessions(Over):
         words = np.ascontiguousarray(groups.rows[:, self._time.word])
         start, end = np.empty(len(groups), dtype=np.int64), np.empty(len(groups), dtype=np.int64)
         chained(words, groups.at, groups.offsets, self.gap, start, end)
-        return [Values(start[:, None]), Values(ends_within(self._time, start, end)[:, None])]
+        found = [Values(start[:, None])]
+        if self._has_ends:
+            found.append(Values(ends_within(self._time, start, end)[:, None]))
+        return found
 
     def change(self, read: Sequence[Slices]) -> ZSet:
         slices = read[0]

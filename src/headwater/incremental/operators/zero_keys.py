@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["normalised", "without_negative_zeros"]
 
-_KEY = "\0key"
+_KEY = "\0without -0.0"
 
 
 def normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
-    """The stream with keys that are equal iff their words are, and the names of them."""
-    floats = [k for k in dict.fromkeys(keys) if _is_float(stream, k)]
+    """The stream with keys that are equal iff their words are, and the names of them; once is as good as twice."""
+    floats = [k for k in dict.fromkeys(keys) if _is_float(stream, k) and not k.startswith(_KEY)]
     if not floats:
         return stream, list(keys)
     names = [f"{_KEY} {k}" if k in floats else k for k in keys]
+    floats = [k for k in floats if f"{_KEY} {k}" not in stream.columns]
+    if not floats:
+        return stream, names
 
     def made() -> Stream:
         columns: list[tuple[str, str | Program]] = [(c, c) for c in stream.columns]

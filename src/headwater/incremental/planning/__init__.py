@@ -5,6 +5,6 @@ A typed plan (`headwater.sql.plan`) becomes operators of `headwater.incremental.
 
 from headwater.incremental.planning.building import build
 from headwater.incremental.planning.checking import check
-from headwater.incremental.planning.order import determined
+from headwater.incremental.planning.determinacy import determined
 
 __all__ = ["build", "check", "determined"]

@@ -88,7 +88,9 @@ def interval_pairs(sides: Sides, point: str, low: str, high: str, *, on_left: bo
         spans, times, mine, theirs = sides.left, sides.right, sides.mine, sides.theirs
         of_spans, of_times = left_columns, right_columns
     measured = circuit.add(lambda s: Lengths(s, low, high), [spans.vertex])
-    a = circuit.arranged(measured, [*mine, CLASS], [Order(low)], placed_by=len(mine))
-    b = circuit.arranged(times.vertex, theirs, [Order(point)])
+    begins = [Order(low)]
+    kept = [high, *(c for c, _ in of_spans)]
+    a = circuit.arranged(measured, [*mine, CLASS], begins, columns=kept, placed_by=len(mine))
+    b = circuit.arranged(times.vertex, theirs, [Order(point)], columns=[c for c, _ in of_times])
     vertex = circuit.add(lambda x, y: IntervalJoin(x, y, of_spans, of_times, hi=high), [a, b])
     return Stream(circuit, vertex)

@@ -30,8 +30,8 @@ from headwater.incremental.planning import (
 )
 from headwater.incremental.planning.between import with_intervals
 from headwater.incremental.planning.builder import Builder, Form
+from headwater.incremental.planning.determinacy import determined
 from headwater.incremental.planning.facts import with_facts
-from headwater.incremental.planning.order import determined
 from headwater.incremental.planning.ranked import lowered
 from headwater.incremental.planning.shape import Shapes
 from headwater.incremental.planning.wide_keys import with_narrow_keys

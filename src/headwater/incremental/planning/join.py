@@ -6,12 +6,13 @@ their own on the way. Where some keys let nulls meet and others do not, all let 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.joins import Sides, sides_joined
+from headwater.incremental.operators.zero_keys import normalised
 from headwater.incremental.planning.between import Between, between, interval_pairs
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.equalities import Equality, conjunction, equalities
@@ -20,7 +21,7 @@ from headwater.incremental.planning.rows import Computed, Rows, Scope, line_of, 
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.incremental.planning.wide_keys import packed_equalities
 from headwater.sql.nodes import Call, Literal, Node
-from headwater.sql.plan import Join
+from headwater.sql.plan import Attribute, Join
 from headwater.sql.types import BOOLEAN
 
 __all__ = ["FORM"]
@@ -61,7 +62,10 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     mine_too, theirs_too = _ends(span)
     here, mine = _keyed(lefts, [*(k.left for k in keys), *mine_too])
     there, theirs = _keyed(rights, [*(k.right for k in keys), *theirs_too])
+    here, mine = normalised(here, mine)
+    there, theirs = normalised(there, theirs)
     pairs = None
+    read_here, read_there = set(mine), set(theirs)
     if span is not None:
         ends = (*mine[len(keys) :], *theirs[len(keys) :])
         point, low, high = ends if span.on_left else (ends[2], *ends[:2])
@@ -73,14 +77,15 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
 
     if nulls_match:
         rest += [Call("is not null", (k.left,), BOOLEAN, False) for k in keys if not k.nulls_match]
-    # A column that only the key or the condition reads need not be in the pairs, unless the condition looks at them.
-    everything = bool(rest) or plan.kind in ("semi", "anti")
-    used_left = [c for i, c in enumerate(left.columns) if c and (everything or i in shape.needed)]
-    used_right = [c for i, c in enumerate(right.columns) if c and (everything or i + width in shape.needed)]
-    if rest and plan.kind != "inner":
-        used_left, used_right = here.columns, there.columns
-    used_left = list(dict.fromkeys(used_left))
-    used_right = list(dict.fromkeys(used_right))
+    # A column that only the key reads is in no pair, and kept nowhere but in the key.
+    read = keys_of(*rest)
+    used_left = _used(left, plan.left.output, read, {i for i in shape.needed if i < width})
+    used_right = _used(right, plan.right.output, read, {i - width for i in shape.needed if i >= width})
+    if plan.kind not in ("inner", "cross"):
+        # Rows with and without a partner come from one arrangement, so they have the same columns.
+        here, there = _only(here, read_here.union(used_left)), _only(there, read_there.union(used_right))
+        if rest:
+            used_left, used_right = here.columns, there.columns
     if not used_left and not used_right:
         used_left = here.columns[:1]
     right_names = dict(zip(used_right, names_for(used_right, used_left), strict=True))
@@ -108,6 +113,22 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     return Rows(found, tuple(columns))
 
 
+def _used(rows: Rows, output: Sequence[Attribute], read: set[str], needed: set[int]) -> list[str]:
+    """The columns of one side that are read above, or have one of these keys."""
+    found = [
+        c for i, (a, c) in enumerate(zip(output, rows.columns, strict=True)) if c and (i in needed or a.key in read)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _only(stream: Stream, read: Collection[str]) -> Stream:
+    """A stream without the columns that nobody reads."""
+    kept = [c for c in stream.columns if c in read] or stream.columns[:1]
+    if len(kept) == len(stream.columns):
+        return stream
+    return stream.projected([(c, c) for c in kept], label="columns", detail=", ".join(kept))
+
+
 def _ends(span: Between | None) -> tuple[list[Node], list[Node]]:
     """What an interval reads of the left and of the right rows."""
     if span is None:
@@ -122,7 +143,7 @@ def _keyed(scope: Scope, nodes: Sequence[Node]) -> tuple[Stream, list[str]]:
     keys: list[str] = []
     computed: list[tuple[str, Computed]] = []
     for node in nodes:
-        # A join brings zeros of floats together itself.
+        # Zeros of floats are brought together afterwards.
         how = scope.nested_key(node)
         if isinstance(how, str) and how not in keys:
             keys.append(how)

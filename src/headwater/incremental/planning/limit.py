@@ -77,12 +77,13 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     scope = rows.scope(sort.child.output)
     stream, order = order_columns(scope, sort.order)
     circuit = builder.circuit
-    arranged = circuit.arranged(stream.vertex, [], order)
-    columns = [(c, c) for c in dict.fromkeys(c for c in rows.columns if c is not None)]
+    given = tuple(c if i in shape.needed else None for i, c in enumerate(rows.columns))
+    columns = [(c, c) for c in dict.fromkeys(c for c in given if c is not None)] or [(c, c) for c in stream.columns[:1]]
+    arranged = circuit.arranged(stream.vertex, [], order, columns=[c for c, _ in columns])
     count = _ENDLESS if plan.count is None else plan.count
     sql = f"{line_of(sort, scope)} {line_of(plan)}"
     vertex = circuit.add(lambda s: TopK(s, count, offset=plan.offset, columns=columns, sql=sql), [arranged])
-    return Rows(Stream(circuit, vertex), rows.columns)
+    return Rows(Stream(circuit, vertex), given)
 
 
 FORM = Form(_needs, _rows)

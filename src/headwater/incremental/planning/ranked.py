@@ -55,11 +55,12 @@ def first_rows(builder: Builder, shape: Shape) -> Rows | None:
     child = builder.rows(below.children[0])
     scope = child.scope(window.child.output)
     names = names_for([window.items[i].attribute.name for i in wanted], child.stream.columns)
-    kept = [(c, c) for c in child.stream.columns]
+    passed = [c if i in below.needed else None for i, c in enumerate(child.columns)]
+    kept = [(c, c) for c in child.stream.columns if c in passed]
     stream, keys = partitioned(scope, by.partition)
     stream, order = order_columns(scope, by.order, stream)
     circuit = builder.circuit
-    arranged = circuit.arranged(stream.vertex, keys, order)
+    arranged = circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept])
     made = [Rank(n, c.op) for n, c in zip(names, ranks, strict=True)]  # type: ignore[arg-type]
     limit, what, sql = max(limits[chosen], 0), by.op, ", ".join(scope.text(c) for c in ranks)
     vertex = circuit.add(
@@ -69,7 +70,7 @@ def first_rows(builder: Builder, shape: Shape) -> Rows | None:
     if all((k, k) in kept for k in keys):
         vertex.placed_by = tuple(keys)
     called = dict(zip(wanted, names, strict=True))
-    return Rows(Stream(circuit, vertex), (*child.columns, *(called.get(i) for i in range(len(window.items)))))
+    return Rows(Stream(circuit, vertex), (*passed, *(called.get(i) for i in range(len(window.items)))))
 
 
 def lowered(plan: Plan) -> Plan:

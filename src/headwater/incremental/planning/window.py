@@ -17,6 +17,7 @@ from headwater.incremental.planning.order import order_columns
 from headwater.incremental.planning.partition import partitioned
 from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Rows, Scope, names_for
+from headwater.incremental.planning.session import session_rows
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.incremental.planning.window_frames import framed, is_whole, joined_back
 from headwater.incremental.planning.window_lag import shifted
@@ -55,6 +56,9 @@ class Spec:
 def _rows(builder: Builder, shape: Shape) -> Rows:
     plan = shape.plan
     assert isinstance(plan, Window)
+    found = session_rows(builder, shape)
+    if found is not None:
+        return found
     child = builder.child(shape)
     scope = child.scope(plan.child.output)
     wanted = _wanted(shape)
@@ -69,12 +73,16 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
         key = (tuple(map(expression_text, call.partition)), tuple(map(ordering_text, order)), how)
         specs.setdefault(key, Spec(call.partition, order, how)).calls[name] = call
     stream = child.stream
-    for spec in specs.values():
+    passed = [c if i in shape.needed else None for i, c in enumerate(child.columns)]
+    todo = list(specs.values())
+    for number, spec in enumerate(todo):
         sql = ", ".join(scope.text(c) for c in spec.calls.values())
-        stream = _with(stream, Scope(stream, scope.names), spec, sql)
+        later = [call for other in todo[number + 1 :] for call in other.calls.values()]
+        read = {*passed, *names, *(scope.names[key] for key in keys_of(*later))}
+        kept = [(c, c) for c in stream.columns if c in read]
+        stream = _with(Scope(stream, scope.names), spec, kept, sql)
     called = dict(zip(wanted, names, strict=True))
-    columns = (*child.columns, *(called.get(i) for i in range(len(plan.items))))
-    return Rows(stream, columns)
+    return Rows(stream, (*passed, *(called.get(i) for i in range(len(plan.items)))))
 
 
 def _how(call: WindowCall) -> str:
@@ -83,16 +91,16 @@ def _how(call: WindowCall) -> str:
     return "whole" if found.startswith("frame") and is_whole(call) else found
 
 
-def _with(stream: Stream, scope: Scope, spec: Spec, sql: str) -> Stream:
-    """The stream with the columns of one specification."""
+def _with(scope: Scope, spec: Spec, kept: list[tuple[str, str]], sql: str) -> Stream:
+    """The stream with the columns of one specification, beside those that are ``kept``."""
     if spec.how == "whole":
-        return joined_back(scope, spec.partition, spec.calls, sql)
-    kept = [(c, c) for c in stream.columns]
+        return joined_back(scope, spec.partition, spec.calls, kept, sql)
+    stream = scope.stream
     keyed, keys = partitioned(scope, spec.partition)
     if spec.how in ("places", "shares"):
         stream, order = order_columns(scope, spec.order, keyed)
         ranks = [Rank(n, c.op, _buckets(c)) for n, c in spec.calls.items()]  # type: ignore[arg-type]
-        arranged = stream.circuit.arranged(stream.vertex, keys, order)
+        arranged = stream.circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept])
         vertex = stream.circuit.add(lambda s: Ranks(s, ranks, columns=kept, sql=sql), [arranged])
     elif spec.how == "lag":
         return shifted(scope, keyed, keys, spec.order, spec.calls, kept, sql)

@@ -64,7 +64,8 @@ def framed(
     source = arguments.added_to(source)
     frame = _frame(first)
     circuit = source.circuit
-    arranged = circuit.arranged(source.vertex, keys, ordered)
+    read = [*(c for c, _ in kept), *(f.column for f in functions if f.column is not None)]
+    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read)
     vertex = circuit.add(lambda s: Frames(s, functions, frame=frame, columns=kept, sql=sql), [arranged])
     for name, one in calls.items():
         have = vertex.layout.schema.field(name).type
@@ -136,7 +137,13 @@ def _only(condition: Node, value: Node) -> Node:
     return call("case", (condition, value, Literal(None, value.dtype)), value.dtype)
 
 
-def joined_back(scope: Scope, partition: Sequence[Node], calls: Mapping[str, WindowCall], sql: str) -> Stream:
+def joined_back(
+    scope: Scope,
+    partition: Sequence[Node],
+    calls: Mapping[str, WindowCall],
+    kept: Sequence[tuple[str, str]],
+    sql: str,
+) -> Stream:
     """The rows with aggregates of their whole partitions."""
     arguments = Arguments(scope)
     keys = [arguments.key(node) for node in partition]
@@ -147,7 +154,6 @@ def joined_back(scope: Scope, partition: Sequence[Node], calls: Mapping[str, Win
         by = one.order if one.op == "collect_list" else ()
         order = [Order(arguments.column(o.node), descending=o.descending, nulls_first=o.nulls_first) for o in by]
         chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema, order))
-    kept = [(c, c) for c in scope.stream.columns]
     source = arguments.added_to(scope.stream)
     keys = list(dict.fromkeys(keys))
     grouped = kept_by(source, keys, chosen, sql=sql)

@@ -9,6 +9,7 @@ from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.planning.order import order_columns
 from headwater.incremental.planning.rows import Computed, Scope
+from headwater.incremental.planning.shape import keys_of
 from headwater.sql.nodes import Call, Column, Literal, Ordering, WindowCall, call
 from headwater.sql.types import BOOLEAN
 from headwater.sql.vectorised import Program
@@ -50,14 +51,17 @@ def shifted(
             chosen[name] = (there, one)
     if chosen:
         computed.append((_THERE, scope.program(Literal(True, BOOLEAN))))
+    defaults = {scope.names[key] for _, one in chosen.values() for key in keys_of(one.args[2])}
+    passed_on = [*kept, *((c, c) for c in scope.stream.columns if c in defaults and (c, c) not in kept)]
     source, ordered = order_columns(scope, order, stream)
     if computed:
         passed: list[tuple[str, Computed]] = [(c, c) for c in source.columns]
         detail = ", ".join(scope.text(one.args[0]) for one in calls.values())
         source = source.projected([*passed, *computed], label="arguments", detail=detail)
     circuit = source.circuit
-    arranged = circuit.arranged(source.vertex, keys, ordered)
-    vertex = circuit.add(lambda s: Lag(s, shifts, columns=kept, sql=sql), [arranged])
+    read = [*(c for c, _ in passed_on), *(s.column for s in shifts)]
+    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read)
+    vertex = circuit.add(lambda s: Lag(s, shifts, columns=passed_on, sql=sql), [arranged])
     if all((k, k) in kept for k in keys):
         vertex.placed_by = tuple(keys)
     found = Stream(circuit, vertex)

@@ -24,6 +24,7 @@ from headwater.base.errors import (
     NotFoundError,
 )
 from headwater.base.frontier import Frontier
+from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
@@ -251,6 +252,24 @@ class Attempt:
             packing_up.discard(rewritten)
         self.sweep()
 
+    def optimize(self) -> None:
+        """Write files of the view anew and merge its state, as one more commit that changes no row; superseded state goes at once."""
+        if self.base.version != self.record.published:
+            return
+        files = packing_up.everything(self.base)
+        if not self._has_addresses():
+            self.pack(files)
+            return
+        rewritten = packing_up.rewrite(self.base, self.layout, files) if files else None
+        changed = None if rewritten is None else packing_up.swapped(self.base, self.live.addresses, rewritten)
+        if rewritten is not None and changed is None:
+            packing_up.discard(rewritten)
+        assert self.live.circuit is not None
+        merged = durable.compact(durable.traces_of(self.live.circuit, self.live.addresses.traces))
+        if merged or changed is not None:
+            self._commit_files(changed or Changed())
+        self.sweep()
+
     def _has_addresses(self) -> bool:
         """Whether there are addresses to keep. If the state cannot be used there are none: the next refresh says so, and builds another."""
         try:
@@ -268,11 +287,15 @@ class Attempt:
         changed = packing_up.swapped(self.base, self.live.addresses, rewritten)
         if changed is None:
             return False
+        self._commit_files(changed)
+        return True
+
+    def _commit_files(self, changed: Changed) -> None:
+        """Commit rows that lie elsewhere, with the state as it is in memory."""
         assert self.live.circuit is not None
         record = replace(self.record, published=self.base.version + 1)
         state = self.live.folder.save(self.live.circuit, self.live.addresses, self.at(record))
         self.commit("OPTIMIZE", changed, replace(record, state=state))
-        return True
 
     def settle(self) -> None:
         """Save what is in memory, if it belongs to what is committed and was not saved with it."""

@@ -29,7 +29,7 @@ from headwater.base.errors import InputError, NotFoundError, SchemaError, Unsupp
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
 from headwater.incremental.views import live as lives
-from headwater.incremental.views import output_table, packing_up, tidying
+from headwater.incremental.views import output_table, tidying
 from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.cycles import check_cycle
@@ -323,11 +323,15 @@ class View(Derived):
         return sources, not others
 
     def optimize(self) -> None:
-        """Put small files together and fold deletion vectors away; the rows stay the same."""
+        """Put small files together, fold deletion vectors away, and merge the state; the rows stay the same.
+
+        What the state takes afterwards is what that of a view which was just built takes: rows that were deleted are gone, and so are the files that
+        it lay in before.
+        """
         check_functions(self.name, self._stored.functions, self._around.functions)
         for attempt in attempts(self.name, self.table, self._around):
             with attempt:
-                attempt.pack(packing_up.everything(attempt.base))
+                attempt.optimize()
                 return
 
     def drop(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headwater.sql.demands import narrowest
-from headwater.sql.nodes import AggregateCall, Literal, Node
+from headwater.sql.nodes import AggregateCall, Literal, Node, SubqueryCall, rewrite
 from headwater.sql.plan import (
     Aggregate,
     Attribute,
@@ -33,7 +33,7 @@ from headwater.sql.plan import (
     With,
 )
 from headwater.sql.rewriting.keys import reads
-from headwater.sql.rewriting.rebuilding import with_children
+from headwater.sql.rewriting.rebuilding import with_children, with_expressions
 from headwater.sql.types import LONG
 
 __all__ = ["pruned"]
@@ -52,6 +52,8 @@ class _Pruning:
         self.counted: dict[str, str] = {}
 
     def prune(self, plan: Plan, needed: set[str]) -> Plan:
+        if any(True for _ in plan.subqueries()):
+            plan = with_expressions(plan, self._inside)
         if isinstance(plan, With):
             return self._with(plan, needed)
         if isinstance(plan, Reference):
@@ -88,6 +90,18 @@ class _Pruning:
             _exactly(self.prune(child, {a.key for a in child.output}), child.output) for child in plan.children
         )
         return with_children(plan, children)
+
+    def _inside(self, node: Node) -> Node:
+        """An expression with the plans of its subqueries pruned, too."""
+
+        def change(part: Node) -> Node | None:
+            if not isinstance(part, SubqueryCall):
+                return None
+            output = part.plan.output
+            plan = _exactly(self.prune(part.plan, {a.key for a in output}), output)
+            return replace(part, plan=plan, args=tuple(map(self._inside, part.args)))
+
+        return rewrite(node, change)
 
     def _with(self, plan: With, needed: set[str]) -> Plan:
         body = self.prune(plan.child, needed)
