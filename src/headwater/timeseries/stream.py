@@ -54,25 +54,41 @@ class Stream(
 
     # ------------------------------------------------------------------ actions
 
-    def collect(self) -> pa.Table:
-        """All rows, as an Arrow table."""
+    def collect(self, *, sort: bool = True) -> pa.Table:
+        """All rows, as an Arrow table: by the ``by`` columns, time and tiebreak, in ascending order.
+
+        Nulls come first and NaN last. The rows of `top_k` and `nearest` keep their ranks, and groups are ordered by their keys. Rows
+        that agree in all of these columns, and rows of a stream without a time, are in no particular order.
+
+        Parameters
+        ----------
+        sort
+            False leaves the rows as they come from the tasks: it saves the sort, which is done in this process.
+        """
+        from headwater.timeseries.result_order import in_order, order_of
+
         run = self._run()
         with self._followed("collect"):
-            return run.collect()
+            rows = run.collect()
+            return in_order(rows, order_of(self.plan, self.ordering)) if sort else rows
+
+    def to_arrow(self, *, sort: bool = True) -> pa.Table:
+        """All rows, as an Arrow table: the same as `collect`."""
+        return self.collect(sort=sort)
 
     def batches(self) -> Iterator[pa.Table]:
         """All rows, table by table as tasks finish, without ever holding all of them; in no particular order."""
         yield from self._run().batches()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """All rows, for pandas."""
-        return self.collect().to_pandas()
+    def to_pandas(self, *, sort: bool = True) -> pd.DataFrame:
+        """All rows, for pandas, in the order of `collect`."""
+        return self.collect(sort=sort).to_pandas()
 
-    def to_polars(self) -> pl.DataFrame:
-        """All rows, for polars."""
+    def to_polars(self, *, sort: bool = True) -> pl.DataFrame:
+        """All rows, for polars, in the order of `collect`."""
         import polars as pl
 
-        frame = pl.from_arrow(self.collect())
+        frame = pl.from_arrow(self.collect(sort=sort))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
@@ -83,7 +99,7 @@ class Stream(
             return run.count()
 
     def spark(self) -> DataFrame:
-        """The rows as a DataFrame of Spark's, lazily: go on with Spark from here."""
+        """The rows as a DataFrame of Spark's, lazily and in no particular order: go on with Spark from here."""
         return self._run().frame()
 
     def write(
@@ -95,6 +111,8 @@ class Stream(
         **options: Any,
     ) -> Committed | None:
         """Write the rows into a table of the lake, in one commit; the table is made if it is not there.
+
+        Tasks write the files, so rows lie in no particular order.
 
         Parameters
         ----------
