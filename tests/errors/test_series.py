@@ -55,6 +55,21 @@ def case_a_part_of_a_delta_table_read_as_files(lake: Lake) -> Attempt:
     return lambda: lake.stream(f"{lake.catalog.root.url}/trades/day=monday")
 
 
+def case_a_row_without_a_time(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"ts": pa.array([1, None, 3], pa.int64()), "size": [4, 0, 2]}), time="ts")
+    return lambda: run_here(trades.shift("size").plan)
+
+
+def case_a_length_of_no_unit(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"ts": pa.array([1], pa.timestamp("us")), "size": [4]}), time="ts")
+    return lambda: trades.join_asof(trades, tolerance="5 parsecs")
+
+
+def case_a_month_where_only_a_fixed_length_works(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"ts": pa.array([1], pa.timestamp("us")), "size": [4]}), time="ts")
+    return lambda: trades.rolling("1 month", total="sum(size)")
+
+
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 
 

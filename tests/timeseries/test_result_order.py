@@ -66,9 +66,7 @@ def test_without_a_time_and_beyond_nested_columns_rows_stay_as_they_come() -> No
     assert in_order(ROWS, ()) is ROWS
 
 
-def test_every_form_that_comes_to_the_driver(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_form_that_comes_to_the_driver(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "_SMALL_BYTES", 1)
     usual = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "4")

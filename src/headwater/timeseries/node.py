@@ -27,7 +27,18 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Gathered", "Keyed", "KeyedKernel", "Node", "Ordering", "ResultOrder", "RowKernel", "RowWise", "Stacked", "StreamKernel"]
+__all__ = [
+    "Gathered",
+    "Keyed",
+    "KeyedKernel",
+    "Node",
+    "Ordering",
+    "ResultOrder",
+    "RowKernel",
+    "RowWise",
+    "Stacked",
+    "StreamKernel",
+]
 
 RowKernel = Callable[[pa.Table], pa.Table]
 StreamKernel = Callable[[Iterator[pa.Table]], Iterator[pa.Table]]
@@ -102,6 +113,13 @@ class Node(ABC):
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
         """For each input the columns it needs, if these columns of its own are asked for; None stands for all of them."""
+        return (None,) * len(self.inputs)
+
+    def time_columns(self) -> tuple[str | None, ...]:
+        """For each input the column in which every row has to have a time (see `present_times`); None if there is none."""
+        ordering = getattr(self, "ordering", None)
+        if isinstance(ordering, Ordering):
+            return (ordering.time,) * len(self.inputs)
         return (None,) * len(self.inputs)
 
     def result_order(self) -> ResultOrder | None:

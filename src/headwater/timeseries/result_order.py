@@ -8,7 +8,10 @@ time, stay as they come. Columns of nested types have no order and end the compa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.timeseries.node import Node, Ordering, ResultOrder
@@ -46,8 +49,10 @@ def in_order(rows: pa.Table, order: ResultOrder) -> pa.Table:
     if not any(descends for _, descends in order):
         places = sort_indices([rows.column(name) for name, _ in order])
         return rows if places is None else rows.take(pa.array(places))
-    words = []
-    for name, descends in order:
-        for word in comparable(rows.column(name)):
-            words.append(word if not descends else -word if word.dtype.kind == "f" else ~word)
+    words = [word for name, descends in order for word in _words(rows.column(name), descends)]
     return rows.take(pa.array(np.lexsort(words[::-1])))
+
+
+def _words(column: pa.ChunkedArray, descends: bool) -> list[npt.NDArray[Any]]:
+    words = comparable(column)
+    return [-w if w.dtype.kind == "f" else ~w for w in words] if descends else words

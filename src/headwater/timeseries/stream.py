@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.spark.failures import told
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
 from headwater.timeseries.methods.plotting import PlottingMethods
@@ -123,7 +124,7 @@ class Stream(
         """
         assert self.lake is not None, "a stream that runs belongs to a lake"
         run = self._run()
-        with self._followed(f"write {name}"):
+        with self._followed(f"write {name}"), told():
             return self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
 
     def write_parquet(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:

@@ -17,6 +17,7 @@ from headwater.spark import blocks
 from headwater.spark.block_format import Block, coded, decode, encode
 from headwater.spark.blocks import Arrived, ByKeys, Placement
 from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
+from headwater.timeseries.present_times import PresentTimes
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.sources.source import Size
 
@@ -73,14 +74,20 @@ class Pipe:
 
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=sample)
 
+    def timed(self, column: str | None) -> Pipe:
+        """The same rows, refused if one of them has no time in this column."""
+        return self if column is None else replace(self, source=_EachTable(self.source, PresentTimes(column)))
+
     def in_place(self, kernel: KeyedKernel, schema: pa.Schema, line: str, keys: tuple[str, ...] | None) -> Pipe:
         """Rows that agree in keys are together already."""
         source = _InPlace(self.source, kernel, self.schema)
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=None)
 
-    def beside(self, kernel: KeyedKernel, second: pa.Table, schema: pa.Schema, line: str) -> Pipe:
-        """Rows stay where they are, and each task is given all rows of the second input."""
-        source = _Beside(self.source, kernel, self.schema, encode(second), second.schema)
+    def beside(
+        self, kernel: KeyedKernel, second: pa.Table, schema: pa.Schema, line: str, second_time: str | None = None
+    ) -> Pipe:
+        """Rows stay where they are, and each task is given all rows of the second input, which have a time in ``second_time``."""
+        source = _Beside(self.source, kernel, self.schema, encode(second), second.schema, second_time)
         keys = self.keys if self.keys is not None and set(self.keys) <= set(schema.names) else None
         return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=None)
 
@@ -184,9 +191,13 @@ class _Beside:
     schema: pa.Schema
     second: Block
     second_schema: pa.Schema
+    second_time: str | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        second = Rows([decode(self.second, self.second_schema)], self.second_schema)
+        table = decode(self.second, self.second_schema)
+        if self.second_time is not None:
+            PresentTimes(self.second_time)(table)
+        second = Rows([table], self.second_schema)
         yield from self.kernel(Rows(self.before(batches), self.schema), second)
 
 

@@ -30,6 +30,7 @@ from headwater.spark.failures import told
 from headwater.spark.meaning import other_meaning
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked, StreamKernel
 from headwater.timeseries.operators.values import Values
+from headwater.timeseries.present_times import present_in_frame
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.running.narrowing import narrowed
@@ -145,7 +146,7 @@ class Run:
         if isinstance(node, Keyed):
             return self._keyed(node, below)
         if isinstance(node, Gathered):
-            return self._gathered(node, self._piped(below[0]))
+            return self._gathered(node, self._piped(below[0]).timed(node.time_columns()[0]))
         if isinstance(node, Stacked):
             return self._stacked(node, [self._piped(b) for b in below])
         found = self._as_frame(node, below)
@@ -163,7 +164,8 @@ class Run:
 
     def _as_frame(self, node: Node, below: Sequence[_Made]) -> _Framed | None:
         inputs = [self._framed(b) for b in below]
-        frame = node.frame(*[i.frame for i in inputs])
+        timed = zip(inputs, node.time_columns(), strict=True)
+        frame = node.frame(*[i.frame if t is None else present_in_frame(i.frame, t) for i, t in timed])
         if frame is None:
             return None
         stage = Stage((node.line(),), "Spark's own form of it", tuple(i.stage for i in inputs), OWN_FORM)
@@ -175,10 +177,11 @@ class Run:
         return pipe.row_wise(node.kernel(), node.schema, node.line(), keys)
 
     def _keyed(self, node: Keyed, below: Sequence[_Made]) -> Pipe:
+        times = node.time_columns()
         if node.takes_whole_second and (second := self._small(below[1])) is not None:
             line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task, since they are {amount(second.nbytes)}"
-            return self._piped(below[0]).beside(node.kernel(), second, node.schema, line)
-        pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
+            return self._piped(below[0]).timed(times[0]).beside(node.kernel(), second, node.schema, line, times[1])
+        pipes = [self._coded(b, keys).timed(t) for b, keys, t in zip(below, node.keys(), times, strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
         parts = self.buckets(_sum([p.size for p in pipes]))
