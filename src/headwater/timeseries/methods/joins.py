@@ -67,7 +67,7 @@ class JoinMethods(Methods):
         other = self._other(other)
         left_by, right_by = self._pairs(other, by)
         left_time, right_time = self._times(other, on, "join_asof")
-        reach = None if tolerance is None else span(tolerance, self.schema.field(left_time))
+        reach = None if tolerance is None else span(tolerance, self.schema.field(left_time), "tolerance")
         if reach is not None and reach < 0:
             raise InputError.bad_argument("tolerance", tolerance, "0 or more")
         tiebreak = other.ordering.tiebreak if other.ordering is not None else ()
@@ -124,7 +124,7 @@ class JoinMethods(Methods):
         left_by, right_by = self._pairs(other, by)
         left_time, right_time = self._times(other, on, "join_range")
         field = self.schema.field(left_time)
-        reach = span(before, field), span(after, field)
+        reach = span(before, field, "before"), span(after, field, "after")
         if reach[0] + reach[1] < 0:
             raise InputError.bad_argument("after", after, "no earlier than `before`")
         if min(reach) < 0:
