@@ -70,6 +70,7 @@ IN_TIME: dict[str, Callable[[Stream, Stream], Stream]] = {
     "lookback, flat": lambda bad, good: bad.lookback("p", 2, flatten=True),
     "fourier": lambda bad, good: bad.fourier("p"),
     "state_intervals": lambda bad, good: bad.state_intervals("p"),
+    "describe_series": lambda bad, good: bad.describe_series(),
     "earliest": lambda bad, good: bad.earliest(),
     "latest": lambda bad, good: bad.latest(),
     "stateful_transform": lambda bad, good: bad.stateful_transform(_Walk(), SCHEMA),
