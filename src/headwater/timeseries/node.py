@@ -76,6 +76,8 @@ class Slicing:
     after: bool = False
     reach: tuple[int, int] | None = None
     """How long before and after a slice rows are still given to it."""
+    values: tuple[str, ...] = ()
+    """Columns of which a slice also needs the nearest rows that have a value, where ``before`` or ``after`` rows are needed."""
 
 
 class Node(ABC):

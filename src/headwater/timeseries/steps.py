@@ -64,7 +64,7 @@ def begin_of(numbers: Numbers, step: Step, offset: int = 0) -> Numbers:
     """When steps begin.
 
     >>> begin_of(np.array([0, 1, 2]), MonthSteps(12, 3, days=True)).tolist()
-    [90, 455, 820]
+    [90, 455, 821]
     """
     if isinstance(step, int):
         return numbers * step + offset
