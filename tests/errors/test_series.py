@@ -70,6 +70,18 @@ def case_a_month_where_only_a_fixed_length_works(lake: Lake) -> Attempt:
     return lambda: trades.rolling("1 month", total="sum(size)")
 
 
+def case_intervals_that_say_two_things(lake: Lake) -> Attempt:
+    rows = pa.table({"room": ["b", "b"], "start": [1, 3], "end": [5, 9], "guest": ["Ann", "Ben"]})
+    stays = lake.stream(rows, time="start", by="room").intervals(end="end")
+    return lambda: run_here(stays.disjoint().to_stream().plan)
+
+
+def case_an_interval_that_ends_before_it_begins(lake: Lake) -> Attempt:
+    rows = pa.table({"room": ["b"], "start": [5], "end": [4], "guest": ["Ann"]})
+    stays = lake.stream(rows, time="start", by="room").intervals(end="end")
+    return lambda: run_here(stays.disjoint().to_stream().plan)
+
+
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 
 

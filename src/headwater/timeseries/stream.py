@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.spark.failures import told
+from headwater.timeseries.methods.intervals import IntervalMethods
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
 from headwater.timeseries.methods.plotting import PlottingMethods
@@ -34,7 +35,14 @@ __all__ = ["Stream"]
 
 
 class Stream(
-    JoinMethods, OrderedMethods, WindowMethods, RelationalMethods, StatisticsMethods, VectorMethods, PlottingMethods
+    JoinMethods,
+    OrderedMethods,
+    WindowMethods,
+    RelationalMethods,
+    StatisticsMethods,
+    VectorMethods,
+    PlottingMethods,
+    IntervalMethods,
 ):
     """Rows with a time. Made by `lake.stream`; every method but the actions gives another stream.
 

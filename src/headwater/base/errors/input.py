@@ -114,6 +114,24 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def overlapping_values(cls, series: str, time: str, column: str) -> Self:
+        return cls(
+            "E1025",
+            f"two intervals that overlap at {time} differ in `{column}`, so there is no one value",
+            where=series,
+            hint="let only one of them hold: shorten the other, aggregate them first, or put the values into two columns",
+        )
+
+    @classmethod
+    def backward_interval(cls, series: str, start: str, end: str) -> Self:
+        return cls(
+            "E1026",
+            f"an interval ends before it begins: from {start} to {end}",
+            where=series,
+            hint="check which column is start= and which is end=; leave such rows out with filter",
+        )
+
+    @classmethod
     def append_only(cls, where: str) -> Self:
         return cls(
             "E1012",
