@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.spark.failures import told
+from headwater.timeseries.methods.folding import FoldMethods
 from headwater.timeseries.methods.intervals import IntervalMethods
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
@@ -43,6 +44,7 @@ class Stream(
     VectorMethods,
     PlottingMethods,
     IntervalMethods,
+    FoldMethods,
 ):
     """Rows with a time. Made by `lake.stream`; every method but the actions gives another stream.
 
