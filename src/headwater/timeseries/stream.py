@@ -7,7 +7,7 @@ action asks for rows: `collect`, `batches`, `count`, `write`, or a frame of Spar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 
     from headwater.lake.transaction import Committed
     from headwater.observe.graph import Graph
+    from headwater.spark.figures import Figures
+    from headwater.timeseries.running.pipes import Stage
     from headwater.timeseries.running.stages import Run
 
 __all__ = ["Stream"]
+
+T = TypeVar("T")
 
 
 class Stream(
@@ -55,6 +59,9 @@ class Stream(
     >>> trades.shift("price", 1).filter("price > 10").columns
     ['symbol', 'ts', 'price', 'price_lag_1']
     """
+
+    _ran: tuple[Stage, Figures] | None = None
+    """What ran in the last action, and what it did."""
 
     def __repr__(self) -> str:
         parts = [", ".join(f"{f.name} {f.type}" for f in self.schema)]
@@ -80,7 +87,7 @@ class Stream(
 
         run = self._run()
         with self._followed("collect"):
-            rows = run.collect()
+            rows = self._after(run, run.collect())
             return in_order(rows, order_of(self.plan, self.ordering)) if sort else rows
 
     def to_arrow(self, *, sort: bool = True) -> pa.Table:
@@ -89,7 +96,9 @@ class Stream(
 
     def batches(self) -> Iterator[pa.Table]:
         """All rows, table by table as tasks finish, without ever holding all of them; in no particular order."""
-        yield from self._run().batches()
+        run = self._run()
+        yield from run.batches()
+        self._after(run, None)
 
     def to_pandas(self, *, sort: bool = True) -> pd.DataFrame:
         """All rows, for pandas, in the order of `collect`."""
@@ -107,7 +116,7 @@ class Stream(
         """How many rows there are."""
         run = self._run()
         with self._followed("count"):
-            return run.count()
+            return self._after(run, run.count())
 
     def spark(self) -> DataFrame:
         """The rows as a DataFrame of Spark's, lazily and in no particular order: go on with Spark from here."""
@@ -135,7 +144,8 @@ class Stream(
         assert self.lake is not None, "a stream that runs belongs to a lake"
         run = self._run()
         with self._followed(f"write {name}"), told():
-            return self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
+            written = self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
+            return self._after(run, written)
 
     def write_parquet(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:
         """Write the rows as Parquet files of a folder, on disk or S3; the names of the files."""
@@ -148,16 +158,22 @@ class Stream(
     # ------------------------------------------------------------------ what would run
 
     def explain(self) -> str:
-        """What would run on Spark: its stages, what each does, and why it is done there."""
+        """What would run on Spark: its stages, what each does, and why it is done there.
+
+        After an action of this stream each operator says what it gave in that run: rows, bytes, and the seconds of its own work in all tasks
+        together. Operators of Spark's own are not counted.
+        """
         from headwater.timeseries.running.explaining import text_of
 
-        return text_of(self._run().stage())
+        return text_of(self._run().stage()) if self._ran is None else text_of(*self._ran)
 
     def graph(self) -> Graph:
         """The same as a picture: ``graph().svg()``; a notebook shows it by itself."""
         from headwater.timeseries.running.explaining import graph_of
 
-        return graph_of(self._run().stage(), "stream")
+        if self._ran is None:
+            return graph_of(self._run().stage(), "stream")
+        return graph_of(self._ran[0], "stream", self._ran[1])
 
     # ------------------------------------------------------------------ running
 
@@ -167,6 +183,11 @@ class Stream(
         if self.lake is None:
             raise InputError.bad_argument("stream", "one without a lake", "a stream made by lake.stream(...)")
         return Run(self.lake.spark, self.plan)
+
+    def _after(self, run: Run, result: T) -> T:
+        """The result of a run, whose figures are kept for `explain` and `graph`."""
+        self._ran = run.stage(), run.figures
+        return result
 
     def _followed(self, what: str) -> Any:
         from headwater.spark.progress import followed
@@ -182,4 +203,4 @@ class Stream(
         storage = open_storage(location, self.lake.catalog.root.options if "://" in location else None)
         run = self._run()
         with self._followed(f"write {location}"):
-            return write_files(run.pipe(), storage, kind, mode)
+            return self._after(run, write_files(run.pipe(), storage, kind, mode, run.figures))

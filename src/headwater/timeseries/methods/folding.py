@@ -118,7 +118,9 @@ def cut_times(found: Numbers, k: int, even: str) -> Numbers:
         found = np.array([first - (first - last) * i // (k + 1) for i in range(k + 1)], np.int64)
     cuts = np.unique(found)
     if len(cuts) <= k:
-        expected = f"fewer folds, or more different times: {k} tests would begin at {len(cuts) - 1} of them, with rows before"
+        expected = (
+            f"fewer folds, or more different times: {k} tests would begin at {len(cuts) - 1} of them, with rows before"
+        )
         raise InputError.bad_argument("k", k, expected)
     return cuts[1:]
 

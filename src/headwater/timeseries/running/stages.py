@@ -27,6 +27,7 @@ from headwater.base.schema import Schema
 from headwater.spark import blocks
 from headwater.spark.blocks import ByKeys, Placement
 from headwater.spark.failures import told
+from headwater.spark.figures import Counted, Figures, new_mark
 from headwater.spark.meaning import other_meaning
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked, StreamKernel
 from headwater.timeseries.operators.values import Values
@@ -77,6 +78,8 @@ class Run:
 
     def __init__(self, session: SparkSession, plan: Node, *, strategy: Strategy = "auto") -> None:
         self.session, self.plan, self.strategy = session, narrowed(plan), strategy
+        self.figures = Figures()
+        """What the tasks of its actions did."""
         self._made: dict[int, _Made] = {}
         self._other = other_meaning(session)
 
@@ -90,13 +93,13 @@ class Run:
         if isinstance(made, _Framed):
             with told():
                 return made.frame.toArrow().cast(made.schema)
-        return self._piped(made).collect()
+        return self._piped(made).collect(self.figures)
 
     def batches(self) -> Iterator[pa.Table]:
         """The plan's rows, table by table, as tasks finish."""
         pipe = self.pipe()
         with told():
-            yield from blocks.streamed(pipe.frame, pipe.source, pipe.schema)
+            yield from blocks.streamed(pipe.frame, pipe.source, pipe.schema, self.figures)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -105,14 +108,13 @@ class Run:
             with told():
                 return made.frame.count()
         pipe = self._piped(made)
-        with told():
-            found = blocks.results_of(pipe.frame, pipe.source, _count, "rows long").toArrow()
+        found = blocks.results_of(pipe.frame, pipe.source, _count, "rows long", self.figures)
         return sum(found["rows"].to_pylist())
 
     def rows(self) -> DataFrame | PipeRows:
         """The plan's rows, for the lake to write: by Spark where they are its own, else by the tasks."""
         made = self._make(self.plan)
-        return made.frame if isinstance(made, _Framed) else PipeRows(self._piped(made))
+        return made.frame if isinstance(made, _Framed) else PipeRows(self._piped(made), self.figures)
 
     def pipe(self) -> Pipe:
         """The plan's rows in tasks, for a sink of one's own."""
@@ -282,8 +284,9 @@ class Run:
         if isinstance(made, Pipe):
             return made
         if isinstance(made, _Framed):
-            stage = Stage((), "rows of Spark's as Arrow", (made.stage,))
-            return Pipe(made.frame, Batches(made.schema), made.schema, stage, made.size)
+            stage = Stage((), "rows of Spark's as Arrow", (made.stage,), arrival=new_mark())
+            assert stage.arrival is not None
+            return Pipe(made.frame, Counted(Batches(made.schema), stage.arrival), made.schema, stage, made.size)
         return self._open_pipe(made.node)
 
     def _open_pipe(self, node: Node) -> Pipe:
@@ -294,7 +297,8 @@ class Run:
             return self._piped(self._open_frame(node))
         assert isinstance(node, Source)
         frame, source = blocks.tasks_of(self.session, tasks.count, tasks.work)
-        stage = Stage((node.line(),), f"{tasks.count} tasks read files")
+        mark = new_mark()
+        stage = Stage((node.line(),), f"{tasks.count} tasks read files", marks=(mark,))
 
         def sample(names: Sequence[str] | None) -> Sample | None:
             assert isinstance(node, Source)
@@ -304,7 +308,7 @@ class Run:
                 None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows, known)
             )
 
-        return Pipe(frame, source, node.schema, stage, node.size, sample=sample)
+        return Pipe(frame, Counted(source, mark), node.schema, stage, node.size, sample=sample)
 
 
 def _count(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
