@@ -55,6 +55,33 @@ def case_a_part_of_a_delta_table_read_as_files(lake: Lake) -> Attempt:
     return lambda: lake.stream(f"{lake.catalog.root.url}/trades/day=monday")
 
 
+def case_a_row_without_a_time(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"ts": pa.array([1, None, 3], pa.int64()), "size": [4, 0, 2]}), time="ts")
+    return lambda: run_here(trades.shift("size").plan)
+
+
+def case_a_length_of_no_unit(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"ts": pa.array([1], pa.timestamp("us")), "size": [4]}), time="ts")
+    return lambda: trades.join_asof(trades, tolerance="5 parsecs")
+
+
+def case_a_month_where_only_a_fixed_length_works(lake: Lake) -> Attempt:
+    trades = lake.stream(pa.table({"ts": pa.array([1], pa.timestamp("us")), "size": [4]}), time="ts")
+    return lambda: trades.rolling("1 month", total="sum(size)")
+
+
+def case_intervals_that_say_two_things(lake: Lake) -> Attempt:
+    rows = pa.table({"room": ["b", "b"], "start": [1, 3], "end": [5, 9], "guest": ["Ann", "Ben"]})
+    stays = lake.stream(rows, time="start", by="room").intervals(end="end")
+    return lambda: run_here(stays.disjoint().to_stream().plan)
+
+
+def case_an_interval_that_ends_before_it_begins(lake: Lake) -> Attempt:
+    rows = pa.table({"room": ["b"], "start": [5], "end": [4], "guest": ["Ann"]})
+    stays = lake.stream(rows, time="start", by="room").intervals(end="end")
+    return lambda: run_here(stays.disjoint().to_stream().plan)
+
+
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 
 

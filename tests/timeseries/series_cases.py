@@ -27,7 +27,9 @@ TIMES = {
 Row = dict[str, Any]
 
 
-def random_rows(seed: int, rows: int = 60, *, kind: str = "timestamp", nulls: bool = True) -> pa.Table:
+def random_rows(
+    seed: int, rows: int = 60, *, kind: str = "timestamp", nulls: bool = True, null_times: bool = False
+) -> pa.Table:
     """Rows of a few series of unlike size, shuffled; times repeat, and `seq` decides."""
     rng = random.Random(seed)
     series: list[str | None] = ["a", "b", "ccc", *([None] if nulls else [])]
@@ -42,7 +44,7 @@ def random_rows(seed: int, rows: int = 60, *, kind: str = "timestamp", nulls: bo
         found.append(
             {
                 "s": rng.choices(series, [8, 3, 1, *([1] if nulls else [])])[0],
-                "t": None if nulls and rng.random() < 0.08 else at,
+                "t": None if null_times and rng.random() < 0.08 else at,
                 "seq": seq,
                 "i": _maybe(rng, rng.randrange(-50, 50), nulls),
                 "x": _maybe(rng, round(rng.uniform(-9, 9), 3), nulls),

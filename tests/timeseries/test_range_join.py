@@ -24,7 +24,7 @@ _ENDS = [-(2**63), 2**63 - 1]
 
 
 def _table(rng: random.Random, rows: int, name: str) -> pa.Table:
-    times = [None, *range(25)] if rng.random() < 0.8 else [None, *_ENDS, 0, 3]
+    times = [*range(25)] if rng.random() < 0.8 else [*_ENDS, 0, 3]
     return pa.table(
         {
             "k": pa.array([rng.choice(["a", "a", "b", None]) for _ in range(rows)], pa.string()),

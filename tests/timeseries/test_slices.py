@@ -22,7 +22,7 @@ from headwater.timeseries.slices import HotKey, Sliced, hot_keys
 
 def _table(rng: random.Random, rows: int) -> pa.Table:
     keys = [rng.choice(["hot", "hot", "hot", "warm", "cold", None]) for _ in range(rows)]
-    times = [rng.choice([None, *range(30)]) for _ in range(rows)]
+    times = [rng.randrange(30) for _ in range(rows)]
     return pa.table(
         {"k": pa.array(keys, pa.string()), "t": pa.array(times, pa.int64()), "n": pa.array(range(rows), pa.int64())}
     )

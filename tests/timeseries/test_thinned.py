@@ -31,7 +31,7 @@ def _table(seed: int, count: int, kind: str) -> pa.Table:
     rng = random.Random(seed)
     span = rng.choice([5, 1000, 10**6, 2**62])
     values = [None, math.nan, math.inf, 0.0, -0.0, 1.0, 1.0]
-    times: list[Any] = [rng.choice([None, *(rng.randint(-span, span) for _ in range(30))]) for _ in range(count)]
+    times: list[Any] = [rng.choice([rng.randint(-span, span) for _ in range(30)]) for _ in range(count)]
     kinds = {"integer": pa.int64(), "timestamp": pa.timestamp("us"), "date": pa.date32()}
     if kind == "date":
         times = [None if t is None else t % 2**20 for t in times]

@@ -38,7 +38,7 @@ def cases(table: pa.Table, kind: str) -> list[tuple[TimeFilter, Any]]:
 
 @pytest.mark.parametrize("kind", sorted(MOMENTS))
 def test_bounds(kind: str) -> None:
-    table = random_rows(1, kind=kind)
+    table = random_rows(1, kind=kind, null_times=True)
     for node, holds in cases(table, kind):
         expected = [row for row in table.to_pylist() if row["t"] is not None and holds(row["t"])]
         assert 0 < len(expected) < table.num_rows
@@ -65,7 +65,7 @@ def test_moments_that_are_none(kind: pa.DataType, value: Any) -> None:
 
 
 def test_spark_says_the_same(spark: SparkSession) -> None:
-    table = random_rows(1, kind="zoned")
+    table = random_rows(1, kind="zoned", null_times=True)
     rows = spark.createDataFrame(table)
     for node, _ in cases(table, "zoned")[:2]:
         assert_same(node.frame(rows).toArrow().sort_by("seq").to_pylist(), answer(node))

@@ -79,12 +79,10 @@ def test_windows_before_the_first_row_exist() -> None:
     assert [a.tolist() for a in laid(np.array([3]), np.array([0]), 4, 1, 0)] == [[0] * 4, [0, 1, 2, 3]]
 
 
-def test_no_rows_and_no_times() -> None:
+def test_no_rows() -> None:
     table = random_rows(1)
     node = LaidWindows(Values(table.slice(0, 0)), ORDERING, 10, 10, 0, {"n": "count(*)"})
     assert run_here(node).num_rows == 0
-    nothing = table.set_column(1, "t", pa.nulls(table.num_rows, table.schema.field("t").type))
-    assert run_here(LaidWindows(Values(nothing), ORDERING, 10, 10, 0, {"n": "count(*)"})).num_rows == 0
 
 
 def test_rows_of_one_time_need_a_tiebreak_only_for_what_goes_by_order() -> None:
@@ -147,7 +145,7 @@ def test_methods() -> None:
         (lambda s: s.window(Tumbling("1m")).agg(window_end="sum(x)"), "no other column"),
         (lambda s: s.window(Tumbling("1m")).agg(S="sum(x)"), "no other column"),
         (lambda s: s.window(Tumbling("1m")).agg(a="listagg(name, ',')"), "WITHIN"),
-        (lambda s: s.window(Tumbling("one minute")), "10 minutes"),
+        (lambda s: s.window(Tumbling("one minute")), "5 min"),
         (lambda s: s.window(Tumbling("1m", "2 s", "2020-01-01")), "either"),
         (lambda s: s.window(Tumbling("1m", origin="noon")).agg(a="sum(x)"), "a moment like"),
         (lambda s: s.window(Hopping("1m", "2m")), "not longer"),

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Edge", "Graph", "GraphNode", "Heat", "NodeMetrics"]
+__all__ = ["Edge", "Graph", "GraphNode", "Heat", "NodeMetrics", "times_done"]
 
 Heat = Literal["seconds", "rows", "state"]
 
@@ -30,6 +30,22 @@ class NodeMetrics:
     state_rows: int
     state_bytes: int
     steps: int
+    bytes_out: int = field(default=0, repr=False)
+    """How large the rows are that it gave, where that is known."""
+    tasks: int = field(default=0, repr=False)
+    """How many tasks did it, where it is not done in steps."""
+
+
+def times_done(metrics: Iterable[NodeMetrics]) -> tuple[int, str]:
+    """In how many steps something was done, or by how many tasks, and what these are called.
+
+    >>> times_done([NodeMetrics(1, 1, 0.5, 0, 0, 3)]), times_done([NodeMetrics(1, 1, 0.5, 0, 0, 1, tasks=1)])
+    ((3, 'steps'), (1, 'task'))
+    """
+    found = list(metrics)
+    tasks = max((m.tasks for m in found), default=0)
+    count, word = (tasks, "task") if tasks else (max((m.steps for m in found), default=0), "step")
+    return count, word if count == 1 else f"{word}s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +204,12 @@ class Graph:
 
     def to_dict(self) -> dict[str, Any]:
         """The graph as plain data, for JSON."""
-        return {"title": self.title, "nodes": [asdict(node) for node in self.nodes]}
+        nodes = [asdict(node) for node in self.nodes]
+        for node in nodes:
+            for name in ("bytes_out", "tasks"):
+                if node["metrics"] is not None and not node["metrics"][name]:
+                    del node["metrics"][name]
+        return {"title": self.title, "nodes": nodes}
 
     def __str__(self) -> str:
         return self.text()

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from html import escape
 
 from headwater.observe.format import human_bytes, human_count, human_seconds
-from headwater.observe.graph import Graph, GraphNode, Heat, NodeMetrics
+from headwater.observe.graph import Graph, GraphNode, Heat, NodeMetrics, times_done
 from headwater.observe.labels import Labels
 from headwater.observe.layout import CAPTION_SIZE, GroupBox, Rect, Route, lay_out
 from headwater.observe.measure import cut, one_line, printable, text_width
@@ -100,7 +100,8 @@ def _lines(node: GraphNode) -> list[tuple[str, str]]:
 
 
 def figures_of(m: NodeMetrics) -> str:
-    state = human_bytes(m.state_bytes) if m.state_bytes else f"{human_count(m.state_rows)} held" if m.state_rows else ""
+    size = m.state_bytes or m.bytes_out
+    state = human_bytes(size) if size else f"{human_count(m.state_rows)} held" if m.state_rows else ""
     rows = f"{human_count(m.rows_out)} row{'' if m.rows_out == 1 else 's'}"
     return " · ".join(filter(None, (rows, human_seconds(m.seconds), state)))
 
@@ -134,11 +135,13 @@ def _card(node: GraphNode, lines: Sequence[tuple[str, str]], at: Rect, scale: Sc
 def tooltip_of(node: GraphNode) -> str:
     lines = [one_line(node.label), one_line(node.detail), f"kind: {one_line(node.kind)}"]
     if m := node.metrics:
+        count, word = times_done([m])
+        size = f"bytes out: {human_bytes(m.bytes_out)}" if m.tasks else ""
         lines += [
             f"rows in: {m.rows_in:,}",
             f"rows out: {m.rows_out:,}",
-            f"time: {human_seconds(m.seconds)} in {m.steps:,} step{'' if m.steps == 1 else 's'}",
-            f"state: {m.state_rows:,} rows, {human_bytes(m.state_bytes)}",
+            f"time: {human_seconds(m.seconds)} in {count:,} {word}",
+            size or f"state: {m.state_rows:,} rows, {human_bytes(m.state_bytes)}",
         ]
     lines = [line for line in lines if line]
     if sql := node.sql.strip():
@@ -236,9 +239,9 @@ def _summary(graph: Graph) -> str:
     facts = [f"{len(graph.nodes)} node{'' if len(graph.nodes) == 1 else 's'}"]
     metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
     if metrics:
-        steps = max(m.steps for m in metrics)
+        count, word = times_done(metrics)
         seconds = human_seconds(sum(m.seconds for m in metrics))
-        facts.append(f"{seconds} in {human_count(steps)} step{'' if steps == 1 else 's'}")
+        facts.append(f"{seconds} in {human_count(count)} {word}")
         rows, size = sum(m.state_rows for m in metrics), sum(m.state_bytes for m in metrics)
         if rows or size:
             facts.append(f"{human_count(rows)} rows of state, {human_bytes(size)}")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwater.observe.format import human_bytes, human_count, human_seconds
-from headwater.observe.graph import Graph, GraphNode
+from headwater.observe.graph import Graph, GraphNode, times_done
 from headwater.observe.measure import cells, cut_cells, one_line
 
 __all__ = ["draw_text"]
@@ -48,8 +48,10 @@ def draw_text(graph: Graph, *, width: int | None = 120) -> str:
     rows: Sequence[tuple[str, ...]] = figures
     if not any(any(row) for row in figures):
         head, rows = (), [() for _ in lines]
-    elif not any(row[4] or row[5] for row in figures):
-        head, rows = _HEADINGS[:4], [row[:4] for row in figures]
+    else:
+        # Columns of which nobody has a value are left out.
+        kept = [k for k in range(len(_HEADINGS)) if k < 4 or any(row[k] for row in figures)]
+        head, rows = tuple(_HEADINGS[k] for k in kept), [tuple(row[k] for k in kept) for row in figures]
     sizes = [max(cells(text) for text in column) for column in zip(head, *rows, strict=True)]
     taken = sum(size + len(_GAP) for size in sizes)
     tree_size, sql_size = _room(width, taken, max(map(cells, trees), default=0), max(map(cells, snippets), default=0))
@@ -145,7 +147,7 @@ def _figures(graph: Graph, lines: Sequence[_Line]) -> list[tuple[str, ...]]:
                 human_seconds(m.seconds),
                 f"{share:.0%}" if share >= 0.005 or not share else "<1%",
                 human_count(m.state_rows) if m.state_rows or m.state_bytes else "",
-                human_bytes(m.state_bytes) if m.state_bytes else "",
+                human_bytes(m.state_bytes or m.bytes_out) if m.state_bytes or m.bytes_out else "",
             )
         )
     return rows
@@ -155,6 +157,6 @@ def _title(graph: Graph) -> str:
     facts = [f"{len(graph.nodes)} node{'' if len(graph.nodes) == 1 else 's'}"]
     metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
     if metrics:
-        steps = max(m.steps for m in metrics)
-        facts.append(f"{human_seconds(sum(m.seconds for m in metrics))} in {steps:,} step{'' if steps == 1 else 's'}")
+        count, word = times_done(metrics)
+        facts.append(f"{human_seconds(sum(m.seconds for m in metrics))} in {count:,} {word}")
     return f"{one_line(graph.title)}: {', '.join(facts)}"

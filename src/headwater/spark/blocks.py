@@ -9,6 +9,8 @@ blocks of many rows (`block_format`), as values of a column. A row of Spark's is
     size   long    and
     block  binary  what `block_format` says
 
+A row whose side is -1 has no rows of the operators, but what the task did (`figures`), as text; it goes to the first bucket.
+
 Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its scheduler, its shuffle with spilling and checksums, its retries
 and its lineage do the rest. A task that is run again makes the same blocks with the same origins.
 
@@ -33,6 +35,7 @@ from headwater.base.dictionaries import encoded
 from headwater.spark.block_format import Block, decode, encode
 from headwater.spark.buckets import bucket_of
 from headwater.spark.failures import carried, told
+from headwater.spark.figures import SAID, Figures, SaidAlone, SaidBeside, current, recorded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,6 +72,8 @@ _GATHER_BYTES = 64 << 20
 _HELD_BYTES = 256 << 20
 _ROW_BYTES = 4 << 20
 _HEAD_ROWS = 1_024
+_SAID = -1
+"""The side of what is no rows, but figures."""
 _REPEATED = 2
 """How often each text of a dictionary has to occur in a block, on average."""
 
@@ -121,10 +126,11 @@ def split(table: pa.Table, places: Any, count: int) -> Iterator[tuple[int, pa.Ta
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """A task: its source, and what becomes of the tables."""
+    """A task: its source, what becomes of the tables, and how it says what it did, if it does."""
 
     source: Source
     sink: Sink
+    report: Callable[[str], pa.RecordBatch] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Spark runs as many tasks at once as there are cores.
@@ -132,7 +138,13 @@ class _Stage:
         pa.set_cpu_count(1)
         pa.set_io_thread_count(2)
         with carried():
-            yield from self.sink(self.source(batches))
+            yield from recorded(lambda figures: self._work(batches, figures))
+
+    def _work(self, batches: Iterator[pa.RecordBatch], figures: Figures) -> Iterator[pa.RecordBatch]:
+        yield from self.sink(self.source(batches))
+        text = figures.text()
+        if self.report is not None and text:
+            yield self.report(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +193,11 @@ def _row(bucket: int, side: int, origin: int, block: Block) -> pa.RecordBatch:
         ],
         schema=_SCHEMA,
     )
+
+
+def _said(text: str) -> pa.RecordBatch:
+    """What a task did, as a row among its blocks."""
+    return _row(0, _SAID, task_number() << 32, Block(0, pa.py_buffer(text.encode())))
 
 
 def _blocks_in(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, Block]]:
@@ -253,6 +270,9 @@ class Arrived:
         waiting: list[tuple[int, int, Block]] = []
         for batch in batches:
             for side, (origin, block) in zip(batch.column("side").to_pylist(), _blocks_in(batch), strict=True):
+                if side == _SAID:
+                    current().merge(block.data.to_pybytes().decode())
+                    continue
                 waiting.append((side, origin, block))
                 held += block.data.size
             if held > held_bytes:
@@ -307,7 +327,7 @@ def blocks_of(
     # What stays on this machine is not compressed at all: that costs more than to write it.
     session = frame.sparkSession
     compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
-    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded)), BLOCK_COLUMNS)
+    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded), _said), BLOCK_COLUMNS)
 
 
 def _is_local(session: SparkSession) -> bool:
@@ -324,9 +344,18 @@ def exchanged(sides: Sequence[DataFrame], buckets: int) -> DataFrame:
     return whole.repartitionById(buckets, sf.col("bucket"))
 
 
-def results_of(frame: DataFrame, source: Source, sink: Sink, columns: str) -> DataFrame:
-    """What a sink of one's own makes of the tables of each task."""
-    return frame.mapInArrow(_Stage(source, sink), columns)
+def results_of(frame: DataFrame, source: Source, sink: Sink, column: str, figures: Figures | None = None) -> pa.Table:
+    """What a sink of one's own makes of the tables of each task, here: values of one column, ``name type`` in Spark's words.
+
+    ``figures`` are given what the tasks did.
+    """
+    stage = _Stage(source, SaidBeside(sink), SaidAlone.beside(column))
+    with told():
+        found = frame.mapInArrow(stage, f"{column}, {SAID} string").toArrow()
+    if figures is not None:
+        for text in found.column(SAID).drop_null().to_pylist():
+            figures.merge(text)
+    return found.filter(pc.is_null(found.column(SAID))).drop_columns([SAID])
 
 
 def rows_of(frame: DataFrame, source: Source, schema: pa.Schema, struct: StructType) -> DataFrame:
@@ -346,15 +375,24 @@ class _Here:
             yield 0, table.slice(start, rows)
 
 
-def collected(frame: DataFrame, source: Source, schema: pa.Schema) -> pa.Table:
-    """The tables of all tasks, here: in the order of the tasks."""
+def collected(frame: DataFrame, source: Source, schema: pa.Schema, figures: Figures | None = None) -> pa.Table:
+    """The tables of all tasks, here: in the order of the tasks. ``figures`` are given what the tasks did."""
     with told():
-        found = blocks_of(frame, source, _Here()).select("origin", "size", "block").toArrow()
-    blocks = sorted(_blocks_in(found), key=lambda block: block[0])
+        found = blocks_of(frame, source, _Here()).select("side", "origin", "size", "block").toArrow()
+    said = pc.equal(found.column("side"), _SAID)
+    if figures is not None:
+        for text in found.filter(said).column("block").to_pylist():
+            figures.merge(text.decode())
+    blocks = sorted(_blocks_in(found.filter(pc.invert(said))), key=lambda block: block[0])
     return pa.concat_tables([schema.empty_table(), *(decode(block, schema) for _, block in blocks)])
 
 
-def streamed(frame: DataFrame, source: Source, schema: pa.Schema) -> Iterator[pa.Table]:
+def streamed(frame: DataFrame, source: Source, schema: pa.Schema, figures: Figures | None = None) -> Iterator[pa.Table]:
     """The tables of all tasks, here, one after the other: a task is asked for when the one before was taken."""
-    for row in blocks_of(frame, source, _Here()).select("size", "block").toLocalIterator(prefetchPartitions=True):
+    rows = blocks_of(frame, source, _Here()).select("side", "size", "block")
+    for row in rows.toLocalIterator(prefetchPartitions=True):
+        if row["side"] == _SAID:
+            if figures is not None:
+                figures.merge(bytes(row["block"]).decode())
+            continue
         yield decode(Block(row["size"], pa.py_buffer(bytes(row["block"]))), schema)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from headwater.base import errors
 from headwater.base.errors import HeadwaterError
 
-__all__ = ["TaskError", "carried", "told"]
+__all__ = ["TaskError", "carried", "packed", "told"]
 
 _MARK = re.compile(r"headwater\[([A-Za-z0-9+/=]+)\]")
 
@@ -31,9 +31,14 @@ def carried() -> Iterator[None]:
     try:
         yield
     except HeadwaterError as error:
-        facts = {"kind": type(error).__name__, **error.as_dict()}
-        packed = base64.b64encode(json.dumps(facts).encode()).decode()
-        raise TaskError(f"{error}\nheadwater[{packed}]") from None
+        raise TaskError(packed(error)) from None
+
+
+def packed(error: HeadwaterError) -> str:
+    """A typed error as the text that it travels in: what people read, and the error itself for `told`."""
+    facts = {"kind": type(error).__name__, **error.as_dict()}
+    inner = base64.b64encode(json.dumps(facts).encode()).decode()
+    return f"{error}\nheadwater[{inner}]"
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class Known:
     def __init__(
         self, rows: pa.Table, by: Sequence[str], time: str, tiebreak: Sequence[str], read: Sequence[str]
     ) -> None:
-        self._ordering, self._read = Ordering(time, tuple(by), tuple(tiebreak)), tuple(read)
+        self._ordering, self.read = Ordering(time, tuple(by), tuple(tiebreak)), tuple(read)
         rows = _with_all(rows, (*by, time)).combine_chunks()
         self.rows = rows
         self._values: list[tuple[pa.Array, pa.Array | None]] = []
@@ -197,8 +197,8 @@ class Known:
             return
         chosen = np.isin(words, words[asked])
         rows = np.flatnonzero(chosen) if self._sorted_rows is None else self._sorted_rows[chosen]
-        names = dict.fromkeys((*self._ordering.columns, *self._read))
-        check_total(self.rows.select(list(names)).take(pa.array(rows)), self._ordering, self._read)
+        names = dict.fromkeys((*self._ordering.columns, *self.read))
+        check_total(self.rows.select(list(names)).take(pa.array(rows)), self._ordering, self.read)
 
 
 def _comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:

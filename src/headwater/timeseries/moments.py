@@ -16,9 +16,9 @@ import pyarrow as pa
 from headwater.base.errors import InputError
 from headwater.base.spans import span
 from headwater.timeseries.times import time_field
-from headwater.timeseries.windows import Hopping, Length, Moment, Tumbling
+from headwater.timeseries.windows import Length, Moment
 
-__all__ = ["check_room", "length_in", "moment_in", "moment_type", "moments_from", "offset_in"]
+__all__ = ["check_room", "length_in", "moment_in", "moment_type", "moments_from"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -38,16 +38,16 @@ def moment_type(field: pa.Field) -> pa.DataType:
     return pa.date32() if pa.types.is_date(kind) else pa.int64()
 
 
-def length_in(length: Length, field: pa.Field) -> int:
-    """A length in the units of a time column.
+def length_in(length: Length, field: pa.Field, argument: str = "length of time") -> int:
+    """A length in the units of a time column; errors name the argument.
 
     >>> length_in("1 minute", pa.field("ts", pa.timestamp("us")))
     60000000
     """
     moment_type(field)
-    found = span(length, field)
+    found = span(length, field, argument)
     if abs(found) > _MOST >> 2:
-        raise InputError.bad_argument("length of time", length, "less than 70,000 years")
+        raise InputError.bad_argument(argument, length, "less than 70,000 years")
     return found
 
 
@@ -110,15 +110,3 @@ def check_room(numbers: Numbers, room: int, name: str) -> None:
         shown = most if most > _MOST - room else least
         expected = f"times that are farther than {room} from the ends of 64-bit whole numbers"
         raise InputError.bad_argument(name, shown, expected)
-
-
-def offset_in(window: Tumbling | Hopping, field: pa.Field) -> int:
-    """How long after the epoch windows begin, in the units of a time column; less than a step.
-
-    >>> offset_in(Tumbling(10, origin=13), pa.field("t", pa.int64()))
-    3
-    """
-    step = length_in(window.every if isinstance(window, Hopping) else window.size, field)
-    if window.origin is not None:
-        return moment_in(window.origin, field) % step
-    return (length_in(window.offset, field) if window.offset else 0) % step

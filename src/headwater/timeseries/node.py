@@ -27,12 +27,26 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Gathered", "Keyed", "KeyedKernel", "Node", "Ordering", "RowKernel", "RowWise", "Stacked", "StreamKernel"]
+__all__ = [
+    "Gathered",
+    "Keyed",
+    "KeyedKernel",
+    "Node",
+    "Ordering",
+    "ResultOrder",
+    "RowKernel",
+    "RowWise",
+    "Stacked",
+    "StreamKernel",
+]
 
 RowKernel = Callable[[pa.Table], pa.Table]
 StreamKernel = Callable[[Iterator[pa.Table]], Iterator[pa.Table]]
 KeyedKernel = Callable[..., Iterator[pa.Table]]
 """Takes one `headwater.timeseries.rows.Rows` for each input."""
+
+ResultOrder = tuple[tuple[str, bool], ...]
+"""Columns that put collected rows in order, each with whether it descends; none: the rows stay as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,8 @@ class Slicing:
     after: bool = False
     reach: tuple[int, int] | None = None
     """How long before and after a slice rows are still given to it."""
+    values: tuple[str, ...] = ()
+    """Columns of which a slice also needs the nearest rows that have a value, where ``before`` or ``after`` rows are needed."""
 
 
 class Node(ABC):
@@ -101,6 +117,17 @@ class Node(ABC):
         """For each input the columns it needs, if these columns of its own are asked for; None stands for all of them."""
         return (None,) * len(self.inputs)
 
+    def time_columns(self) -> tuple[str | None, ...]:
+        """For each input the column in which every row has to have a time (see `present_times`); None if there is none."""
+        ordering = getattr(self, "ordering", None)
+        if isinstance(ordering, Ordering):
+            return (ordering.time,) * len(self.inputs)
+        return (None,) * len(self.inputs)
+
+    def result_order(self) -> ResultOrder | None:
+        """The order in which its rows are shown, if it is not that of the stream: see `ResultOrder`."""
+        return None
+
     def frame(self, *frames: DataFrame) -> DataFrame | None:
         """Spark's own form of it over its inputs' frames; None if Spark has none that means the same."""
         return None
@@ -137,6 +164,18 @@ class RowWise(Node):
         """What an input's column is called in the output, if it is there unchanged."""
         return name if name in self.schema.names else None
 
+    def result_order(self) -> ResultOrder | None:
+        below = self.inputs[0].result_order()
+        if below is None:
+            return None
+        found: list[tuple[str, bool]] = []
+        for name, descends in below:
+            new = self.kept(name)
+            if new is None:
+                break  # Where a column is gone, what it put in order stays as it comes.
+            found.append((new, descends))
+        return tuple(found)
+
 
 class Keyed(Node):
     """All rows that agree in the keys, in one place."""
@@ -172,6 +211,9 @@ class Gathered(Node):
     @abstractmethod
     def kernels(self) -> tuple[StreamKernel, StreamKernel]:
         """What makes little of the rows of one task, and what makes the result of all of that."""
+
+    def result_order(self) -> ResultOrder | None:
+        return ()
 
     @property
     @abstractmethod

@@ -53,6 +53,8 @@ class Sliced:
         whether a slice is given the last row before it, and the first row after it
     reach : pair of int or None
         how long before and after a slice begins and ends rows are still given to it
+    values : tuple of str
+        columns of which a slice is given the last row with a value before it, and the first after it, besides
     """
 
     keys: tuple[str, ...]
@@ -62,6 +64,7 @@ class Sliced:
     before: bool = False
     after: bool = False
     reach: tuple[int, int] | None = None
+    values: tuple[str, ...] = ()
 
     @property
     def buckets(self) -> int:
@@ -104,12 +107,20 @@ class Sliced:
     def _carried(self, table: pa.Table, mine: Words, cuts: Words) -> Iterator[tuple[int, pa.Table]]:
         """For each slice the rows that it needs of the others, with all others of their time: which of them is meant, the kernel says."""
         for rows, times in self._by_key(table, mine):
-            ordered = np.sort(times)
-            for number, place in enumerate(np.searchsorted(ordered, cuts, side="left").tolist()):
-                if self.before and place > 0:
-                    yield number + 1, table.take(pa.array(rows[times == ordered[place - 1]]))
-                if self.after and place < len(ordered):
-                    yield number, table.take(pa.array(rows[times == ordered[place]]))
+            there = [np.ones(len(rows), np.bool_)]
+            there += [np.asarray(table.column(name).take(pa.array(rows)).is_valid()) for name in self.values]
+            needed: dict[int, list[Words]] = {}
+            for valid in there:
+                held, at = rows[valid], times[valid]
+                ordered = np.sort(at)
+                for number, place in enumerate(np.searchsorted(ordered, cuts, side="left").tolist()):
+                    if self.before and place > 0:
+                        needed.setdefault(number + 1, []).append(held[at == ordered[place - 1]])
+                    if self.after and place < len(ordered):
+                        needed.setdefault(number, []).append(held[at == ordered[place]])
+            for slice_, parts in needed.items():
+                # A row that is needed for several columns goes once.
+                yield slice_, table.take(pa.array(np.unique(np.concatenate(parts))))
 
     def _by_key(self, table: pa.Table, mine: Words) -> Iterator[tuple[Words, Words]]:
         """The rows that have a time, and their times, of each key with the hash: nearly always there is one."""

@@ -7,11 +7,14 @@ action asks for rows: `collect`, `batches`, `count`, `write`, or a frame of Spar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.spark.failures import told
+from headwater.timeseries.methods.folding import FoldMethods
+from headwater.timeseries.methods.intervals import IntervalMethods
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
 from headwater.timeseries.methods.plotting import PlottingMethods
@@ -27,13 +30,25 @@ if TYPE_CHECKING:
 
     from headwater.lake.transaction import Committed
     from headwater.observe.graph import Graph
+    from headwater.spark.figures import Figures
+    from headwater.timeseries.running.pipes import Stage
     from headwater.timeseries.running.stages import Run
 
 __all__ = ["Stream"]
 
+T = TypeVar("T")
+
 
 class Stream(
-    JoinMethods, OrderedMethods, WindowMethods, RelationalMethods, StatisticsMethods, VectorMethods, PlottingMethods
+    JoinMethods,
+    OrderedMethods,
+    WindowMethods,
+    RelationalMethods,
+    StatisticsMethods,
+    VectorMethods,
+    PlottingMethods,
+    IntervalMethods,
+    FoldMethods,
 ):
     """Rows with a time. Made by `lake.stream`; every method but the actions gives another stream.
 
@@ -45,6 +60,9 @@ class Stream(
     ['symbol', 'ts', 'price', 'price_lag_1']
     """
 
+    _ran: tuple[Stage, Figures] | None = None
+    """What ran in the last action, and what it did."""
+
     def __repr__(self) -> str:
         parts = [", ".join(f"{f.name} {f.type}" for f in self.schema)]
         if self.ordering is not None:
@@ -54,25 +72,43 @@ class Stream(
 
     # ------------------------------------------------------------------ actions
 
-    def collect(self) -> pa.Table:
-        """All rows, as an Arrow table."""
+    def collect(self, *, sort: bool = True) -> pa.Table:
+        """All rows, as an Arrow table: by the ``by`` columns, time and tiebreak, in ascending order.
+
+        Nulls come first and NaN last. The rows of `top_k` and `nearest` keep their ranks, and groups are ordered by their keys. Rows
+        that agree in all of these columns, and rows of a stream without a time, are in no particular order.
+
+        Parameters
+        ----------
+        sort
+            False leaves the rows as they come from the tasks: it saves the sort, which is done in this process.
+        """
+        from headwater.timeseries.result_order import in_order, order_of
+
         run = self._run()
         with self._followed("collect"):
-            return run.collect()
+            rows = self._after(run, run.collect())
+            return in_order(rows, order_of(self.plan, self.ordering)) if sort else rows
+
+    def to_arrow(self, *, sort: bool = True) -> pa.Table:
+        """All rows, as an Arrow table: the same as `collect`."""
+        return self.collect(sort=sort)
 
     def batches(self) -> Iterator[pa.Table]:
         """All rows, table by table as tasks finish, without ever holding all of them; in no particular order."""
-        yield from self._run().batches()
+        run = self._run()
+        yield from run.batches()
+        self._after(run, None)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """All rows, for pandas."""
-        return self.collect().to_pandas()
+    def to_pandas(self, *, sort: bool = True) -> pd.DataFrame:
+        """All rows, for pandas, in the order of `collect`."""
+        return self.collect(sort=sort).to_pandas()
 
-    def to_polars(self) -> pl.DataFrame:
-        """All rows, for polars."""
+    def to_polars(self, *, sort: bool = True) -> pl.DataFrame:
+        """All rows, for polars, in the order of `collect`."""
         import polars as pl
 
-        frame = pl.from_arrow(self.collect())
+        frame = pl.from_arrow(self.collect(sort=sort))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
@@ -80,10 +116,10 @@ class Stream(
         """How many rows there are."""
         run = self._run()
         with self._followed("count"):
-            return run.count()
+            return self._after(run, run.count())
 
     def spark(self) -> DataFrame:
-        """The rows as a DataFrame of Spark's, lazily: go on with Spark from here."""
+        """The rows as a DataFrame of Spark's, lazily and in no particular order: go on with Spark from here."""
         return self._run().frame()
 
     def write(
@@ -96,6 +132,8 @@ class Stream(
     ) -> Committed | None:
         """Write the rows into a table of the lake, in one commit; the table is made if it is not there.
 
+        Tasks write the files, so rows lie in no particular order.
+
         Parameters
         ----------
         name
@@ -105,8 +143,9 @@ class Stream(
         """
         assert self.lake is not None, "a stream that runs belongs to a lake"
         run = self._run()
-        with self._followed(f"write {name}"):
-            return self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
+        with self._followed(f"write {name}"), told():
+            written = self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
+            return self._after(run, written)
 
     def write_parquet(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:
         """Write the rows as Parquet files of a folder, on disk or S3; the names of the files."""
@@ -119,16 +158,22 @@ class Stream(
     # ------------------------------------------------------------------ what would run
 
     def explain(self) -> str:
-        """What would run on Spark: its stages, what each does, and why it is done there."""
+        """What would run on Spark: its stages, what each does, and why it is done there.
+
+        After an action of this stream each operator says what it gave in that run: rows, bytes, and the seconds of its own work in all tasks
+        together. Operators of Spark's own are not counted.
+        """
         from headwater.timeseries.running.explaining import text_of
 
-        return text_of(self._run().stage())
+        return text_of(self._run().stage()) if self._ran is None else text_of(*self._ran)
 
     def graph(self) -> Graph:
         """The same as a picture: ``graph().svg()``; a notebook shows it by itself."""
         from headwater.timeseries.running.explaining import graph_of
 
-        return graph_of(self._run().stage(), "stream")
+        if self._ran is None:
+            return graph_of(self._run().stage(), "stream")
+        return graph_of(self._ran[0], "stream", self._ran[1])
 
     # ------------------------------------------------------------------ running
 
@@ -138,6 +183,11 @@ class Stream(
         if self.lake is None:
             raise InputError.bad_argument("stream", "one without a lake", "a stream made by lake.stream(...)")
         return Run(self.lake.spark, self.plan)
+
+    def _after(self, run: Run, result: T) -> T:
+        """The result of a run, whose figures are kept for `explain` and `graph`."""
+        self._ran = run.stage(), run.figures
+        return result
 
     def _followed(self, what: str) -> Any:
         from headwater.spark.progress import followed
@@ -153,4 +203,4 @@ class Stream(
         storage = open_storage(location, self.lake.catalog.root.options if "://" in location else None)
         run = self._run()
         with self._followed(f"write {location}"):
-            return write_files(run.pipe(), storage, kind, mode)
+            return self._after(run, write_files(run.pipe(), storage, kind, mode, run.figures))

@@ -1,7 +1,8 @@
-"""Two sides that are larger than memory, walked together in order.
+"""Sides that are larger than memory, walked together in order: a left one, and one or more right ones.
 
-Both sides come sorted by key and time, in chunks. For each chunk of the left one the right rows that it may meet are at hand: those up
-to its last row, one more, and the last one before its first; and with a reach, those within it. What no later left row can meet is let go.
+All sides come sorted by key and time, in chunks. For each chunk of the left one the right rows that it may meet are at hand: those up
+to its last row, the next one, and the last one before its first, each with all others of its key and time, so that a tie is seen however
+rows are cut; and with a reach, those within it. What no later left row can meet is released.
 """
 
 from __future__ import annotations
@@ -12,41 +13,68 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.timeseries.operators.union import wider
-from headwater.timeseries.rows import Rows, sort_indices
+from headwater.timeseries.rows import Rows, key_starts, sort_indices
 
 __all__ = ["walked"]
 
 
 def walked(
     left: Rows,
-    right: Rows,
+    rights: Sequence[Rows],
     left_order: Sequence[str],
     right_order: Sequence[str],
     tiebreak: Sequence[str] = (),
     *,
     before: int = 0,
     after: int = 0,
-) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Chunks of the left side, each with the right rows that it may meet; both in order, of which the last column is the time.
+) -> Iterator[tuple[pa.Table, list[pa.Table]]]:
+    """Chunks of the left side, each with the rows of each right side that it may meet; all in order, of which the last column is the time.
 
     >>> trades, quotes = pa.table({"t": [1, 5]}), pa.table({"t": [0, 2, 4, 7, 9]})
-    >>> [(l["t"].to_pylist(), r["t"].to_pylist()) for l, r in walked(Rows([trades]), Rows([quotes]), ["t"], ["t"])]
+    >>> [(l["t"].to_pylist(), r["t"].to_pylist()) for l, (r,) in walked(Rows([trades]), [Rows([quotes])], ["t"], ["t"])]
     [([1, 5], [0, 2, 4, 7, 9])]
     """
-    coming = right.sorted((*right_order, *tiebreak))
-    held = right.schema.empty_table()
+    sides = [_Side(right, right_order, tiebreak) for right in rights]
     for chunk in left.sorted(left_order):
         last = [chunk.column(name).slice(chunk.num_rows - 1) for name in left_order]
         end = [*last[:-1], _moved(last[-1], after)]
-        while _before(held, right_order, end, or_equal=True) == held.num_rows:
-            more = next(coming, None)
-            if more is None:
-                break
-            held = pa.concat_tables([held, more])
-        yield chunk, held
+        yield chunk, [side.up_to(end) for side in sides]
         # The next chunk may begin at the same key and time.
         begin = [*last[:-1], _moved(last[-1], -before)]
-        held = held.slice(max(0, _before(held, right_order, begin, or_equal=False) - 1)).combine_chunks()
+        for side in sides:
+            side.release_before(begin)
+
+
+class _Side:
+    """A right side in order, of which the rows that left rows may meet are at hand."""
+
+    def __init__(self, rows: Rows, order: Sequence[str], tiebreak: Sequence[str]) -> None:
+        self._order = order
+        self._coming = rows.sorted((*order, *tiebreak))
+        self._held = rows.schema.empty_table()
+
+    def up_to(self, end: list[pa.ChunkedArray]) -> pa.Table:
+        """The rows at hand, after those up to a bound were read, and the next one with all others of its key and time."""
+        while not self._has_next(_before(self._held, self._order, end, or_equal=True)):
+            more = next(self._coming, None)
+            if more is None:
+                break
+            self._held = pa.concat_tables([self._held, more])
+        return self._held
+
+    def _has_next(self, place: int) -> bool:
+        """Whether the row at a place, and all others of its key and time, are at hand for sure: a later one is there."""
+        last = self._held.num_rows - 1
+        if place >= last:
+            return False
+        ends = self._held.select(list(self._order)).take(pa.array([place, last]))
+        return len(key_starts(ends, self._order)) == 2
+
+    def release_before(self, begin: list[pa.ChunkedArray]) -> None:
+        """Release the rows before a bound, but for the last of them and all others of its key and time."""
+        place = _before(self._held, self._order, begin, or_equal=False)
+        kept = int(key_starts(self._held.slice(0, place), self._order)[-1]) if place else 0
+        self._held = self._held.slice(kept).combine_chunks()
 
 
 def _moved(time: pa.ChunkedArray, by: int) -> pa.ChunkedArray:

@@ -1,6 +1,6 @@
 """What all windows that rows fall into have in common: the rows they need, and the columns that say when they are.
 
-Rows without a time are in no window, as in Spark's window(). Only the columns that are read are sorted.
+Only the columns that are read are sorted.
 """
 
 from __future__ import annotations
@@ -87,15 +87,13 @@ def one_zero(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def timed_rows(rows: Rows, ordering: Ordering, aggregates: Aggregates) -> Iterator[pa.Table]:
-    """The rows that have a time, sorted, with the columns that are needed; those that only a tiebreak could order are refused."""
+    """The rows, sorted, with the columns that are needed; those that only a tiebreak could order are refused."""
     names = list(dict.fromkeys((*ordering.columns, *aggregates.reads)))
     schema = pa.schema([rows.schema.field(name) for name in names])
 
     def read() -> Iterator[pa.Table]:
         for table in rows:
-            needed = table.select(names)
-            time = needed.column(ordering.time)
-            yield needed.filter(pc.is_valid(time)) if time.null_count else needed
+            yield table.select(names)
 
     chunks = Rows(read(), schema, budget_bytes=rows.budget_bytes).sorted(ordering.columns)
     return checked(chunks, ordering, aggregates.ordered) if aggregates.ordered else (c for c in chunks if c.num_rows)

@@ -21,7 +21,7 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 
 from headwater.base.errors import InputError
-from headwater.base.spans import interval
+from headwater.base.spans import EXAMPLES, Months, interval, length_of
 
 __all__ = [
     "Closed",
@@ -36,6 +36,7 @@ __all__ = [
     "Trigger",
     "Tumbling",
     "Window",
+    "check_grid",
 ]
 
 Length = str | int | timedelta
@@ -50,7 +51,7 @@ class Tumbling:
     Parameters
     ----------
     size : str, timedelta or int
-        how long a window is
+        how long a window is; of timestamps and dates also months, quarters and years of the calendar (``"1 month"``), in UTC
     offset : str, timedelta or int
         how long after a multiple of `size` since the epoch windows begin
     origin : datetime, date, int or str, optional
@@ -71,7 +72,7 @@ class Tumbling:
     origin: Moment | None = None
 
     def __post_init__(self) -> None:
-        _check_positive("size", self.size)
+        _check_positive("size", self.size, calendar=True)
         _check_length("offset", self.offset)
         _check_one(self.offset, self.origin)
 
@@ -96,7 +97,7 @@ class Hopping:
         _check_positive("every", self.every)
         _check_length("offset", self.offset)
         _check_one(self.offset, self.origin)
-        if _amount(self.every) > _amount(self.size):
+        if _amount("every", self.every) > _amount("size", self.size):
             raise InputError.bad_argument("every", self.every, f"a step not longer than the window, {self.size!r}")
 
 
@@ -205,26 +206,36 @@ Window = Tumbling | Hopping | Session | Sliding | Rows
 Trigger = OnCompletion | OnEvent
 
 
-def _amount(length: Length) -> float:
-    """A length to compare with another of the same kind."""
+def check_grid(every: Length, offset: Length, origin: Moment | None) -> None:
+    """Refuse steps that cannot be laid along time."""
+    _check_positive("every", every, calendar=True)
+    _check_length("offset", offset)
+    _check_one(offset, origin)
+
+
+def _amount(name: str, length: Length, *, calendar: bool = False) -> float:
+    """A length to compare with another of the same kind; one of the calendar only where it is taken."""
     if isinstance(length, str):
-        length = interval(length)
+        found = length_of(length, name) if calendar else interval(length, name)
+        if isinstance(found, Months):
+            return found.count
+        length = found
     return length / timedelta(microseconds=1) if isinstance(length, timedelta) else length
 
 
-def _check_length(name: str, length: Length, *, least: float | None = None) -> None:
+def _check_length(name: str, length: Length, *, least: float | None = None, calendar: bool = False) -> None:
     if isinstance(length, bool) or not isinstance(length, str | int | timedelta):
-        raise InputError.bad_argument(name, length, "a length like `10 minutes`, a timedelta, or a whole number")
-    if _amount(length) < (least if least is not None else float("-inf")):
+        raise InputError.bad_argument(name, length, f"a length like {EXAMPLES}, a timedelta, or a whole number")
+    if _amount(name, length, calendar=calendar) < (least if least is not None else float("-inf")):
         raise InputError.bad_argument(name, length, "a length that is not negative")
 
 
-def _check_positive(name: str, length: Length) -> None:
-    _check_length(name, length)
-    if _amount(length) <= 0:
+def _check_positive(name: str, length: Length, *, calendar: bool = False) -> None:
+    _check_length(name, length, calendar=calendar)
+    if _amount(name, length, calendar=calendar) <= 0:
         raise InputError.bad_argument(name, length, "a length greater than zero, like `10 minutes`")
 
 
 def _check_one(offset: Length, origin: Moment | None) -> None:
-    if origin is not None and _amount(offset) != 0:
+    if origin is not None and _amount("offset", offset) != 0:
         raise InputError.bad_argument("origin", origin, "either an offset or an origin")

@@ -103,6 +103,35 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def null_times(cls, column: str, count: int | None = None) -> Self:
+        """Rows without a time, which no operator in time has a place for; ``count`` where some were counted."""
+        named = column if column.isidentifier() else f"`{column}`"
+        rows = "at least one row" if count is None else f"at least {count:,} row{'' if count == 1 else 's'}"
+        return cls(
+            "E1024",
+            f"the time column `{column}` is null in {rows}: a row without a time has no place in its series",
+            hint=f'leave such rows out first: .filter("{named} IS NOT NULL"); or give them a time with with_columns',
+        )
+
+    @classmethod
+    def overlapping_values(cls, series: str, time: str, column: str) -> Self:
+        return cls(
+            "E1025",
+            f"two intervals that overlap at {time} differ in `{column}`, so there is no one value",
+            where=series,
+            hint="let only one of them hold: shorten the other, aggregate them first, or put the values into two columns",
+        )
+
+    @classmethod
+    def backward_interval(cls, series: str, start: str, end: str) -> Self:
+        return cls(
+            "E1026",
+            f"an interval ends before it begins: from {start} to {end}",
+            where=series,
+            hint="check which column is start= and which is end=; leave such rows out with filter",
+        )
+
+    @classmethod
     def append_only(cls, where: str) -> Self:
         return cls(
             "E1012",

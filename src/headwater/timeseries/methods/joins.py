@@ -32,6 +32,7 @@ class JoinMethods(Methods):
         direction: Direction = "backward",
         tolerance: str | int | timedelta | None = None,
         strict: bool = False,
+        skip_nulls: bool = False,
         by: str | Sequence[str] | Mapping[str, str] | None = None,
         on: str | tuple[str, str] | None = None,
         how: Literal["left", "inner"] = "left",
@@ -51,6 +52,10 @@ class JoinMethods(Methods):
             How far away it may be, at most.
         strict
             Leave out rows of exactly the same time.
+        skip_nulls
+            For each column of the other stream take the nearest row that has a value in it, by the same direction, tolerance and strictness,
+            instead of the nearest row: ``bid`` and ``ask`` may then come of different rows. The other stream's time is that of the nearest
+            row, whatever it has.
         by
             The columns that have to agree: those of this stream by default, some of them, or a mapping to the other's names.
         on
@@ -59,15 +64,27 @@ class JoinMethods(Methods):
             "left" keeps rows that met nobody, with nulls.
         suffix
             For columns of the other stream whose names are taken.
+
+        >>> import pyarrow as pa
+        >>> from headwater.timeseries.running.here import run_here
+        >>> trades = JoinMethods(Values(pa.table({"t": [5]})), Ordering("t"))
+        >>> quotes = JoinMethods(Values(pa.table({"t": [1, 4], "bid": [9, None], "ask": [None, 11]})), Ordering("t"))
+        >>> run_here(trades.join_asof(quotes).plan).to_pylist()
+        [{'t': 5, 't_right': 4, 'bid': None, 'ask': 11}]
+        >>> run_here(trades.join_asof(quotes, skip_nulls=True).plan).to_pylist()
+        [{'t': 5, 't_right': 4, 'bid': 9, 'ask': 11}]
         """
         if direction not in ("backward", "forward", "nearest"):
             raise InputError.bad_argument("direction", direction, "backward, forward or nearest")
         if how not in ("left", "inner"):
             raise InputError.bad_argument("how", how, "left or inner")
+        for name, flag in (("strict", strict), ("skip_nulls", skip_nulls)):
+            if not isinstance(flag, bool):
+                raise InputError.bad_argument(name, flag, "True or False")
         other = self._other(other)
         left_by, right_by = self._pairs(other, by)
         left_time, right_time = self._times(other, on, "join_asof")
-        reach = None if tolerance is None else span(tolerance, self.schema.field(left_time))
+        reach = None if tolerance is None else span(tolerance, self.schema.field(left_time), "tolerance")
         if reach is not None and reach < 0:
             raise InputError.bad_argument("tolerance", tolerance, "0 or more")
         tiebreak = other.ordering.tiebreak if other.ordering is not None else ()
@@ -83,6 +100,7 @@ class JoinMethods(Methods):
             reach,
             strict,
             how,
+            skip_nulls,
             suffix=suffix,
         )
         return self._with(node)
@@ -124,7 +142,7 @@ class JoinMethods(Methods):
         left_by, right_by = self._pairs(other, by)
         left_time, right_time = self._times(other, on, "join_range")
         field = self.schema.field(left_time)
-        reach = span(before, field), span(after, field)
+        reach = span(before, field, "before"), span(after, field, "after")
         if reach[0] + reach[1] < 0:
             raise InputError.bad_argument("after", after, "no earlier than `before`")
         if min(reach) < 0:

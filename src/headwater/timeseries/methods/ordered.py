@@ -26,7 +26,9 @@ from headwater.timeseries.operators.rolling import rolling_node
 from headwater.timeseries.operators.shift import Shift
 from headwater.timeseries.operators.vwap import Vwap, VwapWindows
 from headwater.timeseries.operators.zscore import zscore_node
+from headwater.timeseries.steps import step_in
 from headwater.timeseries.times import time_field
+from headwater.timeseries.windows import check_grid
 
 if TYPE_CHECKING:
     from headwater.timeseries.methods.texts import Expression, Named
@@ -313,7 +315,9 @@ class OrderedMethods(AlongMethods):
             raise InputError.bad_argument(
                 "by", sorted(taken), "series and times under other names than vwap, volume, value"
             )
-        node = VwapWindows(self.plan, ordering, paid, bought, self._length("every", every, ordering))
+        check_grid(every, 0, None)
+        step, _ = step_in(every, time_field(self.schema, ordering.time), "every")
+        node = VwapWindows(self.plan, ordering, paid, bought, step)
         return self._with(node, Ordering(ordering.time, ordering.by))
 
 

@@ -40,7 +40,7 @@ class OrderedArguments(Methods):
 
     def _length(self, what: str, length: Length, ordering: Ordering, *, at_least: int = 1) -> int:
         """A length of time in the unit of the time column."""
-        found = span(length, time_field(self.schema, ordering.time))
+        found = span(length, time_field(self.schema, ordering.time), what)
         if isinstance(length, bool) or found < at_least:
             raise InputError.bad_argument(what, length, "a length of time of more than nothing")
         return found

@@ -26,7 +26,7 @@ class PlottingMethods(Methods):
 
     if TYPE_CHECKING:
 
-        def collect(self) -> pa.Table: ...
+        def collect(self, *, sort: bool = True) -> pa.Table: ...
 
     def plot(
         self,

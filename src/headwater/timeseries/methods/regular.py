@@ -11,13 +11,14 @@ from headwater.base.errors import InputError
 from headwater.sql.functions.catalogue import AGGREGATES
 from headwater.timeseries.methods.base import Methods, names_of
 from headwater.timeseries.methods.texts import sql_text
-from headwater.timeseries.moments import length_in, offset_in
+from headwater.timeseries.moments import length_in
 from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.interpolate import METHODS, Interpolate, Method
 from headwater.timeseries.operators.window_laid import LaidWindows
 from headwater.timeseries.querying import quoted
+from headwater.timeseries.steps import step_in
 from headwater.timeseries.windowing import Bounds
-from headwater.timeseries.windows import Length, Moment, Tumbling
+from headwater.timeseries.windows import Length, Moment, check_grid
 
 if TYPE_CHECKING:
     from headwater.timeseries.methods.texts import Expression
@@ -47,7 +48,7 @@ class RegularMethods(Methods):
         Parameters
         ----------
         every : str, timedelta or int
-            how long a step is
+            how long a step is; of timestamps and dates also ``"1 month"``, ``"1 quarter"`` or ``"1 year"``, by the calendar in UTC
         how : str or dict
             the name of an aggregate (``first`` or ``floor``, ``last`` or ``ceil``, ``min``, ``max``, ``mean``, ``sum``, ``median`` …) for all
             columns, or for each new column an aggregate in SQL or as a Column of PySpark, or its name if the column exists
@@ -84,7 +85,7 @@ class RegularMethods(Methods):
         if fill is None:
             return found
         field = self.schema.field(ordering.time)
-        step, shift = length_in(every, field), offset_in(Tumbling(every, offset, origin), field)
+        step, shift = step_in(every, field, "every", offset=offset, origin=origin)
         order = Ordering(ordering.time, ordering.by)
         node = Interpolate(found.plan, order, tuple(texts), fill, step, shift, shown=f"fill by {fill}")
         return found._with(node, order)
@@ -154,14 +155,15 @@ class RegularMethods(Methods):
         for name in names:
             if name in ordering.columns:
                 raise InputError.bad_argument("columns", name, "columns that do not make the order")
-        reach = None if limit is None else length_in(limit, field)
+        reach = None if limit is None else length_in(limit, field, "limit")
         if reach is not None and reach < 0:
             raise InputError.bad_argument("limit", limit, "a length that is not negative")
         shown = f"interpolate{'' if every is None else f' every {every}'} by {method}: {', '.join(names)}"
         if every is None:
             node = Interpolate(self.plan, ordering, tuple(names), method, limit=reach, flags=flags, shown=shown)
             return self._with(node, ordering)
-        step, shift = length_in(every, field), offset_in(Tumbling(every, offset, origin), field)
+        check_grid(every, offset, origin)
+        step, shift = step_in(every, field, "every", offset=offset, origin=origin)
         node = Interpolate(self.plan, ordering, tuple(names), method, step, shift, reach, flags, shown)
         return self._with(node, Ordering(ordering.time, ordering.by))
 
@@ -187,10 +189,10 @@ class RegularMethods(Methods):
         origin: Moment | None = None,
     ) -> Self:
         """Tumbling windows whose beginning (or end) is the new time."""
-        window = Tumbling(every, offset, origin)
+        check_grid(every, offset, origin)
         field = self.schema.field(ordering.time)
         bounds = Bounds(ordering.time, None) if label == "start" else Bounds(None, ordering.time)
-        size, shift = length_in(window.size, field), offset_in(window, field)
+        size, shift = step_in(every, field, "every", offset=offset, origin=origin)
         node = LaidWindows(self.plan, ordering, size, size, shift, texts, bounds, shown)
         node.schema  # noqa: B018 - as in agg()
         return self._with(node, Ordering(ordering.time, ordering.by))

@@ -8,13 +8,16 @@ from typing import Self
 from headwater.base.errors import InputError
 from headwater.timeseries.methods.base import Methods, names_of
 from headwater.timeseries.methods.checking import checked
+from headwater.timeseries.node import Ordering
 from headwater.timeseries.operators.comoments import Products
 from headwater.timeseries.operators.describe import Describe
+from headwater.timeseries.operators.describe_series import SERIES_NAMES, DescribeSeries
 from headwater.timeseries.operators.narrow import Project
 from headwater.timeseries.operators.quantiles import PROBABILITY, Quantiles
 from headwater.timeseries.quantile_words import is_number
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reading import new_names
+from headwater.timeseries.times import time_field
 
 __all__ = ["StatisticsMethods"]
 
@@ -73,15 +76,41 @@ class StatisticsMethods(Methods):
     def describe(self, columns: str | Sequence[str] | None = None, *, error: float = 0.01) -> Self:
         """A row about each column: values, nulls, NaN; of numbers mean, standard deviation, extremes and quartiles.
 
+        Of dates and timestamps there are the ``first`` and the ``last``, as text. The row of the stream's time also says how many
+        ``series`` there are, and how many rows the smallest and the largest of them have (``fewest_rows``, ``most_rows``).
+        `describe_series` says it of each series.
+
         >>> import pyarrow as pa
         >>> from headwater.timeseries.operators.values import Values
         >>> from headwater.timeseries.running.here import run_here
         >>> found = StatisticsMethods(Values(pa.table({"p": [1, 5, None]}))).describe()
         >>> [(r["column"], r["count"], r["nulls"], r["mean"]) for r in run_here(found.plan).to_pylist()]
         [('p', 2, 1, 3.0)]
+        >>> rows = pa.table({"s": ["a", "b", "a"], "t": pa.array([0, 1, 2], pa.date32())})
+        >>> found = StatisticsMethods(Values(rows), Ordering("t", ("s",))).describe("t")
+        >>> [(r["first"], r["last"], r["series"], r["most_rows"]) for r in run_here(found.plan).to_pylist()]
+        [('1970-01-01', '1970-01-03', 2, 2)]
         """
         names = self.columns if columns is None else [self._column(name) for name in names_of(columns)]
-        return self._with(checked(Describe(self.plan, tuple(names), _error(error))))
+        return self._with(checked(Describe(self.plan, tuple(names), _error(error), self.ordering)))
+
+    def describe_series(self) -> Self:
+        """A row about each series: its rows, its first and last time, and the shortest and longest gap between two rows.
+
+        A gap is the time between a row and the one before it; a series of one row has none. They are durations, of dates days and of
+        whole numbers the difference.
+
+        >>> import pyarrow as pa
+        >>> from headwater.timeseries.operators.values import Values
+        >>> from headwater.timeseries.running.here import run_here
+        >>> stream = StatisticsMethods(Values(pa.table({"s": ["a", "a", "a"], "t": [1, 2, 9]})), Ordering("t", ("s",)))
+        >>> run_here(stream.describe_series().plan).to_pylist()
+        [{'s': 'a', 'rows': 3, 'first': 1, 'last': 9, 'shortest_gap': 1, 'longest_gap': 7}]
+        """
+        ordering = self._ordered("describe_series")
+        time_field(self.schema, ordering.time)
+        new_names(SERIES_NAMES, ordering.by, "by")
+        return self._with(checked(DescribeSeries(self.plan, ordering)), Ordering("first", ordering.by))
 
     def gramian(self, columns: str | Sequence[str] | None = None) -> Self:
         """The sums of products of all pairs of columns: a row and a column for each of them.

@@ -9,7 +9,7 @@ from headwater.base.errors import InputError, UnsupportedError
 from headwater.timeseries.methods.base import names_of
 from headwater.timeseries.methods.regular import RegularMethods
 from headwater.timeseries.methods.texts import named_texts
-from headwater.timeseries.moments import length_in, offset_in
+from headwater.timeseries.moments import length_in
 from headwater.timeseries.node import Node, Ordering
 from headwater.timeseries.operators.window_laid import LaidWindows
 from headwater.timeseries.operators.window_rows import RowWindows
@@ -17,6 +17,7 @@ from headwater.timeseries.operators.window_running import RunningWindows
 from headwater.timeseries.operators.window_session import SessionWindows
 from headwater.timeseries.operators.window_sliding import SlidingWindows
 from headwater.timeseries.querying import quoted
+from headwater.timeseries.steps import hop_in, tumble_in
 from headwater.timeseries.windowing import Bounds
 from headwater.timeseries.windows import (
     Hopping,
@@ -216,7 +217,7 @@ class WindowMethods(RegularMethods):
 def _node(plan: Node, ordering: Ordering, window: Window, trigger: Trigger | None, texts: Mapping[str, str]) -> Node:
     field = plan.schema.field(ordering.time)
     delay = trigger.delay if isinstance(trigger, OnCompletion) else None
-    bounds = Bounds(delay=None if delay is None else length_in(delay, field))
+    bounds = Bounds(delay=None if delay is None else length_in(delay, field, "delay"))
     running = isinstance(trigger, OnEvent)
     shown = f"{window}{'' if trigger is None else f', {trigger}'}: {', '.join(texts)}"
     if isinstance(window, Sliding | Rows):
@@ -228,23 +229,24 @@ def _node(plan: Node, ordering: Ordering, window: Window, trigger: Trigger | Non
             )
         if isinstance(window, Rows):
             return RowWindows(plan, ordering, window.size, window.after, texts, shown)
-        low = -length_in(window.before, field) + (window.closed in ("right", "neither"))
-        high = length_in(window.after, field) - (window.closed in ("left", "neither"))
+        low = -length_in(window.before, field, "before") + (window.closed in ("right", "neither"))
+        high = length_in(window.after, field, "after") - (window.closed in ("left", "neither"))
         return SlidingWindows(plan, ordering, low, high, texts, shown)
     if isinstance(window, Session):
-        gap = length_in(window.gap, field)
+        gap = length_in(window.gap, field, "gap")
         if running:
             return RunningWindows(plan, ordering, texts, gap=gap, bounds=bounds, shown=shown)
         return SessionWindows(plan, ordering, gap, texts, bounds, shown)
-    size, shift = length_in(window.size, field), offset_in(window, field)
     if isinstance(window, Tumbling):
+        step, shift = tumble_in(window, field)
         if running:
-            return RunningWindows(plan, ordering, texts, size, shift, bounds=bounds, shown=shown)
-        return LaidWindows(plan, ordering, size, size, shift, texts, bounds, shown)
+            return RunningWindows(plan, ordering, texts, step, shift, bounds=bounds, shown=shown)
+        return LaidWindows(plan, ordering, step, step, shift, texts, bounds, shown)
     if running:
         raise UnsupportedError.operation(
             "OnEvent with Hopping",
             "a row is in several windows, so there is no one value beside it",
             "use OnCompletion, or Sliding, which looks back from each row",
         )
-    return LaidWindows(plan, ordering, size, length_in(window.every, field), shift, texts, bounds, shown)
+    size, every, shift = hop_in(window, field)
+    return LaidWindows(plan, ordering, size, every, shift, texts, bounds, shown)

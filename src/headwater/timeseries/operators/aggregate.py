@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.timeseries.aligning import check_keys
-from headwater.timeseries.node import Keyed, KeyedKernel, Node
+from headwater.timeseries.node import Keyed, KeyedKernel, Node, ResultOrder
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reading import RowsText, of_groups
 from headwater.timeseries.rows import Rows
@@ -68,6 +68,9 @@ class Aggregated(Keyed):
 
     def kernel(self) -> KeyedKernel:
         return _Aggregate(self.text)
+
+    def result_order(self) -> ResultOrder:
+        return tuple((name, False) for name in self.by)
 
     def frame(self, *frames: DataFrame) -> DataFrame:
         from pyspark.sql.functions import col, expr

@@ -1,8 +1,9 @@
 """What there is in each column, in one pass: describe.
 
 A row for each column: how many values, nulls and NaN it has, and for numbers the mean, the sample standard deviation, the smallest and
-largest value (exactly) and the quartiles (within the error of `quantiles`). Null and NaN are in none of these. Numbers are given as doubles;
-of other columns there are the counts only. Standard deviations are of values relative to one of the column's own, so that large ones that are
+largest value (exactly) and the quartiles (within the error of `quantiles`). Null and NaN are in none of these. Numbers are given as doubles.
+Of dates, timestamps and the stream's time there are the first and the last, as text; of the stream's time also how many series there
+are, and how many rows the smallest and the largest of them have. Of other columns there are the counts only. Standard deviations are of values relative to one of the column's own, so that large ones that are
 close together keep their digits; the last ones depend on how rows are cut.
 """
 
@@ -10,20 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.timeseries.node import Gathered, Node, StreamKernel
+from headwater.timeseries.node import Gathered, Node, Ordering, StreamKernel
 from headwater.timeseries.quantile_sketch import SKETCH_SCHEMA, QuantileSketch
-from headwater.timeseries.quantile_words import from_words, is_number, to_words
+from headwater.timeseries.quantile_words import from_words, has_words, is_number, to_words
+from headwater.timeseries.series_counts import ROWS, SeriesCounts
 
 __all__ = ["Describe"]
 
 _MOMENTS = -2
 """The level of the rows that hold count, nulls, NaN, centre, sum and squares, as the bits of doubles."""
+_KEY = "__hw_key_"
 _QUARTILES = (0.25, 0.5, 0.75)
 _SCHEMA = pa.schema(
     [
@@ -39,6 +43,11 @@ _SCHEMA = pa.schema(
         ("p50", pa.float64()),
         ("p75", pa.float64()),
         ("max", pa.float64()),
+        ("first", pa.string()),
+        ("last", pa.string()),
+        ("series", pa.int64()),
+        ("fewest_rows", pa.int64()),
+        ("most_rows", pa.int64()),
     ]
 )
 
@@ -59,6 +68,8 @@ class Describe(Gathered):
     input: Node
     columns: tuple[str, ...]
     error: float
+    of_series: Ordering | None = None
+    """What makes the rows series, if something does."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -66,7 +77,13 @@ class Describe(Gathered):
 
     @property
     def partial_schema(self) -> pa.Schema:
-        return SKETCH_SCHEMA
+        by = () if self.of_series is None else self.of_series.by
+        keys = [self.input.schema.field(name).with_name(f"{_KEY}{i}").with_nullable(True) for i, name in enumerate(by)]
+        return pa.schema([*SKETCH_SCHEMA, *keys, pa.field(ROWS, pa.int64())])
+
+    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
+        by = () if self.of_series is None else self.of_series.by
+        return (frozenset((*self.columns, *by)),)
 
     def line(self) -> str:
         return f"describe {len(self.columns):,} columns"
@@ -74,23 +91,29 @@ class Describe(Gathered):
     def kernels(self) -> tuple[StreamKernel, StreamKernel]:
         known = self.input.schema
         fields = tuple(known.field(name) for name in self.columns)
-        return _Partial(fields, self.error), _Finish(fields, self.error)
+        series = None if self.of_series is None or self.of_series.time not in self.columns else self.of_series
+        return _Partial(fields, self.error, series, self.partial_schema), _Finish(fields, self.error, series)
 
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
     fields: tuple[pa.Field, ...]
     error: float
+    of_series: Ordering | None
+    schema: pa.Schema
 
     def __call__(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         sketch = QuantileSketch(len(self.fields), self.error)
         moments = np.zeros((len(self.fields), 6))
         nothing = np.empty(0, np.int64)
+        counts = SeriesCounts(() if self.of_series is None else self.of_series.by)
         for table in tables:
+            if self.of_series is not None:
+                counts.add(table)
             words = []
             for i, field in enumerate(self.fields):
                 column = table.column(field.name)
-                there = is_number(field.type)
+                there = has_words(field.type)
                 words.append(to_words(column) if there else nothing)
                 moments[i] = _merged(moments[i], _moments(column, field, words[-1]))
             sketch.add(words)
@@ -99,18 +122,29 @@ class _Partial:
         offsets = pa.array(np.arange(len(self.fields) + 1, dtype=np.int64) * 6)
         lists = pa.LargeListArray.from_arrays(offsets, pa.array(moments.ravel().view(np.int64)))
         made = pa.Table.from_arrays([numbers, levels, lists], schema=SKETCH_SCHEMA)
-        yield pa.concat_tables([made, sketch.to_arrow()])
+        series = counts.found()
+        if series is not None:
+            series = series.rename_columns(self.schema.names[len(SKETCH_SCHEMA) :])
+        parts = [made, sketch.to_arrow(), *([] if series is None else [series])]
+        yield pa.concat_tables([_filled(part, self.schema) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
 class _Finish:
     fields: tuple[pa.Field, ...]
     error: float
+    of_series: Ordering | None
 
     def __call__(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         sketch = QuantileSketch(len(self.fields), self.error)
         moments = np.zeros((len(self.fields), 6))
+        counts: SeriesCounts | None = None
         for table in tables:
+            counted = pc.is_valid(table.column(ROWS))
+            names = table.column_names[len(SKETCH_SCHEMA) :]
+            counts = counts or SeriesCounts(names[:-1])
+            counts.merge(table.filter(counted).select(names))
+            table = table.filter(pc.invert(counted)).select(SKETCH_SCHEMA.names)  # noqa: PLW2901
             about = pc.equal(table.column("level"), _MOMENTS)
             mine = table.filter(about)
             found = np.asarray(pc.list_flatten(mine.column("values"))).view(np.float64).reshape(-1, 6)
@@ -124,7 +158,13 @@ class _Finish:
             count, nulls, nans, centre, total, squares = moments[i]
             row = {"column": field.name, "type": str(field.type), "count": count, "nulls": nulls, "nans": nans}
             found_here = quartiles[i]
-            if found_here is not None:
+            is_time = self.of_series is not None and field.name == self.of_series.time
+            if found_here is not None and (is_time or not is_number(field.type)):
+                ends = from_words(np.array([low[i], high[i]]), field.type)
+                row["first"], row["last"] = (_shown(value) for value in ends)
+            if is_time and counts is not None:
+                row |= _about_series(counts)
+            if found_here is not None and is_number(field.type):
                 words = np.array([low[i], *found_here, high[i]])
                 values = [float(v) for v in from_words(words, field.type).to_pylist()]
                 row |= dict(zip(("min", "p25", "p50", "p75", "max"), values, strict=True))
@@ -134,6 +174,27 @@ class _Finish:
                     row["stddev"] = np.sqrt(spread / (count - 1)) if count > 1 else None
             rows.append(row)
         yield pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _filled(part: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A part of what a task says, with nulls in the columns of the others."""
+    there = set(part.column_names)
+    columns = [part.column(f.name) if f.name in there else pa.nulls(part.num_rows, f.type) for f in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _shown(value: pa.Scalar[Any]) -> str:
+    found = value.cast(pa.string()).as_py()
+    # Arrow shows an instant as UTC, with a Z at its end.
+    return str(found)
+
+
+def _about_series(counts: SeriesCounts) -> dict[str, int]:
+    found = counts.found()
+    if found is None:
+        return {"series": 0}
+    rows = np.asarray(found.column(found.num_columns - 1))
+    return {"series": len(rows), "fewest_rows": int(rows.min()), "most_rows": int(rows.max())}
 
 
 def _moments(column: pa.ChunkedArray, field: pa.Field, words: npt.NDArray[np.int64]) -> Moments:

@@ -34,6 +34,7 @@ from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.searching import first_from, series_of
+from headwater.timeseries.steps import Step, begin_of, number_of, room_of
 from headwater.timeseries.surrounded import Surrounded, surrounded
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
@@ -65,7 +66,7 @@ class Interpolate(Keyed):
     ordering: Ordering
     filled: tuple[str, ...]
     method: Method
-    every: int | None = None
+    every: Step | None = None
     origin: int = 0
     limit: int | None = None
     flags: bool = False
@@ -121,23 +122,20 @@ class _Interpolate:
     ordering: Ordering
     filled: tuple[str, ...]
     method: Method
-    every: int | None
+    every: Step | None
     origin: int
     limit: int | None
     flags: bool
     schema: pa.Schema
 
     def __call__(self, rows: Rows) -> Iterator[pa.Table]:
-        time = self.ordering.time
         names = rows.schema.names
         if self.every is not None:
             names = list(dict.fromkeys((*self.ordering.columns, *self.filled)))
 
         def needed() -> Iterator[pa.Table]:
             for table in rows:
-                there = table.select(names)
-                untimed = self.every is not None and there.column(time).null_count
-                yield there.filter(pc.is_valid(there.column(time))) if untimed else there
+                yield table.select(names)
 
         schema = pa.schema([rows.schema.field(n) for n in names])
         chunks = Rows(needed(), schema, budget_bytes=rows.budget_bytes).sorted(self.ordering.columns)
@@ -165,7 +163,7 @@ class _Interpolate:
             kept = [columns.get(name, there.column(name)) for name in there.column_names]
             yield pa.Table.from_arrays([*kept, *self._marks(results)], schema=self.schema)
             return
-        check_room(times, self.every + abs(self.origin), self.ordering.time)
+        check_room(times, room_of(self.every) + abs(self.origin), self.ordering.time)
         kind = self.schema.field(self.ordering.time).type
         for series, moments in _grid(piece, times, self.every, self.origin):
             points = _around(times, starts, series, moments)
@@ -258,20 +256,20 @@ def _around(times: Places, starts: Places, series: Places, moments: Places) -> _
     )
 
 
-def _grid(piece: Surrounded, times: Places, every: int, origin: int) -> Iterator[tuple[Places, Places]]:
+def _grid(piece: Surrounded, times: Places, every: Step, origin: int) -> Iterator[tuple[Places, Places]]:
     """The points of each series from its first row to its last in the piece, or from behind its last row before, in pieces."""
     first, last = times[piece.starts], times[np.append(piece.starts[1:], len(times)) - 1]
     if piece.after is not None:
         first[0] = piece.after + 1
     last[-1] = times[piece.end - 1]
-    low = -((origin - first) // every)
-    counts = np.maximum((last - origin) // every - low + 1, 0)
+    low = number_of(first - 1, every, origin) + 1
+    counts = np.maximum(number_of(last, every, origin) - low + 1, 0)
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     for begin in range(0, total, _POINTS):
         number = np.arange(begin, min(begin + _POINTS, total))
         series = np.searchsorted(ends, number, "right")
-        yield series, (low[series] + number - (ends - counts)[series]) * every + origin
+        yield series, begin_of(low[series] + number - (ends - counts)[series], every, origin)
 
 
 def _taken(column: pa.ChunkedArray, rows: Places, there: Flags) -> pa.Array:

@@ -65,7 +65,7 @@ class _Around:
         whole = right.fitting()
         if whole is None:
             orders = (*self.left_by, self.left_time), (*self.right_by, self.right_time)
-            for rows, held in walked(left, right, *orders, before=self.before, after=self.after):
+            for rows, (held,) in walked(left, [right], *orders, before=self.before, after=self.after):
                 yield from self._joined(rows, self._known(held))
             return
         known = self._known(whole)

@@ -47,6 +47,9 @@ class Thinned(Gathered):
     def line(self) -> str:
         return f"thin {', '.join(self.columns)} to {self.rows:,} points of {self.series} series"
 
+    def time_columns(self) -> tuple[str | None, ...]:
+        return (self.time,)
+
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
         return (frozenset((self.time, *self.by, *self.columns)),)
 

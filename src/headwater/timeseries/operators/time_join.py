@@ -65,6 +65,9 @@ class TimeJoin(Keyed):
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.left_by, self.right_by)
 
+    def time_columns(self) -> tuple[str | None, ...]:
+        return (self.left_time, self.right_time)
+
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
         right = {column for name, column in self.taken.items() if name in wanted}
         return wanted | {self.left_time, *self.left_by}, frozenset(right | {self.right_time, *self.right_by})

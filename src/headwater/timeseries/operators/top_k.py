@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.timeseries.aligning import check_keys, in_pieces
-from headwater.timeseries.node import Gathered, Keyed, KeyedKernel, Node, StreamKernel
+from headwater.timeseries.node import Gathered, Keyed, KeyedKernel, Node, ResultOrder, StreamKernel
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.ranking import By, first_rows, tiebreaks
 from headwater.timeseries.rows import Rows
@@ -102,6 +102,9 @@ class TopKOfEach(Keyed):
 
     def kernel(self) -> KeyedKernel:
         return _TopOfEach(self.per, self.k, self.by)
+
+    def result_order(self) -> ResultOrder:
+        return (*((name, False) for name in self.per), *self.by)
 
     def frame(self, *frames: DataFrame) -> DataFrame | None:
         if not _all_ordered(self.schema):

@@ -2,7 +2,7 @@
 
 ``sum(price * volume) / sum(volume)``, of doubles, over rows that have both; where no volume was traded there is no price: null. Beside each row it
 is that of the series so far, or of a frame (`Vwap`); with ``every`` one row for each window of time in which a series has rows (`VwapWindows`),
-windows being cut in absolute time as Spark's ``window()`` does, and rows without a time left out.
+windows being cut in absolute time as Spark's ``window()`` does, or by months of the calendar.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from headwater.timeseries.operators.series import extended, extended_schema
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reaching import carried, neighbourhoods
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
+from headwater.timeseries.steps import Step, begin_of, number_of
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 
@@ -163,7 +164,7 @@ class VwapWindows(Keyed):
     ordering: Ordering
     price: str
     volume: str
-    every: int
+    every: Step
 
     @property
     def schema(self) -> pa.Schema:
@@ -179,7 +180,9 @@ class VwapWindows(Keyed):
     def kernel(self) -> KeyedKernel:
         return _Windows(self.ordering, self.price, self.volume, self.every, self.schema)
 
-    def frame(self, *frames: DataFrame) -> DataFrame:
+    def frame(self, *frames: DataFrame) -> DataFrame | None:
+        if not isinstance(self.every, int):
+            return None
         from pyspark.sql import functions as f
 
         time, kind = quoted(self.ordering.time), self.input.schema.field(self.ordering.time).type
@@ -189,7 +192,7 @@ class VwapWindows(Keyed):
         elif pa.types.is_timestamp(kind):
             start = f"window({time}, '{self.every} microseconds').start"
         value, volume = _sums(self.price, self.volume)
-        kept = frames[0].where(f"{time} IS NOT NULL").withColumn(_WINDOW, f.expr(start))
+        kept = frames[0].withColumn(_WINDOW, f.expr(start))
         sums = kept.groupBy(*map(quoted, self.ordering.by), _WINDOW).agg(
             f.expr(f"coalesce({value}, CAST(0 AS DOUBLE)) AS value"),
             f.expr(f"coalesce({volume}, CAST(0 AS DOUBLE)) AS volume"),
@@ -210,7 +213,7 @@ class _Windows:
     ordering: Ordering
     price: str
     volume: str
-    every: int
+    every: Step
     schema: pa.Schema
 
     def __call__(self, rows: Rows) -> Iterator[pa.Table]:
@@ -225,7 +228,6 @@ class _Windows:
             yield pa.table([*columns, _ratio(paid, bought), pa.array(bought), pa.array(paid)], schema=self.schema)
 
     def _placed(self, table: pa.Table) -> pa.Table:
-        """The rows that have a time, with the start of their window."""
-        table = table.filter(pc.is_valid(table.column(self.ordering.time)))
+        """The rows with the start of their window."""
         times, _ = time_numbers(table.column(self.ordering.time))
-        return table.append_column(_WINDOW, pa.array(times - times % self.every))
+        return table.append_column(_WINDOW, pa.array(begin_of(number_of(times, self.every), self.every)))

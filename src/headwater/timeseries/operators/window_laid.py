@@ -25,6 +25,7 @@ from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.rows import Rows, key_starts
 from headwater.timeseries.searching import first_from, series_of
+from headwater.timeseries.steps import Step, begin_of, ends_of, number_of, room_of
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.windowing import START_AND_END, Bounds, followed, timed_rows
 
@@ -53,8 +54,8 @@ class LaidWindows(Keyed):
 
     input: Node
     ordering: Ordering
-    size: int
-    every: int
+    size: Step
+    every: Step
     offset: int
     texts: Mapping[str, str]
     bounds: Bounds = START_AND_END
@@ -89,7 +90,7 @@ class LaidWindows(Keyed):
         return ONE_TASK_BYTES if self.ordering.by else 0
 
     def frame(self, *frames: DataFrame) -> DataFrame | None:
-        if self.aggregates.ordered:
+        if self.aggregates.ordered or not isinstance(self.size, int) or not isinstance(self.every, int):
             return None
         from pyspark.sql import functions as f
 
@@ -107,6 +108,8 @@ class LaidWindows(Keyed):
         return found.select(*keys, *self._spark_bounds(start, end, field.type), *map(f.col, map(quoted, self.texts)))
 
     def _spark_numbers(self, rows: DataFrame, made: list[Column], *, is_date: bool) -> tuple[DataFrame, Column, Column]:
+        assert isinstance(self.size, int)
+        assert isinstance(self.every, int)
         from pyspark.sql import functions as f
 
         time = quoted(self.ordering.time)
@@ -114,7 +117,7 @@ class LaidWindows(Keyed):
         latest = f"({number} - pmod({number} - {self.offset}L, {self.every}L))"
         begins = f"explode(filter(transform(sequence(0L, {(self.size - 1) // self.every}L), i -> {latest} - i * {self.every}L), s -> {number} < s + {self.size}L))"
         keys = [f.col(quoted(name)) for name in self.ordering.by]
-        there = rows.where(f"{time} IS NOT NULL").withColumn("__hw_start", f.expr(begins))
+        there = rows.withColumn("__hw_start", f.expr(begins))
         found = there.groupBy(*keys, f.col("__hw_start")).agg(*made)
         start, end = f.col("__hw_start"), f.col("__hw_start") + f.lit(self.size)
         if is_date:
@@ -137,8 +140,8 @@ class LaidWindows(Keyed):
 @dataclass(frozen=True, slots=True)
 class _Laid:
     ordering: Ordering
-    size: int
-    every: int
+    size: Step
+    every: Step
     offset: int
     aggregates: Aggregates
     bounds: Bounds
@@ -151,11 +154,11 @@ class _Laid:
         for chunk, more in followed(timed_rows(rows, self.ordering, self.aggregates)):
             table = chunk if held is None else pa.concat_tables([held, chunk]).combine_chunks()
             times, _ = time_numbers(table.column(self.ordering.time))
-            check_room(times, 2 * self.size + abs(self.offset), self.ordering.time)
+            check_room(times, 2 * room_of(self.size) + abs(self.offset), self.ordering.time)
             starts = key_starts(table, self.ordering.by)
             first, begin = laid(times, starts, self.size, self.every, self.offset)
             series = series_of(starts, len(times))[first]
-            end = begin + self.size
+            end = ends_of(begin, self.size)
             answered = np.ones(len(first), np.bool_)
             if passed is not None:
                 answered &= (series > 0) | (end > passed)
@@ -171,24 +174,26 @@ class _Laid:
                 after = first_from(times, starts, series[answered], end[answered])
             first, begin = first[answered], begin[answered]
             if len(first):
-                columns = self.bounds.columns(table, self.ordering, first, begin, begin + self.size, kind)
+                columns = self.bounds.columns(table, self.ordering, first, begin, ends_of(begin, self.size), kind)
                 columns += self.aggregates.of_windows(table, first, after, joined=self.size == self.every)
                 yield pa.Table.from_arrays(columns, schema=self.schema)
 
 
-def laid(times: Places, starts: Places, size: int, every: int, offset: int) -> tuple[Places, Places]:
+def laid(times: Places, starts: Places, size: Step, every: Step, offset: int) -> tuple[Places, Places]:
     """The windows that sorted series have: the first row of each, and when it begins.
 
     >>> [found.tolist() for found in laid(np.array([1, 4, 12]), np.array([0]), 10, 5, 0)]
     [[0, 0, 2, 2], [-5, 0, 5, 10]]
     """
-    latest = (times - offset) // every
+    latest = number_of(times, every, offset)
     if size == every:
         new = np.ones(len(times), np.bool_)
         new[1:] = latest[1:] != latest[:-1]
         new[starts] = True
         first = np.flatnonzero(new)
-        return first, latest[first] * every + offset
+        return first, begin_of(latest[first], every, offset)
+    assert isinstance(size, int), "only windows of a fixed length overlap"
+    assert isinstance(every, int)
     earliest = (times - size - offset) // every + 1
     begin = earliest.copy()
     begin[1:] = np.maximum(earliest[1:], latest[:-1] + 1)

@@ -1,7 +1,7 @@
 """Running windows: beside each row the aggregates of its window so far, for tumbling windows and sessions.
 
 So far means the rows of the window up to this one in the order of the series, so rows that nothing puts in order are refused unless they
-are equal. Rows without a time are in no window and are left out. A session's end is what it is as far as is known: a gap after the row.
+are equal. A session's end is what it is as far as is known: a gap after the row.
 What is held is the last window. Spark has no form of its own that means the same: it would take rows of one time in any order.
 """
 
@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.timeseries.aggregates import GROUP, PLACE, Aggregates
 from headwater.timeseries.moments import check_room, moment_type, moments_from
@@ -23,6 +22,7 @@ from headwater.timeseries.operators.window_session import session_starts
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows, key_starts
 from headwater.timeseries.searching import series_of
+from headwater.timeseries.steps import Step, ends_of, room_of
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 from headwater.timeseries.windowing import START_AND_END, Bounds, followed
@@ -45,7 +45,7 @@ class RunningWindows(Keyed):
     input: Node
     ordering: Ordering
     texts: Mapping[str, str]
-    size: int | None = None
+    size: Step | None = None
     offset: int = 0
     gap: int | None = None
     bounds: Bounds = START_AND_END
@@ -77,7 +77,7 @@ class RunningWindows(Keyed):
 @dataclass(frozen=True, slots=True)
 class _Running:
     ordering: Ordering
-    size: int | None
+    size: Step | None
     offset: int
     gap: int | None
     aggregates: Aggregates
@@ -86,13 +86,13 @@ class _Running:
     def __call__(self, rows: Rows) -> Iterator[pa.Table]:
         time = self.ordering.time
         kind = moment_type(rows.schema.field(time))
-        timed = Rows((t.filter(pc.is_valid(t.column(time))) for t in rows), rows.schema, budget_bytes=rows.budget_bytes)
         held: pa.Table | None = None
         begin = 0
-        for chunk, more in followed(checked(timed.sorted(self.ordering.columns), self.ordering)):
+        for chunk, more in followed(checked(rows.sorted(self.ordering.columns), self.ordering)):
             table = chunk if held is None else pa.concat_tables([held, chunk]).combine_chunks()
             times, _ = time_numbers(table.column(time))
-            check_room(times, 2 * (self.size or 0) + abs(self.offset) + (self.gap or 0), time)
+            room = 0 if self.size is None else 2 * room_of(self.size)
+            check_room(times, room + abs(self.offset) + (self.gap or 0), time)
             starts = key_starts(table, self.ordering.by)
             if self.gap is None:
                 assert self.size is not None
@@ -103,7 +103,11 @@ class _Running:
             windows = series_of(first, len(times))
             mine = windows[begin:]
             lo, hi = first[mine], np.arange(begin, len(times)) + 1
-            end = times[begin:] + self.gap if self.gap is not None else start[mine] + (self.size or 0)
+            if self.gap is not None:
+                end = times[begin:] + self.gap
+            else:
+                assert self.size is not None
+                end = ends_of(start[mine], self.size)
             nothing = pa.nulls(len(times), pa.int64())
             made = self.aggregates.of_rows(table, begin, len(times), lo, hi, windows, nothing)
             bounds = [moments_from(start[mine], kind), moments_from(end, kind)]

@@ -14,6 +14,7 @@ from headwater.spark.block_format import coded
 from headwater.spark.buckets import bucket_of
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked
 from headwater.timeseries.operators.values import Values
+from headwater.timeseries.present_times import PresentTimes
 from headwater.timeseries.rows import BUDGET_BYTES, Rows
 from headwater.timeseries.sources.source import Source
 
@@ -59,11 +60,18 @@ class _Run:
         else:
             assert isinstance(node, Gathered), node
             partial, finish = node.kernels()
-            found = [list(partial(iter([table]))) for table in self.of(node.inputs[0])] or [list(partial(iter(())))]
-            yield from finish(table for tables in found for table in tables)
+            tables = self._timed(node, 0)
+            found = [list(partial(iter([table]))) for table in tables] or [list(partial(iter(())))]
+            yield from finish(table for some in found for table in some)
+
+    def _timed(self, node: Node, number: int) -> Iterator[pa.Table]:
+        """The rows of one of a node's inputs; those without a time are refused where it goes by time."""
+        column = node.time_columns()[number]
+        tables = self.of(node.inputs[number])
+        return tables if column is None else map(PresentTimes(column), tables)
 
     def _keyed(self, node: Keyed) -> Iterator[pa.Table]:
-        sides = [list(self.of(i)) for i in node.inputs]
+        sides = [list(self._timed(node, number)) for number in range(len(node.inputs))]
         parts = self._parts if all(node.keys()) else 1
         for part in range(parts):
             rows = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,7 +17,9 @@ import pyarrow as pa
 from headwater.spark import blocks
 from headwater.spark.block_format import Block, coded, decode, encode
 from headwater.spark.blocks import Arrived, ByKeys, Placement
+from headwater.spark.figures import Counted, Figures, counted_tables, new_mark
 from headwater.timeseries.node import KeyedKernel, RowKernel, StreamKernel
+from headwater.timeseries.present_times import PresentTimes
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.sources.source import Size
 
@@ -34,9 +37,14 @@ class Stage:
     begins: str
     inputs: tuple[Stage, ...] = ()
     why: str = ""
+    marks: tuple[int, ...] = ()
+    """For each line what its figures are counted by (`headwater.spark.figures`); fewer where nothing is counted."""
+    arrival: int | None = None
+    """What the rows that it begins with are counted by."""
 
-    def then(self, line: str) -> Stage:
-        return replace(self, lines=(*self.lines, line))
+    def then(self, line: str, mark: int | None = None) -> Stage:
+        marks = self.marks if mark is None else (*self.marks, mark)
+        return replace(self, lines=(*self.lines, line), marks=marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +72,50 @@ class Pipe:
 
     def row_wise(self, kernel: RowKernel, schema: pa.Schema, line: str, keys: tuple[str, ...] | None) -> Pipe:
         """Each table by itself."""
-        source = _EachTable(self.source, kernel)
+        mark = new_mark()
+        source = Counted(_EachTable(self.source, kernel), mark)
         found = self.sample
 
         def sample(_: Sequence[str] | None) -> Sample | None:
             rows = None if found is None else found(None)
             return None if rows is None else _after(kernel, rows)
 
-        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=sample)
+        stage = self.stage.then(line, mark)
+        return replace(self, source=source, schema=schema, stage=stage, keys=keys, sample=sample)
+
+    def timed(self, column: str | None) -> Pipe:
+        """The same rows, refused if one of them has no time in this column."""
+        return self if column is None else replace(self, source=_EachTable(self.source, PresentTimes(column)))
 
     def in_place(self, kernel: KeyedKernel, schema: pa.Schema, line: str, keys: tuple[str, ...] | None) -> Pipe:
         """Rows that agree in keys are together already."""
-        source = _InPlace(self.source, kernel, self.schema)
-        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=None)
+        return self._then(_InPlace(self.source, kernel, self.schema), schema, line, keys)
 
-    def beside(self, kernel: KeyedKernel, second: pa.Table, schema: pa.Schema, line: str) -> Pipe:
-        """Rows stay where they are, and each task is given all rows of the second input."""
-        source = _Beside(self.source, kernel, self.schema, encode(second), second.schema)
+    def _then(self, source: blocks.Source, schema: pa.Schema, line: str, keys: tuple[str, ...] | None = None) -> Pipe:
+        """Another source over this one's tables, counted."""
+        mark = new_mark()
+        stage = self.stage.then(line, mark)
+        return replace(self, source=Counted(source, mark), schema=schema, stage=stage, keys=keys, sample=None)
+
+    def beside(
+        self, kernel: KeyedKernel, second: pa.Table, schema: pa.Schema, line: str, second_time: str | None = None
+    ) -> Pipe:
+        """Rows stay where they are, and each task is given all rows of the second input, which have a time in ``second_time``."""
+        source = _Beside(self.source, kernel, self.schema, encode(second), second.schema, second_time)
         keys = self.keys if self.keys is not None and set(self.keys) <= set(schema.names) else None
-        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=keys, sample=None)
+        return self._then(source, schema, line, keys)
 
     def all_tables(self, kernel: StreamKernel, schema: pa.Schema, line: str) -> Pipe:
         """All tables of a task, one after the other."""
-        source = _AllTables(self.source, kernel)
-        return replace(self, source=source, schema=schema, stage=self.stage.then(line), keys=None, sample=None)
+        return self._then(_AllTables(self.source, kernel), schema, line)
 
     def blocks(self, placement: Placement, side: int = 0, coded: tuple[str, ...] = ()) -> DataFrame:
         """The rows as blocks that know where to go."""
         return blocks.blocks_of(self.frame, self.source, placement, side=side, coded=coded)
 
-    def collect(self) -> pa.Table:
-        """All rows, here."""
-        return blocks.collected(self.frame, self.source, self.schema)
+    def collect(self, figures: Figures | None = None) -> pa.Table:
+        """All rows, here; ``figures`` are given what the tasks did."""
+        return blocks.collected(self.frame, self.source, self.schema, figures)
 
 
 def _after(kernel: RowKernel, sample: Sample) -> Sample:
@@ -125,7 +145,9 @@ def meeting(
     for pipe in pipes[1:]:
         size += pipe.size
     sent = tuple(coded(pipe.schema, some) for pipe, some in zip(pipes, names, strict=True))
-    source = _Meeting(kernel, tuple(pipe.schema for pipe in pipes), sent)
+    mark, arrival = new_mark(), new_mark()
+    source = Counted(_Meeting(kernel, tuple(pipe.schema for pipe in pipes), sent, arrival), mark)
+    stage = replace(stage, marks=(mark,), arrival=arrival)
     return Pipe(blocks.exchanged(sides, buckets), source, schema, stage, size)
 
 
@@ -141,7 +163,8 @@ def stacked(pipes: Sequence[Pipe], schema: pa.Schema, stage: Stage) -> Pipe:
     size = pipes[0].size
     for pipe in pipes[1:]:
         size += pipe.size
-    return Pipe(whole, _Stacked(schema), schema, stage, size)
+    mark = new_mark()
+    return Pipe(whole, Counted(_Stacked(schema), mark), schema, replace(stage, marks=(mark,)), size)
 
 
 # ---------------------------------------------------------------------- what tasks do
@@ -184,9 +207,13 @@ class _Beside:
     schema: pa.Schema
     second: Block
     second_schema: pa.Schema
+    second_time: str | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        second = Rows([decode(self.second, self.second_schema)], self.second_schema)
+        table = decode(self.second, self.second_schema)
+        if self.second_time is not None:
+            PresentTimes(self.second_time)(table)
+        second = Rows([table], self.second_schema)
         yield from self.kernel(Rows(self.before(batches), self.schema), second)
 
 
@@ -195,10 +222,12 @@ class _Meeting:
     kernel: KeyedKernel
     schemas: tuple[pa.Schema, ...]
     sent: tuple[pa.Schema, ...]
+    arrival: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         arrived = Arrived(batches, self.sent)
-        yield from self.kernel(*[Rows(arrived.tables(i), schema) for i, schema in enumerate(self.schemas)])
+        sides = [counted_tables(self.arrival, partial(arrived.tables, i)) for i in range(len(self.schemas))]
+        yield from self.kernel(*[Rows(side, schema) for side, schema in zip(sides, self.schemas, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,11 @@ from headwater.base.schema import Schema
 from headwater.spark import blocks
 from headwater.spark.blocks import ByKeys, Placement
 from headwater.spark.failures import told
+from headwater.spark.figures import Counted, Figures, new_mark
 from headwater.spark.meaning import other_meaning
 from headwater.timeseries.node import Gathered, Keyed, Node, RowWise, Stacked, StreamKernel
 from headwater.timeseries.operators.values import Values
+from headwater.timeseries.present_times import present_in_frame
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.running.narrowing import narrowed
@@ -76,6 +78,8 @@ class Run:
 
     def __init__(self, session: SparkSession, plan: Node, *, strategy: Strategy = "auto") -> None:
         self.session, self.plan, self.strategy = session, narrowed(plan), strategy
+        self.figures = Figures()
+        """What the tasks of its actions did."""
         self._made: dict[int, _Made] = {}
         self._other = other_meaning(session)
 
@@ -89,13 +93,13 @@ class Run:
         if isinstance(made, _Framed):
             with told():
                 return made.frame.toArrow().cast(made.schema)
-        return self._piped(made).collect()
+        return self._piped(made).collect(self.figures)
 
     def batches(self) -> Iterator[pa.Table]:
         """The plan's rows, table by table, as tasks finish."""
         pipe = self.pipe()
         with told():
-            yield from blocks.streamed(pipe.frame, pipe.source, pipe.schema)
+            yield from blocks.streamed(pipe.frame, pipe.source, pipe.schema, self.figures)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -104,14 +108,13 @@ class Run:
             with told():
                 return made.frame.count()
         pipe = self._piped(made)
-        with told():
-            found = blocks.results_of(pipe.frame, pipe.source, _count, "rows long").toArrow()
+        found = blocks.results_of(pipe.frame, pipe.source, _count, "rows long", self.figures)
         return sum(found["rows"].to_pylist())
 
     def rows(self) -> DataFrame | PipeRows:
         """The plan's rows, for the lake to write: by Spark where they are its own, else by the tasks."""
         made = self._make(self.plan)
-        return made.frame if isinstance(made, _Framed) else PipeRows(self._piped(made))
+        return made.frame if isinstance(made, _Framed) else PipeRows(self._piped(made), self.figures)
 
     def pipe(self) -> Pipe:
         """The plan's rows in tasks, for a sink of one's own."""
@@ -145,7 +148,7 @@ class Run:
         if isinstance(node, Keyed):
             return self._keyed(node, below)
         if isinstance(node, Gathered):
-            return self._gathered(node, self._piped(below[0]))
+            return self._gathered(node, self._piped(below[0]).timed(node.time_columns()[0]))
         if isinstance(node, Stacked):
             return self._stacked(node, [self._piped(b) for b in below])
         found = self._as_frame(node, below)
@@ -163,7 +166,8 @@ class Run:
 
     def _as_frame(self, node: Node, below: Sequence[_Made]) -> _Framed | None:
         inputs = [self._framed(b) for b in below]
-        frame = node.frame(*[i.frame for i in inputs])
+        timed = zip(inputs, node.time_columns(), strict=True)
+        frame = node.frame(*[i.frame if t is None else present_in_frame(i.frame, t) for i, t in timed])
         if frame is None:
             return None
         stage = Stage((node.line(),), "Spark's own form of it", tuple(i.stage for i in inputs), OWN_FORM)
@@ -175,10 +179,11 @@ class Run:
         return pipe.row_wise(node.kernel(), node.schema, node.line(), keys)
 
     def _keyed(self, node: Keyed, below: Sequence[_Made]) -> Pipe:
+        times = node.time_columns()
         if node.takes_whole_second and (second := self._small(below[1])) is not None:
             line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task, since they are {amount(second.nbytes)}"
-            return self._piped(below[0]).beside(node.kernel(), second, node.schema, line)
-        pipes = [self._coded(b, keys) for b, keys in zip(below, node.keys(), strict=True)]
+            return self._piped(below[0]).timed(times[0]).beside(node.kernel(), second, node.schema, line, times[1])
+        pipes = [self._coded(b, keys).timed(t) for b, keys, t in zip(below, node.keys(), times, strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):
             return pipes[0].in_place(node.kernel(), node.schema, node.line(), node.output_keys())
         parts = self.buckets(_sum([p.size for p in pipes]))
@@ -279,8 +284,9 @@ class Run:
         if isinstance(made, Pipe):
             return made
         if isinstance(made, _Framed):
-            stage = Stage((), "rows of Spark's as Arrow", (made.stage,))
-            return Pipe(made.frame, Batches(made.schema), made.schema, stage, made.size)
+            stage = Stage((), "rows of Spark's as Arrow", (made.stage,), arrival=new_mark())
+            assert stage.arrival is not None
+            return Pipe(made.frame, Counted(Batches(made.schema), stage.arrival), made.schema, stage, made.size)
         return self._open_pipe(made.node)
 
     def _open_pipe(self, node: Node) -> Pipe:
@@ -291,7 +297,8 @@ class Run:
             return self._piped(self._open_frame(node))
         assert isinstance(node, Source)
         frame, source = blocks.tasks_of(self.session, tasks.count, tasks.work)
-        stage = Stage((node.line(),), f"{tasks.count} tasks read files")
+        mark = new_mark()
+        stage = Stage((node.line(),), f"{tasks.count} tasks read files", marks=(mark,))
 
         def sample(names: Sequence[str] | None) -> Sample | None:
             assert isinstance(node, Source)
@@ -301,7 +308,7 @@ class Run:
                 None if rows is None or not rows.num_rows or not known else Sample(rows, known / rows.num_rows, known)
             )
 
-        return Pipe(frame, source, node.schema, stage, node.size, sample=sample)
+        return Pipe(frame, Counted(source, mark), node.schema, stage, node.size, sample=sample)
 
 
 def _count(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
@@ -343,7 +350,8 @@ def _placements(node: Keyed, buckets: int, hot: tuple[HotKey, ...]) -> list[Plac
     if not hot or slicing is None:
         return [ByKeys(keys, buckets) for keys in columns]
     return [
-        Sliced(keys, s.time, buckets, hot, s.before, s.after, s.reach) for keys, s in zip(columns, slicing, strict=True)
+        Sliced(keys, s.time, buckets, hot, s.before, s.after, s.reach, s.values)
+        for keys, s in zip(columns, slicing, strict=True)
     ]
 
 

@@ -31,7 +31,7 @@ from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows
 from headwater.lake.transaction import discard
 from headwater.spark import blocks
-from headwater.spark.failures import told
+from headwater.spark.figures import Figures
 from headwater.sql.expressions import evaluate, parse_condition
 from headwater.timeseries.running.pipes import Pipe
 from headwater.timeseries.sources.enclosing import enclosing_table
@@ -51,16 +51,15 @@ def _settings() -> dict[str, Any]:
 class PipeRows(write.Source):
     """The rows of a pipe, for the lake to write into a table."""
 
-    def __init__(self, pipe: Pipe) -> None:
-        self.pipe = pipe
+    def __init__(self, pipe: Pipe, figures: Figures | None = None) -> None:
+        self.pipe, self.figures = pipe, figures
         self.schema = pipe.schema
 
     def write(
         self, storage: Storage, metadata: Metadata, checks: Mapping[str, str], where: str | None = None
     ) -> list[AddFile]:
         sink = _ToTable(storage, metadata, dict(checks), where, self.pipe.schema, _settings())
-        with told():
-            found = blocks.results_of(self.pipe.frame, self.pipe.source, sink, "added string").toArrow()
+        found = blocks.results_of(self.pipe.frame, self.pipe.source, sink, "added string", self.figures)
         adds = [AddFile.from_json(json.loads(text)) for text in found["added"].to_pylist()]
         missing = [f.path for f in adds if storage.head(partitions.decode_path(f.path)) is None]
         if missing:  # executors elsewhere have disks of their own
@@ -101,8 +100,9 @@ def write_files(
     storage: Storage,
     kind: Literal["parquet", "csv"],
     mode: str,
+    figures: Figures | None = None,
 ) -> list[str]:
-    """Write a pipe's rows as files of a folder; their names."""
+    """Write a pipe's rows as files of a folder; their names. ``figures`` are given what the tasks did."""
     table = storage.url if is_table(storage) else enclosing_table(storage.url, storage.options)
     if table is not None:
         expected = f"a folder outside of Delta tables: write(name) puts rows into one, and the log of {table} would not know of files"
@@ -115,9 +115,8 @@ def write_files(
         raise InputError.bad_argument("mode", mode, "error, append or overwrite")
     run = uuid.uuid4().hex
     try:
-        with told():
-            sink = _ToFolder(storage, kind, run, pipe.schema, _settings())
-            found = blocks.results_of(pipe.frame, pipe.source, sink, "file string").toArrow()
+        sink = _ToFolder(storage, kind, run, pipe.schema, _settings())
+        found = blocks.results_of(pipe.frame, pipe.source, sink, "file string", figures)
     except BaseException:
         _remove(storage, [e.path for e in storage.list("") if run in e.path])
         raise
