@@ -28,12 +28,13 @@ def _parse(text: str, parameters: Any = None) -> object:
     [
         ("select a from t where struct(a) in (select struct(a) from u)", "IN of struct"),
         ("select a from t union select s from t", "int and string"),
-        ("select a from t having a > 1", "HAVING without GROUP BY"),
-        ("select a as b, sum(b) as x from t group by a having b > 1", "both a column and an alias"),
+        (
+            "select count(*) as a from t group by a qualify a > 1 and rank() over (order by 1) = 1",
+            "both a column and an alias",
+        ),
         ("select * from t tablesample (10 percent)", "SAMPLE"),
         ("select a from t limit a", "no column"),
         ("select * from t lateral view parse_url(s, 'HOST') j as x", "parse_url"),
-        ("select a from t cluster by a", "CLUSTER"),
         ("select sum(a) over (order by s range between 1 preceding and current row) from t", "RANGE"),
     ],
 )
@@ -51,6 +52,12 @@ def test_refused(text: str, what: str) -> None:
     [
         ("select nosuch(a) from t", "no function nosuch()"),
         ("select a, b from t group by a", "`b` is neither grouped nor aggregated"),
+        ("select a from t having a > 1", "`a` is neither grouped nor aggregated"),
+        ("select a, b from t group by (a, b)", "`a` is neither grouped nor aggregated"),
+        ("select a from t group by a having exists (select 1 from u where u.a = t.b)", "`b` is neither grouped"),
+        ("select a from t order by a sort by a", "exclude each other"),
+        ("select a from t where a = any (select a from u)", "`ANY (SELECT …)` is not Spark SQL"),
+        ("select date'2024-01-01' '0'", "one string behind its type"),
         ("select sum(sum(a)) from t", "the aggregate sum() cannot stand in sum()"),
         ("select a from t where sum(a) > 1", "cannot stand in WHERE"),
         ("select a from t where row_number() over (order by a) = 1", "cannot stand in WHERE"),
@@ -120,7 +127,6 @@ def test_a_name_that_fits_two_columns_shows_both() -> None:
         ("select a, max(s), s + 1 from t group by a", "s + 1"),
         ("select a, s from t order by s, 9", "9"),
         ("select a, s from t for update", "for update"),
-        ("select a, s from t cluster by a", "cluster"),
         ("select a, s from t tablesample (10 percent)", "10"),
         ("select a, s from t order by a where a = 1", "order"),
     ],

@@ -76,6 +76,7 @@ def _relation(context: Context, node: exp.Expr, around: RowScope | None) -> Sour
             check_args(node, "this", "alias", "joins", "pivots")
             source = _derived(context, node, around)
         elif isinstance(node, exp.Values):
+            check_args(node, "expressions", "alias", "pivots", "joins")
             source = _aliased(context, read_values(context, node, around), node.args.get("alias"), ())
         else:
             raise Refused(f"{name_of_kind(node)} in FROM", "name a table, or write a subquery")
@@ -117,9 +118,14 @@ def _aliased(context: Context, plan: Plan, alias: exp.Expr | None, name: tuple[s
 
 def _table(context: Context, node: exp.Expr) -> Source:
     check_args(node, "this", "db", "catalog", "alias", "version", "joins", "pivots")
-    if not isinstance(node.this, exp.Identifier):
+    called = node.this if isinstance(node.this, exp.Anonymous) else None
+    if called is not None and called.name.lower() == "identifier" and len(called.expressions) == 1:
+        reader = QueryReader(context, RowScope(()), place="IDENTIFIER")
+        parts = context.identifier(reader.read(called.expressions[0]))
+    elif not isinstance(node.this, exp.Identifier):
         return _table_function(context, node)
-    parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
+    else:
+        parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
     known = context.tables.get(parts[0].lower()) if len(parts) == 1 else None
     version = node.args.get("version")
     if known is not None and version is None:
@@ -186,7 +192,6 @@ def _travel(context: Context, node: exp.Expr | None) -> tuple[int | None, dateti
 
 def read_values(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:
     """``VALUES (1, 'a'), (2, 'b')``: columns col1, col2, … of the types that all rows meet in."""
-    check_args(node, "expressions", "alias")
     reader = QueryReader(context, RowScope((), around=around), place="VALUES")
     rows = [
         [reader.read(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions
