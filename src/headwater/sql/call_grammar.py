@@ -22,6 +22,13 @@ _TRIM_SIDES = {"BOTH", "LEADING", "TRAILING"}
 class CallGrammar(OperatorGrammar):
     """The part of the parser that knows such calls."""
 
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        start = self._curr
+        found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
+        if found is not None and start is not None:
+            found.meta.setdefault("start", start.start)  # CASE, IF, ANY (SELECT …)
+        return found
+
     def _since(self, start: int) -> Iterator[tuple[Any, int]]:
         """The tokens read since ``start``, each with how many parentheses are open before it."""
         depth = 0

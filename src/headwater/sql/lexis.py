@@ -78,7 +78,7 @@ def text_value(text: str, opening: int, closing: int, *, prefix: str) -> str | b
     inner = text[opening + 1 : closing]
     if prefix == "x":
         if not re.fullmatch("[0-9a-fA-F]*", inner):
-            raise ExpressionError.syntax(text, "X'…' holds hexadecimal digits only", opening)
+            raise ExpressionError.syntax(text, "X'…' holds hexadecimal digits only", opening - 1)
         return bytes.fromhex(inner if len(inner) % 2 == 0 else "0" + inner)
     if prefix == "r":
         return inner
@@ -125,7 +125,8 @@ def scan(text: str, *, query: bool = False) -> Scanned:
             else:
                 piece = f" '{key}' "
             texts[key] = value
-            shifts.append((length, at))
+            # The blank before the placeholder is nobody's: the quote, or its prefix, is where the text begins.
+            shifts.append((length + bool(piece), at - len(prefix)))
             at, after_text = closing + 1, True
         elif char == "`":
             closing = closing_quote(text, at, raw=False)

@@ -6,6 +6,8 @@ does not take it without parentheses either.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from sqlglot import exp
 
@@ -15,6 +17,7 @@ from headwater.sql.literals import number_literal
 from headwater.sql.nodes import Literal, Node, Refused, Wrong
 from headwater.sql.operator_grammar import UnsignedRightShift
 from headwater.sql.reader.clauses import name_of_kind
+from headwater.sql.types import BOOLEAN, NULL, name_of
 
 __all__ = ["ARITHMETIC", "BITS", "COMPARISONS", "OperatorReaders"]
 
@@ -185,12 +188,21 @@ class OperatorReaders:
                 condition = operators.compare("=", subject, condition)
             branches.append((condition, self.read(branch.args["true"])))
         default = node.args.get("default")
+        self._check_conditions([b.this for b in node.args["ifs"]], [c for c, _ in branches])
         return operators.cases(branches, self.read(default) if default is not None else None)
+
+    def _check_conditions(self, written: Sequence[exp.Expr], conditions: Sequence[Node]) -> None:
+        for part, condition in zip(written, conditions, strict=True):
+            if condition.dtype not in (BOOLEAN, NULL):
+                what = f"a condition of type {name_of(condition.dtype)} is no boolean"
+                raise Wrong(what, "compare it with something", part=part)
 
     def if_(self, node: exp.Expr) -> Node:
         self._args(node, "this", "true", "false")
-        parts = [node.args.get(k) for k in ("this", "true", "false")]
-        return apply_function("if", [self.read(p) for p in parts if p is not None])
+        parts = [p for k in ("this", "true", "false") if (p := node.args.get(k)) is not None]
+        values = [self.read(p) for p in parts]
+        self._check_conditions(parts[:1], values[:1])
+        return apply_function("if", values)
 
     def matches(self, node: exp.Expr) -> Node:
         self._args(node, "this", "expression")

@@ -33,7 +33,7 @@ from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.context import Parameters, constant
 from headwater.sql.types import BOOLEAN, NULL, STRING, family, has_void, name_of
 
-__all__ = ["BY_UNITS", "Names", "Reader", "data_type", "parse_text", "resolve"]
+__all__ = ["BY_UNITS", "Names", "Reader", "data_type", "parse_text", "quoted_constant", "resolve"]
 
 
 class Names(Protocol):
@@ -379,6 +379,17 @@ Reader.READERS.update(
 Reader.READERS.update(dict.fromkeys(BITS, Reader.bits))
 
 
+def quoted_constant(node: exp.Expr, what: str, texts: Mapping[str, str | bytes]) -> exp.Expr:
+    """The one constant below ``node`` that an error quotes: it is at fault, and not what it is an argument of."""
+    found = []
+    for literal in node.find_all(exp.Literal):
+        value = texts.get(literal.this) if literal.is_string else None
+        quoted = isinstance(value, str) and value != "" and repr(value) in what
+        if quoted or (not literal.is_string and what.startswith(f"{literal.this} as ")):
+            found.append(literal)
+    return found[0] if len(found) == 1 else node
+
+
 class _Placing(Reader):
     """A reader whose errors say where in the text they arose."""
 
@@ -391,6 +402,10 @@ class _Placing(Reader):
             return super().read(node)
         except (Refused, NotFoundError) as error:
             if error.position is None:
-                starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+                part = node
+                if isinstance(error, Refused):
+                    part = error.part if isinstance(error.part, exp.Expr) else node
+                    part = quoted_constant(part, error.what, self.texts)
+                starts = [n.meta["start"] for n in part.walk() if "start" in n.meta]
                 error.position = self.scanned.original(min(starts)) if starts else None
             raise

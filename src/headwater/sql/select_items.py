@@ -10,8 +10,25 @@ from headwater.sql.tokens import Token, tokenize
 __all__ = ["check_names", "items_of", "place_of_output"]
 
 _ENDS = frozenset(
-    """FROM WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET LATERAL UNION INTERSECT EXCEPT
-    MINUS""".split()
+    [
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "QUALIFY",
+        "WINDOW",
+        "ORDER",
+        "SORT",
+        "CLUSTER",
+        "DISTRIBUTE",
+        "LIMIT",
+        "OFFSET",
+        "LATERAL",
+        "UNION",
+        "INTERSECT",
+        "EXCEPT",
+        "MINUS",
+    ]
 )
 
 

@@ -155,6 +155,8 @@ class _Parser(CallGrammar):
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> Any:
         first = self._curr
         found = super()._parse_select_query(*args, **kwargs)
+        if isinstance(found, exp.Select) and first is not None:
+            found.meta["start"] = first.start
         if first is not None and first.token_type == TokenType.FROM and isinstance(found, exp.Select):
             star = found.expressions[0] if len(found.expressions) == 1 else None
             # A star that sqlglot added stands at no place behind the SELECT.

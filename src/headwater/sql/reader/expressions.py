@@ -36,7 +36,7 @@ from headwater.sql.reader.clock import CLOCKS, at, is_clock_word
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
-from headwater.sql.resolve import BY_UNITS, Reader
+from headwater.sql.resolve import BY_UNITS, Reader, quoted_constant
 from headwater.sql.rewriting.negation import negation_inside
 from headwater.sql.time_windows import last_moment
 from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
@@ -78,7 +78,7 @@ class QueryReader(Reader):
             return super().read(node)
         except Refused as refused:
             if refused.position is None:
-                refused.position = self.context.position(node)
+                refused.position = self.context.position_of(refused, quoted_constant(node, refused.what, self.texts))
             raise
 
     def condition(self, node: exp.Expr, what: str) -> Node:
@@ -373,7 +373,7 @@ class QueryReader(Reader):
         plan = self.context.read_query(self.context, inner, self.rows)
         if len(plan.output) != len(values):
             wanted = "one column" if len(values) == 1 else f"{len(values)} columns"
-            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", f"select {wanted}")
+            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", f"select {wanted}", part=query)
         types = []
         for value, given in zip(values, plan.output, strict=True):
             meet = wider(value.dtype, given.dtype, promote_text=False)

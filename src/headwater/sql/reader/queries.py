@@ -95,13 +95,13 @@ def _set_operation(context: Context, node: exp.Expr, kind: str, around: RowScope
     right = read_query(context, node.expression, around)
     if len(left.output) != len(right.output):
         what = f"{kind.upper()} of {len(left.output)} and {len(right.output)} columns does not go"
-        raise Wrong(what, "give both sides the same number of columns")
+        raise Wrong(what, "give both sides the same number of columns", part=node.expression)
     types = []
     for a, b in zip(left.output, right.output, strict=True):
         meet = wider(a.dtype, b.dtype, promote_text=False)
         if meet is None:
             what = f"{kind.upper()} of {name_of(a.dtype)} and {name_of(b.dtype)} in column `{a.name}`"
-            raise Refused(what, "cast one side so that both have one type")
+            raise Refused(what, "cast one side so that both have one type", part=node.expression)
         if not is_key(meet) and not (kind == "union" and node.args.get("distinct") is False):
             raise Refused(f"{kind.upper()} of {name_of(meet)}", "compare its fields")
         types.append(meet)

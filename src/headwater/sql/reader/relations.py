@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -219,7 +220,8 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
     else:
         right = _relation(context, node.this, around)
     if method == "NATURAL" and (node.args.get("on") or node.args.get("using")):
-        raise Wrong("a NATURAL JOIN has no condition", "leave out NATURAL, or the condition")
+        part = node.args.get("on") or node.args["using"][0]
+        raise Wrong("a NATURAL JOIN has no condition", "leave out NATURAL, or the condition", part=part)
     on, using = node.args.get("on"), [context.name_of(u) for u in node.args.get("using") or ()]
     if method == "NATURAL":
         theirs = {e.attribute.name.lower() for e in right.entries if not e.hidden}
@@ -227,7 +229,8 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
         if not using and kind in ("inner", "cross"):
             kind = "cross"
     if using:
-        return _using(context, kind, left, right, using)
+        places = {context.name_of(u): u for u in node.args.get("using") or ()}
+        return _using(context, kind, left, right, using, places)
     if on is None:
         if kind not in ("inner", "cross"):
             condition: Node | None = Literal(True, BOOLEAN)
@@ -249,14 +252,17 @@ def _refreshed(entries: tuple[Entry, ...], plan: Plan) -> tuple[Entry, ...]:
     return tuple(replace(e, attribute=replace(e.attribute, nullable=loose[e.attribute.key])) for e in entries)
 
 
-def _using(context: Context, kind: str, left: Source, right: Source, using: list[str]) -> Source:
+def _using(
+    context: Context, kind: str, left: Source, right: Source, using: list[str], written: Mapping[str, exp.Expr]
+) -> Source:
     keys: list[tuple[Entry, Entry]] = []
     for name in using:
         sides = []
         for source in (left, right):
             found = [e for e in source.entries if not e.hidden and e.attribute.name.lower() == name.lower()]
             if len(found) != 1:
-                raise Wrong(f"USING ({name}) fits {len(found)} columns of one side, not one", "join with ON")
+                what = f"USING ({name}) fits {len(found)} columns of one side, not one"
+                raise Wrong(what, "join with ON", part=written.get(name))
             sides.append(found[0])
         keys.append((sides[0], sides[1]))
     pairs = [compare("=", a.attribute.column, b.attribute.column) for a, b in keys]

@@ -8,12 +8,15 @@ anywhere that Spark allows.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.base.errors import NotFoundError
+from headwater.base.errors.wording import list_some
 from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import (
     AggregateCall,
@@ -179,10 +182,13 @@ def _number(context: Context, clause: exp.Expr | None, what: str) -> int | None:
     check_args(clause, "expression")
     if isinstance(clause.expression, exp.Var) and clause.expression.name.upper() == "ALL":
         return None
-    value = QueryReader(context, RowScope(()), place=what).read(clause.expression)
+    value = None
+    with contextlib.suppress(NotFoundError):  # a column is no constant
+        value = QueryReader(context, RowScope(()), place=what).read(clause.expression)
     number = value.value if isinstance(value, Literal) else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise Wrong(f"{what} takes a constant: a whole number, from 0 up", f"write {what} 10", part=clause)
+        part = clause if value is not None else clause.expression
+        raise Wrong(f"{what} takes a constant: a whole number, from 0 up", f"write {what} 10", part=part)
     return number
 
 
@@ -213,7 +219,11 @@ def _exploded(context: Context, select: exp.Expr, source: Source, around: RowSco
         names = [context.name_of(item.args["alias"])] if isinstance(item, exp.Alias) else []
         if isinstance(item, exp.Aliases):
             names = [context.name_of(n) for n in item.expressions]
-        plan = generated(context, source.plan, source.entries, inner, names, outer=False, around=around)
+        try:
+            plan = generated(context, source.plan, source.entries, inner, names, outer=False, around=around)
+        except Refused as refused:
+            refused.position = context.position(inner) if refused.position is None else refused.position
+            raise
         added = plan.output[len(source.plan.output) :]
         key = f"explode {at}"
         item.set("generated", key)
@@ -271,15 +281,15 @@ def _star(context: Context, node: exp.Expr, scope: RowScope) -> list[Attribute] 
         qualifier = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
         found = scope.qualified(qualifier)
         if not found:
-            raise Wrong(
-                f"`{'.'.join(qualifier)}.*` means no table of FROM", "put the name of a table in FROM before the star"
-            )
+            what = f"`{'.'.join(qualifier)}.*` means no table of FROM"
+            raise Wrong(what, "put the name of a table in FROM before the star", part=node)
     left_out = set()
     for column in star.args.get("except_") or ():
         name = context.name_of(column.this) if isinstance(column, exp.Column) else ""
         matching = [a for a in found if a.name.lower() == name.lower()]
         if len(matching) != 1 or len(column.parts) != 1:
-            raise Wrong(f"EXCEPT ({column.sql()}) names no column of the star", "name columns of the star")
+            what = f"EXCEPT ({column.sql()}) names no column of the star"
+            raise Wrong(what, f"columns: {list_some([a.name for a in found])}", part=column)
         left_out.add(matching[0].key)
     return [a for a in found if a.key not in left_out]
 
