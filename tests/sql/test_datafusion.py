@@ -66,7 +66,7 @@ def _outcome(text: str, session: SparkSession) -> str:
     return f"{text}\n  here:  {names} {types} {rows}\n  spark: {expected_names} {expected_types} {expected}"
 
 
-@pytest.mark.parametrize(("texts", "least"), [(_QUERIES, 240), (_MORE, 55)], ids=["queries", "datafusion"])
+@pytest.mark.parametrize(("texts", "least"), [(_QUERIES, 395), (_MORE, 55)], ids=["queries", "datafusion"])
 def test_queries_give_sparks_rows_or_are_refused(views: SparkSession, texts: list[str], least: int) -> None:
     outcomes = {text: _outcome(text, views) for text in texts}
     different = [o for o in outcomes.values() if o not in ("equal", "refused")]

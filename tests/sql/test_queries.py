@@ -73,7 +73,7 @@ TABLES["z"] = pa.table(
 )
 _LINES = [
     line
-    for name in ("queries.sql", "approximate.sql", "formats.sql", "durations.sql")
+    for name in ("queries.sql", "approximate.sql", "formats.sql", "durations.sql", "forms.sql")
     for line in (FIXTURES / name).read_text("utf-8").splitlines()
 ]
 _QUERIES = [line for line in _LINES if line.strip() and not line.startswith(("#", "-- "))]

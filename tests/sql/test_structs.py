@@ -47,7 +47,7 @@ def test_generated_values(differences: Differences, table: pa.Table) -> None:
         ("named_struct('a')", "1 argument(s)"),
         ("struct(i).x", "the field `x`"),
         ("st['x']", "the field `x`"),
-        ("st = struct(1 as x, 'a' as y)", "a comparison of"),
+        ("st = struct('a' as x, 'a' as y)", "a comparison of"),
         ("cast(st as struct<a: int>)", "a cast of struct"),
         ("cast(xs as map<int, int>)", "a cast of array<int> to map<int,int>"),
         ("cast(xs as int)", "a cast of array<int> to int"),

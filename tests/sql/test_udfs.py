@@ -60,7 +60,7 @@ def test_a_failure_says_why(twice: str) -> None:
         install(con, f"{twice}(1)")
         with pytest.raises(duckdb.Error) as caught:
             con.sql(f"SELECT {twice}(13)").fetchall()
-    assert failure("x", caught.value).message == "evaluating `x` failed: thirteen"
+    assert failure("x", caught.value).message == "the evaluation failed: thirteen"
 
 
 def test_an_expression_brings_its_functions_along() -> None:

@@ -47,8 +47,19 @@ _UNTOLD: dict[str, Callable[[Any], tuple[str, str]]] = {
     "evalContext": lambda found: ("evalMode", str(found.evalContext().evalMode().toString())),
     "escapeChar": lambda found: ("escapeChar", str(found.escapeChar())),
 }
+_LIKES = ("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny")
 _SILENT = frozenset(
-    ["CommonExpressionRef", "CommonExpressionDef", "JsonToStructs", "LocalRelation", "PivotFirst", "StructsToJson"]
+    [
+        *(
+            "CommonExpressionRef",
+            "CommonExpressionDef",
+            "JsonToStructs",
+            "LocalRelation",
+            "PivotFirst",
+            "StructsToJson",
+        ),
+        *_LIKES,
+    ]
 )
 
 
@@ -188,6 +199,9 @@ class _Completion:
             node["id"] = int(found.id().id())
         elif kind == "Literal" and node.get("dataType") == "binary" and node.get("value") is not None:
             node["value"] = found.sql()
+        elif kind in _LIKES:
+            patterns = found.patterns()
+            node["patterns"] = [str(patterns.apply(n).toString()) for n in range(patterns.size())]
         elif kind == "PivotFirst":
             node["pivotColumnValues"] = self._pivot_values(found)
         elif kind == "LocalRelation":

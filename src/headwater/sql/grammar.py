@@ -6,7 +6,6 @@ in a way that loses something (``array(1, 2)[0]``, TRANSFORM with a script, varc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,26 +32,15 @@ _TYPES = {
     "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(),
     "TEXT": pa.string(),
-    "VARCHAR": pa.string(),
     "BINARY": pa.binary(),
     "DATE": DATE,
     "TIMESTAMPTZ": TIMESTAMP,
     "TIMESTAMPLTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP_NTZ,
 }
-_SIZED_TEXT = re.compile(r"\bAS\s+((?:VAR)?CHAR(?:ACTER)?\b)", re.IGNORECASE)
-_UNARY_PLUS = re.compile(
-    r"(?:^|[(,=<>+\-*/%|!]|\b(?:AND|OR|NOT|IN|LIKE|BETWEEN|WHEN|THEN|ELSE|CASE|IS|DIV|SELECT|DISTINCT|WHERE|HAVING|BY|ON))\s*\+",
-    re.IGNORECASE,
-)
 
 
 def parse_text(text: str, scanned: Scanned) -> exp.Expr:
-    if unary := _UNARY_PLUS.search(scanned.sql):
-        raise ExpressionError.syntax(text, "a `+` needs a value on its left", scanned.original(unary.end() - 1))
-    if sized := _SIZED_TEXT.search(scanned.sql):
-        # sqlglot reads varchar(n) as plain text and so loses the limit.
-        raise ExpressionError.syntax(text, "cast to string, without a length", scanned.original(sized.start(1)))
     try:
         parsed = StrictSpark().parse(scanned.sql)
     except ParseError as error:
@@ -100,6 +88,8 @@ def data_type(node: exp.Expr) -> pa.DataType:
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
             raise Refused(f"the type decimal({precision},{scale})", "a decimal has 1 to 38 digits")
         return pa.decimal128(precision, scale)
+    if name in ("CHAR", "VARCHAR"):
+        return pa.string()  # in a cast Spark takes them for strings, whatever the length
     if node.expressions or name not in _TYPES:
         raise Refused(f"a cast to {name.lower()}", "cast to a type such as int, bigint, double, string or array<int>")
     return _TYPES[name]

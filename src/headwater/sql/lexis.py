@@ -22,6 +22,7 @@ __all__ = ["Scanned", "closing_quote", "gap_length", "scan", "text_prefix", "tex
 
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_QUOTES = ("'", '"')
 _PLAIN = re.compile(r"""[^'"`\-/;{:]+""")
 _COMMENT = re.compile(r"/\*|\*/")
 _FORBIDDEN = {
@@ -39,6 +40,8 @@ class Scanned:
     sql: str
     texts: dict[str, str | bytes]
     shifts: tuple[tuple[int, int], ...]
+    # The texts that were written in several pieces side by side.
+    pieced: frozenset[str] = frozenset()
 
     def original(self, position: int) -> int:
         """The position in the user's text of a position in ``sql``."""
@@ -75,7 +78,7 @@ def text_value(text: str, opening: int, closing: int, *, prefix: str) -> str | b
     inner = text[opening + 1 : closing]
     if prefix == "x":
         if not re.fullmatch("[0-9a-fA-F]*", inner):
-            raise ExpressionError.syntax(text, "X'…' holds hexadecimal digits only", opening)
+            raise ExpressionError.syntax(text, "X'…' holds hexadecimal digits only", opening - 1)
         return bytes.fromhex(inner if len(inner) % 2 == 0 else "0" + inner)
     if prefix == "r":
         return inner
@@ -103,20 +106,28 @@ def scan(text: str, *, query: bool = False) -> Scanned:
     shifts = [(0, 0)]
     length = at = 0
     after_text = False
+    pieced: set[str] = set()
     while at < len(text):
         char = text[at]
         if char in "'\"":
-            if after_text:
-                raise ExpressionError.syntax(text, "two texts stand side by side: join them with ||", at)
             prefix = text_prefix(text, at)
             if prefix:
                 out[-1] = out[-1][:-1]
                 length -= 1
             closing = closing_quote(text, at, raw=bool(prefix))
-            key = f"q{len(texts)}"
-            texts[key] = text_value(text, at, closing, prefix=prefix)
-            shifts.append((length, at))
-            piece, at, after_text = f" '{key}' ", closing + 1, True
+            value, key = text_value(text, at, closing, prefix=prefix), f"q{len(texts)}"
+            before = texts.get(f"q{len(texts) - 1}") if after_text else None
+            if isinstance(before, str) and isinstance(value, str):
+                # 'a' 'b' is one text.
+                key, piece = f"q{len(texts) - 1}", ""
+                value = before + value
+                pieced.add(key)
+            else:
+                piece = f" '{key}' "
+            texts[key] = value
+            # The blank before the placeholder is nobody's: the quote, or its prefix, is where the text begins.
+            shifts.append((length + bool(piece), at - len(prefix)))
+            at, after_text = closing + 1, True
         elif char == "`":
             closing = closing_quote(text, at, raw=False)
             piece, at, after_text = text[at : closing + 1], closing + 1, False
@@ -128,12 +139,16 @@ def scan(text: str, *, query: bool = False) -> Scanned:
                     raise ExpressionError.syntax(text, said, at)
             plain = _PLAIN.match(text, at)
             piece = " " * gap if gap else plain.group() if plain else char
-            at, after_text = at + len(piece), after_text and piece.isspace()
+            # Between the pieces of a text may be blanks, and the prefix of the next piece.
+            rest = (
+                piece[:-1] if text_prefix(text, at + len(piece)) and text[at + len(piece) :][:1] in _QUOTES else piece
+            )
+            at, after_text = at + len(piece), after_text and (not rest or rest.isspace())
         out.append(piece)
         length += len(piece)
         if char in "'\"":
             shifts.append((length, at))
-    return Scanned("".join(out), texts, tuple(shifts))
+    return Scanned("".join(out), texts, tuple(shifts), frozenset(pieced))
 
 
 def gap_length(text: str, at: int) -> int:

@@ -20,15 +20,17 @@ def misplaced(tree: exp.Expr) -> Iterator[tuple[str, int | None]]:
             yield f"AS {node.args['kind']} is not expected here", None
         if isinstance(node, exp.SetOperation):
             for side in (node.this, node.args.get("expression")):
-                tail = [side.args[k] for k in ("order", "limit", "offset") if side is not None and side.args.get(k)]
+                tail = [
+                    side.args[k]
+                    for k in ("order", "cluster", "distribute", "sort", "limit", "offset")
+                    if side is not None and side.args.get(k)
+                ]
                 if tail and not isinstance(side, exp.Subquery):
                     yield "put the query with its ORDER BY or LIMIT into parentheses", tail[0].meta.get("clause")
         if isinstance(node, exp.Group):
             every = node.args.get("all")
             if every is False or (every and node.expressions):
                 yield "write GROUP BY ALL, or GROUP BY a, b", node.meta.get("clause")
-            if any(isinstance(e, exp.Tuple) and e.expressions for e in node.expressions):
-                yield "write GROUP BY a, b without parentheses", node.meta.get("clause")
         if isinstance(node, exp.Values) and any(
             isinstance(r, exp.Tuple) and not r.expressions for r in node.expressions
         ):

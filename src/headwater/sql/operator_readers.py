@@ -1,10 +1,12 @@
 """Readers of operators: comparisons, logic, arithmetic on bits, IN, LIKE, CASE.
 
-sqlglot's precedence is not quite Spark's (``||`` binds weaker than ``+``, chains of comparisons nest in another way), so wherever the
-two could group a text differently, parentheses are demanded instead of guessed.
+`operator_grammar` has grouped them as Spark does. What is left to refuse is NOT inside an operator that binds tighter: Spark's parser
+does not take it without parentheses either.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -13,9 +15,11 @@ from headwater.sql import operators
 from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.literals import number_literal
 from headwater.sql.nodes import Literal, Node, Refused, Wrong
+from headwater.sql.operator_grammar import UnsignedRightShift
 from headwater.sql.reader.clauses import name_of_kind
+from headwater.sql.types import BOOLEAN, NULL, name_of
 
-__all__ = ["ARITHMETIC", "BITS", "COMPARISONS", "LOGIC", "PREDICATES", "OperatorReaders"]
+__all__ = ["ARITHMETIC", "BITS", "COMPARISONS", "OperatorReaders"]
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -27,10 +31,14 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "<=>",
 }
 ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
-PREDICATES = (*COMPARISONS, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape)
-LOGIC = (exp.And, exp.Or, exp.Not)
-BITS: dict[type[exp.Expr], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
-_TERMS = (exp.Add, exp.Sub)
+BITS: dict[type[exp.Expr], str] = {
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+    UnsignedRightShift: "shiftrightunsigned",
+}
 
 
 class OperatorReaders:
@@ -53,16 +61,16 @@ class OperatorReaders:
         if strange:
             raise Refused(f"this form of `{name_of_kind(node)}`", "write the plain form")
 
-    def _operand(self, node: exp.Expr | None, barred: tuple[type[exp.Expr], ...]) -> Node:
+    def _operand(self, node: exp.Expr | None) -> Node:
         if node is None:
             raise Refused("a missing operand", "complete the expression")
-        if isinstance(node, barred):
-            raise Refused(f"`{name_of_kind(node)}` inside another operator without parentheses", "add parentheses")
+        if isinstance(node, exp.Not):
+            raise Wrong("NOT stands inside another operator without parentheses", "add parentheses", part=node)
         return self.read(node)
 
-    def _sides(self, node: exp.Expr, barred: tuple[type[exp.Expr], ...]) -> tuple[Node, Node]:
+    def _sides(self, node: exp.Expr) -> tuple[Node, Node]:
         self._args(node, "this", "expression", "typed", "safe")
-        return self._operand(node.args.get("this"), barred), self._operand(node.args.get("expression"), barred)
+        return self._operand(node.args.get("this")), self._operand(node.args.get("expression"))
 
     def minus(self, node: exp.Expr) -> Node:
         self._args(node, "this")
@@ -73,7 +81,7 @@ class OperatorReaders:
             return self._suffixed(inner, negative=True)
         if (found := self._cast_of_negative(inner)) is not None:
             return self.read(found)
-        return operators.minus(self._operand(inner, (exp.Binary, *PREDICATES, *LOGIC)))
+        return operators.minus(self._operand(inner))
 
     def _cast_of_negative(self, node: exp.Expr) -> exp.Expr | None:
         """``-1::int`` is the cast of -1: a minus belongs to the number behind it."""
@@ -102,11 +110,11 @@ class OperatorReaders:
 
     def negation(self, node: exp.Expr) -> Node:
         self._args(node, "this")
-        return operators.negate(self._operand(node.this, (exp.And, exp.Or)))
+        return operators.negate(self.read(node.this))
 
     def is_(self, node: exp.Expr) -> Node:
         self._args(node, "this", "expression")
-        value = self._operand(node.this, PREDICATES + LOGIC)
+        value = self._operand(node.this)
         if isinstance(node.expression, exp.Null):
             return operators.is_null(value)
         if isinstance(node.expression, exp.Boolean):
@@ -114,60 +122,60 @@ class OperatorReaders:
         raise Wrong(f"`IS {node.expression.sql()}` is not Spark SQL", "use IS NULL, IS TRUE or IS FALSE")
 
     def distinct_from(self, node: exp.Expr) -> Node:
-        return operators.negate(operators.compare("<=>", *self._sides(node, PREDICATES + LOGIC)))
+        return operators.negate(operators.compare("<=>", *self._sides(node)))
 
     def contains(self, node: exp.Expr) -> Node:
         if node.args.get("query"):
             raise Refused("`subquery`", "an expression sees one row at a time: join first, or use lake.sql")
         self._args(node, "this", "expressions")
-        items = [self._operand(i, (exp.Tuple,)) for i in node.expressions]
+        items = [self._operand(i) for i in node.expressions]
         for written, item in zip(node.expressions, items, strict=True):
             if isinstance(written, exp.Placeholder) and pa.types.is_list(item.dtype):
                 name = f":{written.name}" if written.args.get("this") else "?"
                 raise Wrong(f"{name} is a list, and IN takes single values", f"write array_contains({name}, x)")
         if not items:
             raise Wrong("IN needs values", "list at least one value")
-        return operators.contains(self._operand(node.this, PREDICATES + LOGIC), items)
+        return operators.contains(self._operand(node.this), items)
 
     def between(self, node: exp.Expr) -> Node:
         self._args(node, "this", "low", "high")
         bounds = (node.this, node.args["low"], node.args["high"])
-        return operators.between(*(self._operand(n, PREDICATES + LOGIC) for n in bounds))
+        return operators.between(*(self._operand(n) for n in bounds))
 
     def like(self, node: exp.Expr) -> Node:
+        """LIKE and ILIKE, with one pattern or with ANY or ALL of several; ILIKE compares in lower case, as Spark does."""
         escape = "\\"
         if isinstance(node, exp.Escape):
             self._args(node, "this", "expression")
             mark = self.read(node.expression)
-            if not isinstance(node.this, exp.Like) or not isinstance(mark, Literal) or not isinstance(mark.value, str):
-                raise Refused("this ESCAPE", "write LIKE 'pattern' ESCAPE '/'")
+            assert isinstance(mark, Literal) and isinstance(mark.value, str), "the grammar takes nothing else"
             node, escape = node.this, mark.value
         self._args(node, "this", "expression", "negate")
-        value, patterns = self._operand(node.this, PREDICATES + LOGIC), [node.expression]
+        value, patterns = self._operand(node.this), [node.expression]
         several = node.expression if isinstance(node.expression, exp.Any | exp.All) else None
         if several is not None:
-            listed = several.this.unnest() if isinstance(several.this, exp.Paren) else several.this
-            patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+            patterns = several.this.expressions
             if any(isinstance(p, exp.Query) for p in patterns):
                 raise Wrong("LIKE ANY and LIKE ALL take a list of patterns", "write LIKE ANY ('a%', 'b%')")
-        parts = [operators.like(value, self._operand(p, PREDICATES + LOGIC), escape) for p in patterns]
-        # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
-        parts = [operators.negate(p) for p in parts] if node.args.get("negate") else parts
+        negated = bool(node.args.get("negate"))
+        parts = []
+        for pattern in patterns:
+            found = operators.like(*self._folded(node, value, self._operand(pattern)), escape)
+            # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
+            parts.append(operators.negate(found) if negated else found)
         if len(parts) == 1:
             return parts[0]
         return operators.logic("or" if isinstance(several, exp.Any) else "and", parts)
 
-    def ilike(self, node: exp.Expr) -> Node:
-        """ILIKE compares in lower case, as Spark does."""
-        self._args(node, "this", "expression", "negate")
-        value, pattern = (self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression))
+    def _folded(self, node: exp.Expr, value: Node, pattern: Node) -> tuple[Node, Node]:
+        if not isinstance(node, exp.ILike):
+            return value, pattern
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):
             pattern = Literal(pattern.value.lower(), pattern.dtype)
-        found = operators.like(apply_function("lower", [value]), pattern)
-        return operators.negate(found) if node.args.get("negate") else found
+        return apply_function("lower", [value]), pattern
 
     def joined(self, node: exp.Expr) -> Node:
-        parts = self._sides(node, (*PREDICATES, *LOGIC, *_TERMS))
+        parts = self._sides(node)
         return apply_function("concat", parts)
 
     def case(self, node: exp.Expr) -> Node:
@@ -180,25 +188,32 @@ class OperatorReaders:
                 condition = operators.compare("=", subject, condition)
             branches.append((condition, self.read(branch.args["true"])))
         default = node.args.get("default")
+        self._check_conditions([b.this for b in node.args["ifs"]], [c for c, _ in branches])
         return operators.cases(branches, self.read(default) if default is not None else None)
+
+    def _check_conditions(self, written: Sequence[exp.Expr], conditions: Sequence[Node]) -> None:
+        for part, condition in zip(written, conditions, strict=True):
+            if condition.dtype not in (BOOLEAN, NULL):
+                what = f"a condition of type {name_of(condition.dtype)} is no boolean"
+                raise Wrong(what, "compare it with something", part=part)
 
     def if_(self, node: exp.Expr) -> Node:
         self._args(node, "this", "true", "false")
-        parts = [node.args.get(k) for k in ("this", "true", "false")]
-        return apply_function("if", [self.read(p) for p in parts if p is not None])
+        parts = [p for k in ("this", "true", "false") if (p := node.args.get(k)) is not None]
+        values = [self.read(p) for p in parts]
+        self._check_conditions(parts[:1], values[:1])
+        return apply_function("if", values)
 
     def matches(self, node: exp.Expr) -> Node:
         self._args(node, "this", "expression")
-        return apply_function("rlike", [self._operand(n, PREDICATES + LOGIC) for n in (node.this, node.expression)])
+        return apply_function("rlike", [self._operand(n) for n in (node.this, node.expression)])
 
     def whole_quotient(self, node: exp.Expr) -> Node:
-        return operators.whole_quotient(*self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS)))
+        return operators.whole_quotient(*self._sides(node))
 
     def bits(self, node: exp.Expr) -> Node:
-        # Spark's precedence of & ^ | is not sqlglot's, so each operand stands alone.
-        sides = self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, exp.Binary))
-        return apply_function(BITS[type(node)], sides)
+        return apply_function(BITS[type(node)], self._sides(node))
 
     def inverted(self, node: exp.Expr) -> Node:
         self._args(node, "this")
-        return apply_function("~", [self._operand(node.this, (exp.Binary, *PREDICATES, *LOGIC))])
+        return apply_function("~", [self._operand(node.this)])

@@ -18,7 +18,9 @@ from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import (
     BOOLEAN,
+    DATE,
     DOUBLE,
+    INT,
     LONG,
     NULL,
     STRING,
@@ -83,6 +85,22 @@ def _comparable(args: Sequence[Node], what: str, *, nested: bool = False) -> Non
             raise Refused(f"{what} of {name_of(arg.dtype)}", "compare its fields one by one")
 
 
+def _renamed(args: Sequence[Node]) -> tuple[Node, ...]:
+    """Structs that differ in the names of their fields alone are compared by place, as Spark does: under the first one's names."""
+    first = args[0].dtype
+    if not pa.types.is_struct(first):
+        return tuple(args)
+    return tuple(cast(a, first) if _shape(a.dtype) == _shape(first) else a for a in args)
+
+
+def _shape(dtype: pa.DataType) -> object:
+    """A type without the names of its fields."""
+    if not pa.types.is_nested(dtype):
+        return dtype
+    kind = "struct" if pa.types.is_struct(dtype) else "map" if pa.types.is_map(dtype) else "array"
+    return kind, *(_shape(dtype.field(i).type) for i in range(dtype.num_fields))
+
+
 def united(args: Sequence[Node], what: str, *, promote_text: bool = True) -> tuple[Node, ...]:
     """Operands in their common type, for coalesce, CASE, greatest and the like."""
     return _same_type(args, what, promote_text=promote_text)
@@ -91,6 +109,7 @@ def united(args: Sequence[Node], what: str, *, promote_text: bool = True) -> tup
 def compare(op: str, left: Node, right: Node) -> Call:
     """``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``."""
     _comparable((left, right), "a comparison", nested=True)
+    left, right = _renamed((left, right))
     if family(left.dtype) == "nested" and tighter(left.dtype, right.dtype) is None:
         what = f"a comparison of {name_of(left.dtype)} and {name_of(right.dtype)}"
         raise Refused(what, "cast one side so that both have one type")
@@ -134,6 +153,7 @@ def between(value: Node, low: Node, high: Node) -> Node:
 def contains(value: Node, items: Sequence[Node]) -> Node:
     """IN (list)."""
     _comparable((value, *items), "IN", nested=True)
+    value, *items = _renamed((value, *items))
     if family(value.dtype) == "nested" and any(tighter(value.dtype, i.dtype) is None for i in items):
         raise Refused(f"IN of {name_of(value.dtype)} and other types", "cast the values to its type")
     same = _same_type((value, *items), "IN")
@@ -192,6 +212,8 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
     """``+ - * / %`` on numbers, and with intervals and moments."""
     if (found := interval_arithmetic(op, left, right, cast)) is not None:
         return found
+    if (found := _days_later(op, left, right)) is not None:
+        return found
     kinds = {family(left.dtype), family(right.dtype)} - {"null"}
     if not kinds <= _NUMBERS or not kinds:
         hint = "cast texts to numbers; use date_add, date_sub and datediff for dates"
@@ -208,6 +230,15 @@ def arithmetic(op: str, left: Node, right: Node) -> Node:
     overflows = family(left.dtype) == "integer"
     divides = op in "/%" and not (isinstance(right, Literal) and right.value)
     return call(op, (left, right), left.dtype, fallible=(overflows and op != "%") or divides)
+
+
+def _days_later(op: str, left: Node, right: Node) -> Node | None:
+    """``date + 1``, ``1 + date`` and ``date - 1``: Spark counts days, in numbers up to int."""
+    if op == "+" and right.dtype == DATE:
+        left, right = right, left
+    if op not in "+-" or left.dtype != DATE or right.dtype not in (pa.int8(), pa.int16(), INT):
+        return None
+    return call(f"date {op}", (left, cast(right, INT)), DATE, fallible=True)
 
 
 def whole_quotient(left: Node, right: Node) -> Node:

@@ -67,7 +67,12 @@ def parse_query(
     given: Parameters = {} if parameters is None else parameters
     context = Context(text, scanned, catalog, given, read_query, functions, functions_by_name(user_functions))
     try:
-        plan = lowered_plan(read_query(context, parse_text(text, scanned), None))
+        parsed = parse_text(text, scanned)
+    except ExpressionError as error:
+        error.hint = f'{error.hint}; if Spark takes it as it is, run it with engine="spark"'
+        raise
+    try:
+        plan = lowered_plan(read_query(context, parsed, None))
     except Wrong as wrong:
         raise ExpressionError.wrong(text, wrong.what, wrong.hint, wrong.position) from None
     except Refused as refused:

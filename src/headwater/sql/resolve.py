@@ -28,12 +28,12 @@ from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
 from headwater.sql.names import Scope
 from headwater.sql.nodes import Literal, Node, Refused, Unbound, Wrong
-from headwater.sql.operator_readers import ARITHMETIC, BITS, COMPARISONS, LOGIC, PREDICATES, OperatorReaders
+from headwater.sql.operator_readers import ARITHMETIC, BITS, COMPARISONS, OperatorReaders
 from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.context import Parameters, constant
 from headwater.sql.types import BOOLEAN, NULL, STRING, family, has_void, name_of
 
-__all__ = ["Names", "Reader", "data_type", "parse_text", "resolve"]
+__all__ = ["BY_UNITS", "Names", "Reader", "data_type", "parse_text", "quoted_constant", "resolve"]
 
 
 class Names(Protocol):
@@ -46,6 +46,8 @@ class Names(Protocol):
 
 # Functions that are called without parentheses.
 _BARE = {"current_date", "current_timestamp", "current_time", "current_user", "user", "session_user"}
+# Other names of functions whose first argument is a unit.
+BY_UNITS = {"date_add": "timestampadd", "timediff": "timestampdiff"}
 _PLAIN_HINT = "use comparisons, AND, OR, NOT, arithmetic, CASE and functions such as coalesce"
 _ONE_ROW = "an expression sees one row at a time: join first, or use lake.sql"
 HINTS: dict[type[exp.Expr], str] = {
@@ -57,13 +59,17 @@ HINTS: dict[type[exp.Expr], str] = {
     exp.IntDiv: "write CAST(a / b AS BIGINT) if the numbers are small",
     exp.Lambda: "lambdas are arguments of transform, filter, aggregate and the like",
     exp.Alias: "give the expression alone, without AS",
-    exp.Tuple: "compare the values one by one",
     exp.Var: "write a value, or a name in `backticks`",
+    exp.Kwarg: "give the arguments in their order, without names",
+    exp.Collate: "compare lower(x) or upper(x) where case does not matter",
+    exp.Aliases: "call the function by its name",
 }
 
 # What no Spark takes.
 _FOREIGN: dict[type[exp.Expr], str] = {
     exp.Array: "write array(1, 2)",
+    exp.All: "write a > (SELECT max(b) FROM …), or NOT IN (SELECT …) for <> ALL",
+    exp.Any: "write IN (SELECT …) for = ANY, or EXISTS (SELECT …)",
     exp.AtTimeZone: "use from_utc_timestamp and to_utc_timestamp",
     exp.HexString: "write the number in decimal digits",
     exp.JSONExtractScalar: "use get_json_object",
@@ -98,7 +104,7 @@ class Reader(OperatorReaders):
     READERS: ClassVar[dict[type[exp.Expr], Callable[[Any, Any], Node]]] = {}
 
     def __init__(self, scanned: Scanned, scope: Names, parameters: Parameters = ()) -> None:
-        self.texts = scanned.texts
+        self.texts, self.pieced = scanned.texts, scanned.pieced
         self.scope = scope
         self.variables: list[dict[str, Node]] = []
         self.parameters = parameters
@@ -106,9 +112,9 @@ class Reader(OperatorReaders):
     def read(self, node: exp.Expr) -> Node:
         kind = type(node)
         if kind in COMPARISONS:
-            return operators.compare(COMPARISONS[kind], *self._sides(node, PREDICATES + LOGIC))
+            return operators.compare(COMPARISONS[kind], *self._sides(node))
         if kind in ARITHMETIC:
-            return operators.arithmetic(ARITHMETIC[kind], *self._sides(node, (*PREDICATES, *LOGIC, exp.DPipe, *BITS)))
+            return operators.arithmetic(ARITHMETIC[kind], *self._sides(node))
         reader = self.READERS.get(kind)
         if reader is None and kind in _FOREIGN:
             raise Wrong(f"`{name_of_kind(node)}` is not Spark SQL", _FOREIGN[kind])
@@ -120,6 +126,13 @@ class Reader(OperatorReaders):
         self._args(node, "this")
         return self.read(node.this)
 
+    def row(self, node: exp.Expr) -> Node:
+        """``(a, b)``: a struct, named as struct(a, b) names it."""
+        self._args(node, "expressions")
+        if len(node.expressions) < 2:
+            raise Wrong("a row in parentheses needs two values", "write (a, b)", part=node)
+        return apply_function("named_struct", self._labelled(node.expressions, "col", 1))
+
     def column(self, node: exp.Expr) -> Node:
         parts: list[str] = []
         while isinstance(node, exp.Dot):
@@ -127,7 +140,7 @@ class Reader(OperatorReaders):
                 raise Refused("a function of a schema", "call functions by their plain name")
             parts.insert(0, node.expression.this)
             node = node.this
-        if parts and isinstance(node, exp.Anonymous | exp.Paren | exp.Bracket):
+        if parts and isinstance(node, exp.Anonymous | exp.Paren | exp.Bracket | exp.Tuple):
             return self._fields(self.read(node), parts)
         if isinstance(node, exp.Identifier):
             parts = [node.name, *parts]
@@ -216,8 +229,9 @@ class Reader(OperatorReaders):
             named = self._labelled(node.expressions, *first)
             return apply_function("named_struct" if name == "struct" else name, named)
         if name == "ilike" and len(node.expressions) == 2:
-            return self.ilike(exp.ILike(this=node.expressions[0], expression=node.expressions[1]))
+            return self.like(exp.ILike(this=node.expressions[0], expression=node.expressions[1]))
         args, unit = list(node.expressions), []
+        name = BY_UNITS.get(name, name) if len(args) == 3 else name
         if name in UNIT_FIRST and len(args) == 3 and isinstance(args[0], exp.Column) and not args[0].table:
             unit = [text_literal(args.pop(0).name)]
         return apply_function(name, [*unit, *(self._argument(name, a) for a in args)])
@@ -238,6 +252,8 @@ class Reader(OperatorReaders):
         """``INTERVAL '3' DAY``, ``INTERVAL '1 02' DAY TO HOUR``, ``INTERVAL '1 day 2 hours'``."""
         self._args(node, "this", "unit")
         amount, unit = node.this, node.args.get("unit")
+        if isinstance(amount, exp.Anonymous) and amount.name == "positive" and amount.meta.get("sign"):
+            amount = amount.expressions[0]
         negative = isinstance(amount, exp.Neg)
         amount = amount.this if negative else amount
         text = self.texts.get(amount.this, amount.this) if isinstance(amount, exp.Literal) else None
@@ -304,6 +320,8 @@ class Reader(OperatorReaders):
             return self._suffixed(node, negative=False)
         if type(node) is exp.Cast:
             dtype = data_type(node.args["to"])
+            if node.this.name in self.pieced:
+                raise Wrong("a typed literal has one string behind its type", "write it in one piece")
             if family(dtype) not in ("date", "timestamp", "timestamp_ntz"):
                 raise Wrong("there is no typed literal of this type", "write CAST('…' AS type)")
             return cast(self.read(node.this), dtype)
@@ -320,6 +338,7 @@ class Reader(OperatorReaders):
 Reader.READERS.update(
     {
         exp.Paren: Reader.paren,
+        exp.Tuple: Reader.row,
         exp.Column: Reader.column,
         exp.Dot: Reader.column,
         exp.Identifier: Reader.column,
@@ -338,7 +357,7 @@ Reader.READERS.update(
         exp.Between: Reader.between,
         exp.Like: Reader.like,
         exp.Escape: Reader.like,
-        exp.ILike: Reader.ilike,
+        exp.ILike: Reader.like,
         exp.DPipe: Reader.joined,
         exp.Case: Reader.case,
         exp.If: Reader.if_,
@@ -347,9 +366,6 @@ Reader.READERS.update(
         exp.Trim: Reader.trim,
         exp.RegexpLike: Reader.matches,
         exp.IntDiv: Reader.whole_quotient,
-        exp.BitwiseAnd: Reader.bits,
-        exp.BitwiseOr: Reader.bits,
-        exp.BitwiseXor: Reader.bits,
         exp.BitwiseNot: Reader.inverted,
         exp.Bracket: Reader.item,
         exp.Extract: Reader.extract,
@@ -358,6 +374,20 @@ Reader.READERS.update(
         exp.TryCast: Reader.cast,
     }
 )
+
+
+Reader.READERS.update(dict.fromkeys(BITS, Reader.bits))
+
+
+def quoted_constant(node: exp.Expr, what: str, texts: Mapping[str, str | bytes]) -> exp.Expr:
+    """The one constant below ``node`` that an error quotes: it is at fault, and not what it is an argument of."""
+    found = []
+    for literal in node.find_all(exp.Literal):
+        value = texts.get(literal.this) if literal.is_string else None
+        quoted = isinstance(value, str) and value != "" and repr(value) in what
+        if quoted or (not literal.is_string and what.startswith(f"{literal.this} as ")):
+            found.append(literal)
+    return found[0] if len(found) == 1 else node
 
 
 class _Placing(Reader):
@@ -372,6 +402,10 @@ class _Placing(Reader):
             return super().read(node)
         except (Refused, NotFoundError) as error:
             if error.position is None:
-                starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+                part = node
+                if isinstance(error, Refused):
+                    part = error.part if isinstance(error.part, exp.Expr) else node
+                    part = quoted_constant(part, error.what, self.texts)
+                starts = [n.meta["start"] for n in part.walk() if "start" in n.meta]
                 error.position = self.scanned.original(min(starts)) if starts else None
             raise

@@ -14,31 +14,31 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined, unused-ignore]
 
+from headwater.sql.call_grammar import CallGrammar
+
 __all__ = ["CLAUSES", "StrictSpark"]
 
-# Calls with words between their arguments: CAST(x AS t), EXTRACT(year FROM x).
-_OWN_GRAMMAR = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
-_RANGES = (TokenType.BETWEEN, TokenType.ILIKE, TokenType.IN, TokenType.IS, TokenType.LIKE, TokenType.RLIKE)
 _TYPES = """
     BOOLEAN TINYINT BYTE SMALLINT SHORT INT INTEGER BIGINT LONG FLOAT REAL DOUBLE DATE TIME TIMESTAMP TIMESTAMP_NTZ
     TIMESTAMP_LTZ STRING CHAR CHARACTER VARCHAR BINARY DECIMAL DEC NUMERIC VOID VARIANT ARRAY MAP STRUCT
 """
 _TYPE_NAMES = frozenset(_TYPES.split())
+_SIZED = ("CHAR", "CHARACTER", "VARCHAR")
 _FOREIGN_TYPE_WORDS = {"PRECISION", "ZONE", "UNSIGNED"}
-_TRIM_SIDES = {"BOTH", "LEADING", "TRAILING"}
+_PARTITIONS = (TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.PARTITION_BY)
 # The order in which the clauses of a query stand; WINDOW may stand in two places.
-CLAUSES = ("where", "group", "having", "qualify", "order", "limit", "offset")
+CLAUSES = ("where", "group", "having", "qualify", "order", "cluster", "distribute", "sort", "limit", "offset")
 _VERSION = re.compile(r"[vV]([0-9]+)")
 
 
-class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
+class _Parser(CallGrammar):
     FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
     NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
     ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012
@@ -145,14 +145,6 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
             self.raise_error("=a query has one WITH, with commas between its definitions", again[0])
         return found
 
-    def _since(self, start: int) -> Iterator[tuple[Any, int]]:
-        """The tokens read since ``start``, each with how many parentheses are open before it."""
-        depth = 0
-        for token in self._tokens[start : self._index]:
-            depth -= token.token_type == TokenType.R_PAREN
-            yield token, depth
-            depth += token.token_type == TokenType.L_PAREN
-
     def _parse_cte(self) -> Any:
         mark = self._curr
         found = super()._parse_cte()
@@ -163,6 +155,8 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> Any:
         first = self._curr
         found = super()._parse_select_query(*args, **kwargs)
+        if isinstance(found, exp.Select) and first is not None:
+            found.meta["start"] = first.start
         if first is not None and first.token_type == TokenType.FROM and isinstance(found, exp.Select):
             star = found.expressions[0] if len(found.expressions) == 1 else None
             # A star that sqlglot added stands at no place behind the SELECT.
@@ -203,29 +197,6 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
             return None
         return super()._parse_star_op("EXCEPT")
 
-    # --- operators
-
-    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> Any:
-        if not self._match(TokenType.L_PAREN, advance=False):
-            self.raise_error("Expecting (")
-        return super()._parse_in(this, alias)
-
-    def _parse_between(self, this: exp.Expr | None) -> Any:
-        low = self._parse_bitwise()
-        if not self._match(TokenType.AND):
-            self.raise_error("=AND is expected here")
-        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
-
-    def _negate_range(self, this: exp.Expr | None = None) -> Any:
-        if isinstance(this, exp.Is):
-            self.raise_error("=write IS NOT NULL", self._prev)
-        return super()._negate_range(this)
-
-    def _like(self, this: exp.Expr | None, inherited: Callable[..., Any]) -> Any:
-        if not self._prev.text.isalpha():
-            self.raise_error("=write LIKE", self._prev)
-        return inherited(self, this)
-
     # --- calls
 
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> Any:
@@ -235,12 +206,15 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
                 self.raise_error("=write FILTER (WHERE …)")
         return super()._parse_window(this, alias)
 
-    def _parse_partition_by(self) -> list[exp.Expr]:
+    def _parse_partition_and_order(self) -> tuple[list[exp.Expr], exp.Expr | None]:
         mark = self._curr
-        found: list[exp.Expr] = super()._parse_partition_by()
-        if mark is not None and mark.token_type == TokenType.PARTITION_BY and not found:
+        if self._match(TokenType.CLUSTER_BY):  # for Spark the same as PARTITION BY
+            partition, order = self._parse_csv(self._parse_disjunction), None
+        else:
+            partition, order = super()._parse_partition_and_order()
+        if mark is not None and mark.token_type in _PARTITIONS and not partition:
             self.raise_error("=something is missing after this", mark)
-        return found
+        return partition, order
 
     def _parse_window_spec(self) -> Any:
         between = self._prev.token_type == TokenType.BETWEEN
@@ -264,6 +238,8 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         if words[0] not in _TYPE_NAMES and isinstance(found, exp.DataType):
             self._retreat(start)  # a name, where names may stand
             return None
+        if words[0] in _SIZED and words[1:2] != ["("]:
+            self.raise_error(f"=the type needs a length: write {words[0]}(10), or STRING", self._tokens[start])
         if _FOREIGN_TYPE_WORDS & set(words):
             self.raise_error("=Spark has no type of this name", self._tokens[start])
         return found
@@ -272,43 +248,6 @@ class _Parser(Spark.Parser):  # type: ignore[misc, valid-type, unused-ignore]
         found = super()._parse_interval(*args, **kwargs)
         if isinstance(found, exp.Add):  # INTERVAL 1 DAY 2 HOURS is one constant
             found.meta["together"] = True
-        return found
-
-    def _parse_extract_from(self) -> exp.Expr:
-        if self._next is None or self._next.token_type != TokenType.FROM:
-            self.raise_error("=write EXTRACT(YEAR FROM x)", self._next or self._curr)
-        word = self._curr.text
-        found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["EXTRACT"](self)
-        found.meta["word"] = word
-        return found
-
-    def _parse_position_of(self) -> exp.Expr:
-        start = self._index
-        found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["POSITION"](self)
-        # With a comma it is an ordinary call, which has another name as a column.
-        found.meta["comma"] = any(t.token_type == TokenType.COMMA for t, depth in self._since(start) if depth == 0)
-        return found
-
-    def _parse_substring_of(self) -> exp.Expr:
-        parts = self._parse_csv(self._parse_bitwise)
-        if self._match(TokenType.FROM):
-            parts.append(self._parse_bitwise())
-        if self._match(TokenType.FOR):
-            if len(parts) != 2:
-                self.raise_error("=write SUBSTRING(x FROM 1 FOR 2)", self._prev)
-            parts.append(self._parse_bitwise())
-        if not 1 <= len(parts) <= 3:
-            self.raise_error("=SUBSTRING takes a text, a start and a length")
-        found: exp.Expr = self.expression(exp.Substring(**dict(zip(("this", "start", "length"), parts, strict=False))))
-        return found
-
-    def _parse_trim_of(self) -> exp.Expr:
-        start, first = self._index, self._curr
-        found: exp.Expr = Spark.Parser.FUNCTION_PARSERS["TRIM"](self)
-        marks = {t.token_type for t, depth in self._since(start) if depth == 0}
-        sided = first.text.upper() in _TRIM_SIDES and isinstance(found, exp.Trim) and found.args.get("position")
-        if first.token_type == TokenType.FROM or (sided and (TokenType.FROM not in marks or TokenType.COMMA in marks)):
-            self.raise_error("=write TRIM(LEADING 'a' FROM x)", first)
         return found
 
     def _parse_if(self) -> Any:
@@ -354,24 +293,11 @@ def _placed(parser: Callable[[Any], tuple[str, Any]]) -> Callable[[Any], tuple[s
     return parse
 
 
-def _range_parser(token: TokenType) -> Callable[..., Any]:
-    inherited = Spark.Parser.RANGE_PARSERS[token]
-    if token in (TokenType.LIKE, TokenType.ILIKE):
-        return lambda self, this: self._like(this, inherited)
-    return inherited  # type: ignore[no-any-return, unused-ignore]
-
-
 _inherited = Spark.Parser
-_Parser.FUNCTION_PARSERS = {name: _inherited.FUNCTION_PARSERS[name] for name in _OWN_GRAMMAR} | {
-    "EXTRACT": lambda self: self._parse_extract_from(),
-    "POSITION": lambda self: self._parse_position_of(),
-    "SUBSTRING": lambda self: self._parse_substring_of(),
-    "TRIM": lambda self: self._parse_trim_of(),
-}
 _Parser.NO_PAREN_FUNCTION_PARSERS = {
-    name: parser for name, parser in _inherited.NO_PAREN_FUNCTION_PARSERS.items() if name in ("ANY", "CASE", "IF")
+    name: parser for name, parser in _inherited.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
 }
-_Parser.RANGE_PARSERS = {token: _range_parser(token) for token in _RANGES}
+_Parser.RANGE_PARSERS = {t: _inherited.RANGE_PARSERS[t] for t in (TokenType.BETWEEN, TokenType.IN, TokenType.IS)}
 _Parser.COLUMN_OPERATORS = {
     **_inherited.COLUMN_OPERATORS,
     TokenType.DCOLON: lambda self, this, to: self._double_colon(this, to),

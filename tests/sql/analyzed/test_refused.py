@@ -61,9 +61,7 @@ def test_an_interval_is_no_column_of_an_answer() -> None:
     assert caught.value.code == "E1213" and "extract(DAY FROM …)" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize(
-    "kind", ["StrangeNode", "Sample", "LateralJoin", "RepartitionByExpression", "InsertIntoCommand"]
-)
+@pytest.mark.parametrize("kind", ["StrangeNode", "Sample", "LateralJoin", "RebalancePartitions", "InsertIntoCommand"])
 def test_plan_nodes(kind: str) -> None:
     with pytest.raises(UnsupportedError, match=f"Spark's plan node {kind}"):
         plan_of(json.dumps({"format": 1, "plan": [{"class": kind, "num-children": 0}]}))

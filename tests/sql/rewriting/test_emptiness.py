@@ -18,7 +18,7 @@ _TABLES = {
     "u": pa.table({"k": pa.array([1, 1], pa.int32()), "x": pa.array([1.5, None]), "b": pa.array([True, None])}),
 }
 _ARGUMENTS = {
-    **dict.fromkeys(("bool_and", "every", "bool_or", "some", "count_if"), "b"),
+    **dict.fromkeys(("bool_and", "every", "bool_or", "any", "some", "count_if"), "b"),
     **dict.fromkeys(("bit_and", "bit_or", "bit_xor", "collect_set", "mode"), "k"),
     **dict.fromkeys(("listagg", "string_agg"), "cast(k AS string), '-'"),
     **dict.fromkeys(("max_by", "min_by", "covar_pop", "covar_samp", "corr"), "x, x"),

@@ -10,6 +10,21 @@ from headwater.base.errors.wording import shortened
 __all__ = ["ExpressionError"]
 
 
+# What to do about a failure, by the words that it is reported in. Where an expression gives null for what fails, that is shown.
+_WAYS_OUT = {
+    "division by zero": "try_divide(a, b) and a / nullif(b, 0) give null instead",
+    "cannot be cast": "try_cast(x AS type) gives null instead",
+    "overflow": "cast to a wider type first, or take try_add(), try_subtract() or try_multiply(), which give null",
+    "no element of that number": "get(xs, i) and try_element_at(xs, i) give null instead",
+    "counted from 1": "write element_at(xs, 1) for the first element",
+    "more than one row": "add LIMIT 1, or aggregate it to one row",
+}
+
+
+def _way_out(why: str) -> str | None:
+    return next((hint for words, hint in _WAYS_OUT.items() if words in why), None)
+
+
 class ExpressionError(InputError):
     """A predicate or SQL text that does not parse or resolve."""
 
@@ -20,8 +35,7 @@ class ExpressionError(InputError):
 
     @classmethod
     def syntax(cls, text: str, why: str, position: int | None = None) -> Self:
-        made = cls("E1301", f"cannot parse `{text}`: {why}", hint="write it in Spark SQL")
-        return made.placed_at(text, position)
+        return cls("E1301", f"cannot parse this: {why}", hint="correct the text there").placed_at(text, position)
 
     @classmethod
     def statement(cls, text: str, why: str, position: int | None, hint: str) -> Self:
@@ -53,13 +67,18 @@ class ExpressionError(InputError):
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:
-        return cls(
-            "E1303", f"evaluating `{text}` failed: {why}", hint="nothing was written; mend the rows or the expression"
-        )
+        hint = f"nothing was written; {_way_out(why) or 'correct the rows or the expression'}"
+        return cls("E1303", f"the evaluation failed: {why}", where=shortened(text, 120), hint=hint)
 
     @classmethod
     def query_failed(cls, text: str, why: str) -> Self:
-        return cls("E1308", f"the query failed: {why}", where=shortened(text), hint="mend the rows, or the query")
+        hint = _way_out(why) or "correct the rows or the query"
+        return cls("E1308", f"the query failed: {why}", where=shortened(text), hint=hint)
+
+    @classmethod
+    def engine_refused(cls, text: str, engine: str) -> Self:
+        hint = 'this should not happen: report it; engine="spark" is the way around it'
+        return cls("E1308", f"the query failed: the engine refused it ({engine})", where=shortened(text), hint=hint)
 
     @classmethod
     def native(cls, text: str, why: str, engine: str) -> Self:
@@ -71,6 +90,5 @@ class ExpressionError(InputError):
 
     @classmethod
     def not_boolean(cls, text: str, kind: str) -> Self:
-        made = cls("E1304", f"the condition `{text}` gives {kind}, not a boolean", hint="compare it with something")
-        made.position = 0
-        return made
+        made = cls("E1304", f"the condition gives {kind}, not a boolean", hint="compare it with something")
+        return made.placed_at(text, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 __all__ = ["candidates_hint", "did_you_mean", "list_some", "shortened", "underline"]
@@ -35,18 +36,40 @@ def shortened(text: str, longest: int = 200) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
+# What stands before the text in a message ("  where: "), and how much of a line is shown.
+_INDENT = 9
+_SHOWN = 160
+
+
 def underline(text: str, position: int | None) -> str:
-    """``text`` with a caret under ``position``, for messages; of several lines, the one that holds it.
+    """The line of ``text`` that holds ``position``, with a caret under it; of a long line, the part around it.
 
     >>> print(underline("select a\\nfrom b", 14))
     line 2: from b
                           ^
     """
     if position is None or not 0 <= position <= len(text):
-        return text
+        return shortened(text)
     lead = ""
-    if "\n" in text:
+    if "\n" in text.strip("\n"):
         number = text.count("\n", 0, position)
         start = text.rfind("\n", 0, position) + 1
         text, position, lead = text.split("\n")[number], position - start, f"line {number + 1}: "
-    return f"{lead}{text}\n         {' ' * (position + len(lead))}^"
+    line = text.strip("\r\n") if position <= len(text.rstrip("\r\n")) else text
+    if len(line) > _SHOWN:
+        first = max(0, min(position - _SHOWN // 2, len(line) - _SHOWN))
+        last = first + _SHOWN
+        before, behind = "…" if first else "", "…" if last < len(line) else ""
+        line, position = f"{before}{line[first:last]}{behind}", position - first + len(before)
+    return f"{lead}{line}\n{' ' * (_INDENT + len(lead))}{_blanks(line[:position])}^"
+
+
+def _blanks(text: str) -> str:
+    """As wide as ``text`` on a screen: a tab stays one, a wide character is two blanks, and a combining one none."""
+    return "".join(c if c == "\t" else " " * _width(c) for c in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -13,6 +13,7 @@ from headwater.base.schema import normalize_type
 from headwater.lake.changes import WEIGHT
 from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.feed import COMMIT_TIMESTAMP, COMMIT_VERSION
+from headwater.sql.select_items import check_names
 from headwater.sql.tokens import tokenize
 
 __all__ = ["check_output", "place_of"]
@@ -22,10 +23,7 @@ _TAKEN = {CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP, WEIGHT}
 
 def check_output(schema: pa.Schema, sql: str) -> None:
     """Raise if a table cannot have the columns that a query gives."""
-    plain = [n.lower() for n in schema.names]
-    twice = sorted({n for n, p in zip(schema.names, plain, strict=True) if plain.count(p) > 1})
-    if twice:
-        raise SchemaError.duplicate_columns(twice).placed_at(sql, place_of(sql, twice[-1]))
+    check_names(schema.names, sql)
     for f in schema:
         if f.name.lower() in _TAKEN:
             raise SchemaError.reserved_column(f.name).placed_at(sql, place_of(sql, f.name))

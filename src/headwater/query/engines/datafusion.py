@@ -262,7 +262,7 @@ def failure(text: str, error: BaseException, relations: Relations) -> Exception:
         return ExpressionError.query_failed(text, "a value cannot be cast to the type asked for")
     if any(words in small for words in _PLANNING):
         return Refused("a query of this shape in DataFusion", ELSEWHERE)
-    return ExpressionError.query_failed(text, "the engine stopped")
+    return ExpressionError.engine_refused(text, "DataFusion")
 
 
 def _first_words(message: str) -> str:

@@ -162,7 +162,8 @@ def failure(text: str, error: Exception, sources: Mapping[Scan, Source]) -> Exce
         return ExpressionError.query_failed(text, "a value cannot be cast to the type asked for")
     if "more than one row returned by a subquery" in message.lower():
         return ExpressionError.query_failed(text, "a subquery that stands for one value gave more than one row")
-    return ExpressionError.query_failed(text, f"the engine refused it ({message})")
+    # Its own words name columns of the SQL that was made for it, which nobody wrote.
+    return ExpressionError.engine_refused(text, f"DuckDB, {kind}")
 
 
 def _file_failure(message: str, sources: Mapping[Scan, Source]) -> Exception | None:

@@ -13,6 +13,7 @@ from headwater.query.session import Session
 from headwater.query.statements.answers import counts, nothing, version_only
 from headwater.query.statements.insert import mentions
 from headwater.query.statements.placing import placing
+from headwater.sql.select_items import check_names
 from headwater.sql.statements import AttachTable, CreateTable, CreateTableAs, DropTable
 
 __all__ = ["attach", "create", "create_as", "drop"]
@@ -46,10 +47,12 @@ def create_as(statement: CreateTableAs, session: Session) -> Result:
     own = base is not None and mentions(statement.query, statement.table)
     pins = {statement.table: base} if base is not None else {}
     data = session.data(statement.query, pins) if not there and statement.comment is None else None
+    rows = data if data is not None else session.rows(statement.query, pins)
+    with statement.query.placed():
+        check_names(rows.columns if is_spark_frame(rows) else rows.schema.names, statement.query.text)
     if is_spark_frame(data):
         table.write(data, mode="error", partition_by=statement.partitioned_by, properties=statement.properties)
     else:
-        rows = data if data is not None else session.rows(statement.query, pins)
         table.create(
             pa.schema([f.with_nullable(True) for f in rows.schema]),
             partition_by=statement.partitioned_by,

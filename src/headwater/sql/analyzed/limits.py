@@ -17,10 +17,15 @@ from headwater.sql.plan import Limit, Named, Plan, Project, Sort
 __all__: list[str] = []
 
 
+@plan("RepartitionByExpression")
+def _distributed(reading: Reading, tree: Tree, around: Scope | None) -> Rows:
+    """DISTRIBUTE BY says where rows lie, and changes none."""
+    return reading.rows(tree.children[0], around)
+
+
 @plan("Sort")
 def _sort(reading: Reading, tree: Tree, around: Scope | None) -> Rows:
-    if not tree.fields.get("global", True):
-        raise Refused("SORT BY", "use ORDER BY")
+    # SORT BY (not global) orders each partition; here there is one.
     below = reading.rows(tree.children[0], around)
     reader = reading.expressions(below, around)
     keys: list[Ordering] = []

@@ -6,6 +6,7 @@ from headwater.sql import operators
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.literals import text_literal
 from headwater.sql.nodes import Call, Literal, Node, Refused
 from headwater.sql.types import LONG
 
@@ -120,6 +121,14 @@ def _like(reader: Expressions, tree: Tree) -> Node:
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):
             pattern = Literal(pattern.value.lower(), pattern.dtype)
     return operators.like(value, pattern, str(tree.fields["escapeChar"]))
+
+
+@expression("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny")
+def _like_several(reader: Expressions, tree: Tree) -> Node:
+    value = reader.read(tree.children[0])
+    parts = [operators.like(value, text_literal(str(pattern))) for pattern in tree.fields["patterns"]]
+    parts = [operators.negate(p) for p in parts] if tree.kind.startswith("Not") else parts
+    return parts[0] if len(parts) == 1 else operators.logic("or" if tree.kind.endswith("Any") else "and", parts)
 
 
 @expression("CaseWhen")

@@ -256,6 +256,7 @@ FUNCTIONS = (
     _aggregate("every", _truths("bool_and"), _plain("bool_and")),
     _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),
     _aggregate("some", _truths("bool_or"), _plain("bool_or")),
+    _aggregate("any", _truths("bool_or"), _plain("bool_or")),
     _aggregate("count_if", _count_if, lambda _, a, apply: apply("count", f"CASE WHEN {a[0]} THEN 1 END")),
     _aggregate("bit_and", _bits("bit_and"), _typed("bit_and")),
     _aggregate("bit_or", _bits("bit_or"), _typed("bit_or")),

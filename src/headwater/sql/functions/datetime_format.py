@@ -62,7 +62,7 @@ def _pattern(node: Node, name: str, *, reads: bool) -> Node:
         try:
             _ = parser(node.value) if reads else formatter(node.value)
         except PatternError as why:
-            raise Refused(f"{why}", "use the letters y M d H h m s S a and E") from None
+            raise Refused(f"{why} in {node.value!r}", "use the letters y M d H h m s S a and E") from None
     return cast(node, STRING)
 
 

@@ -17,7 +17,7 @@ from headwater.sql.functions.function import Form, Function
 from headwater.sql.functions.typing import argument
 from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_regexp import RegexpError, compiled, expanded, found
-from headwater.sql.nodes import Literal, Node, Refused, call
+from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.types import BOOLEAN, INT, STRING
 
 __all__ = ["FUNCTIONS", "common_pattern", "pattern_argument", "regexp_udf"]
@@ -73,12 +73,32 @@ def _piece(match: re.Match[str]) -> str:
     return text
 
 
+_FAULTS = (
+    "missing ), unterminated subpattern",
+    "unterminated character set",
+    "unbalanced parenthesis",
+    "nothing to repeat",
+)
+
+
+def _malformed(pattern: str) -> str | None:
+    """Why no engine takes a pattern; None where Java might."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return error.msg if error.msg in _FAULTS and "\\Q" not in pattern else None
+    return None
+
+
 def pattern_argument(node: Node, name: str) -> Node:
     """A pattern for Python's engine: a constant is checked at once."""
     if isinstance(node, Literal) and isinstance(node.value, str):
         try:
             compiled(node.value)
         except RegexpError as why:
+            if (fault := _malformed(node.value)) is not None:
+                hint = "write a backslash before ( ) [ ] { } * + ? to match the character itself"
+                raise Wrong(f"the pattern {node.value!r} is no regular expression: {fault}", hint) from None
             raise Refused(str(why), "only what all engines share is known here") from None
     return argument("s", node, name)
 

@@ -42,6 +42,8 @@ FORMS: dict[tuple[str, int], str] = {
     ("dateadd", 3): "timestampadd({0}, {1}, {2})",
     ("datediff", 3): "timestampdiff({0}, {1}, {2})",
     ("date_diff", 3): "timestampdiff({0}, {1}, {2})",
+    ("date_add", 3): "timestampadd({0}, {1}, {2})",
+    ("timediff", 3): "timestampdiff({0}, {1}, {2})",
     ("convert_timezone", 2): "convert_timezone(current_timezone(), {0}, {1})",
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
@@ -56,4 +58,4 @@ FORMS: dict[tuple[str, int], str] = {
     ("mask", 4): "mask({0}, {1}, {2}, {3}, NULL)",
 }
 # Their first argument is a bare word.
-UNITS_FIRST = frozenset({"dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
+UNITS_FIRST = frozenset({"date_add", "dateadd", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff"})

@@ -10,16 +10,16 @@ from sqlglot import exp
 
 from headwater.sql.nodes import Refused, Wrong
 
-__all__ = ["check_args", "name_of_kind"]
+__all__ = ["ORDERINGS", "check_args", "name_of_kind", "ordering_clause"]
+
+# The clauses that say in which order rows come, or on which partitions they lie.
+ORDERINGS = ("order", "cluster", "distribute", "sort")
 
 _PLAIN = "write the plain form"
 # What Spark takes and we do not.
 _KNOWN_TO_SPARK = {
     "pivots": ("PIVOT", "aggregate with CASE WHEN … END"),
     "sample": ("TABLESAMPLE", "filter the rows, or LIMIT them"),
-    "sort": ("SORT BY", "use ORDER BY"),
-    "cluster": ("CLUSTER BY", "use ORDER BY"),
-    "distribute": ("DISTRIBUTE BY", "leave it out"),
     "levels": ("MAX RECURSION LEVEL", "write it behind the name of a definition of WITH RECURSIVE"),
     "alias": ("an alias here", "name the table itself: FROM t AS x"),
     "hint": ("a hint", "leave it out"),
@@ -91,6 +91,8 @@ _KINDS: dict[type[exp.Expr], str] = {
     exp.Window: "window function",
     exp.Table: "a table",
     exp.Array: "[…]",
+    exp.All: "ALL (SELECT …)",
+    exp.Any: "ANY (SELECT …)",
     exp.Anonymous: "a call",
     exp.Aliases: "AS (…)",
     exp.BitwiseLeftShift: "<<",
@@ -112,6 +114,19 @@ def name_of_kind(node: exp.Expr) -> str:
     if isinstance(node, exp.Select | exp.Subquery | exp.SetOperation | exp.Exists):
         return "subquery"
     return _KINDS.get(type(node), type(node).__name__.upper())
+
+
+def ordering_clause(query: exp.Expr) -> exp.Expr | None:
+    """The clause that orders the rows of a query.
+
+    SORT BY orders the rows of each partition, and here there is one; CLUSTER BY is DISTRIBUTE BY with SORT BY, and DISTRIBUTE BY itself
+    changes no row.
+    """
+    given = {key: query.args[key] for key in ORDERINGS if query.args.get(key)}
+    if len(given) > 1 and given.keys() != {"distribute", "sort"}:
+        what = "ORDER BY, CLUSTER BY, DISTRIBUTE BY and SORT BY exclude each other"
+        raise Wrong(what, "keep one of them, or DISTRIBUTE BY with SORT BY", part=list(given.values())[1])
+    return next((clause for key, clause in given.items() if key != "distribute"), None)
 
 
 def check_args(node: exp.Expr, *known: str) -> None:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from headwater.sql.functions.of_types import CAST_FUNCTIONS
 from headwater.sql.grammar import data_type
 from headwater.sql.nodes import Call, Column, Literal, SubqueryCall, walk
+from headwater.sql.operator_grammar import UnsignedRightShift
 from headwater.sql.reader.call_names import DEFAULTS, FORMS, RENAMED, UNITS_FIRST, UPPER
 from headwater.sql.reader.clock import is_clock_word
 from headwater.sql.reader.constant_names import constant_name
@@ -21,6 +22,7 @@ from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.interval_names import interval_name, moved_name
 from headwater.sql.reader.nested_names import NESTED_NAMES
+from headwater.sql.reader.predicate_names import like_name, membership_name, row_name
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.types import family, name_of
 
@@ -38,6 +40,7 @@ _INFIX: dict[type[exp.Expr], str] = {
     exp.BitwiseXor: "^",
     exp.BitwiseLeftShift: "<<",
     exp.BitwiseRightShift: ">>",
+    UnsignedRightShift: ">>>",
     exp.EQ: "=",
     exp.LT: "<",
     exp.LTE: "<=",
@@ -138,7 +141,7 @@ class _Namer:
 
     def negation(self, node: exp.Expr) -> str:
         inner = node.this
-        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and not node.meta.get("before"):
             return f"({self.name(inner.this)} IS NOT NULL)"
         return f"(NOT {self.name(inner)})"
 
@@ -151,22 +154,8 @@ class _Namer:
         op = "=" if isinstance(node, exp.NEQ) else "<=>"
         return f"(NOT ({self.name(node.this)} {op} {self.name(node.expression)}))"
 
-    def contains(self, node: exp.Expr) -> str:
-        items = f"listquery({self._outer(node)})" if node.args.get("query") else self.names(node.expressions)
-        return f"({self.name(node.this)} IN ({items}))"
-
     def between(self, node: exp.Expr) -> str:
         return f"between({self.names([node.this, node.args['low'], node.args['high']])})"
-
-    def like(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Escape):
-            return f"{self.name(node.this)} ESCAPE '{self.name(node.expression)}'"
-        text = f"{self.name(node.this)} LIKE {self.name(node.expression)}"
-        return f"(NOT {text})" if node.args.get("negate") else text
-
-    def ilike(self, node: exp.Expr) -> str:
-        text = f"ilike({self.name(node.this)}, {self.name(node.expression)})"
-        return f"(NOT {text})" if node.args.get("negate") else text
 
     def rlike(self, node: exp.Expr) -> str:
         return f"RLIKE({self.name(node.this)}, {self.name(node.expression)})"
@@ -206,6 +195,8 @@ class _Namer:
 
     def call(self, node: exp.Expr) -> str:
         name, parts = node.name.lower(), list(node.expressions)
+        if name == "identifier" and len(parts) == 1:
+            return self.context.identifier(self.reader.read(parts[0]))[-1]
         if "time_window" in node.meta:
             return name
         if name in CAST_FUNCTIONS and len(parts) == 1:
@@ -227,7 +218,7 @@ class _Namer:
         if name in ("first", "last", "first_value", "last_value", "any_value"):
             parts = parts[:1]
         shown = name.upper() if name in UPPER else RENAMED.get(name, name)
-        unit = [parts.pop(0).name.upper()] if name in UNITS_FIRST and len(parts) == 3 else []
+        unit = [parts.pop(0).name] if name in UNITS_FIRST and len(parts) == 3 else []
         given = unit + [self.name(p) for p in parts]
         if (name, len(given)) in FORMS:
             return FORMS[name, len(given)].format(*given)
@@ -241,8 +232,7 @@ class _Namer:
         return f"substring({', '.join([*given, '2147483647'][:3])})"
 
     def position(self, node: exp.Expr) -> str:
-        word = "position" if node.meta.get("comma") else "locate"
-        return f"{word}({self.name(node.args['substr'])}, {self.name(node.this)}, 1)"
+        return f"locate({self.name(node.args['substr'])}, {self.name(node.this)}, 1)"
 
     def trim(self, node: exp.Expr) -> str:
         if node.args.get("expression") is None:
@@ -255,9 +245,9 @@ class _Namer:
         return f"extract({node.meta['word']} FROM {self.name(node.expression)})"
 
     def subquery(self, node: exp.Expr) -> str:
-        return f"{'exists' if isinstance(node, exp.Exists) else 'scalarsubquery'}({self._outer(node)})"
+        return f"{'exists' if isinstance(node, exp.Exists) else 'scalarsubquery'}({self.outer_columns(node)})"
 
-    def _outer(self, node: exp.Expr) -> str:
+    def outer_columns(self, node: exp.Expr) -> str:
         """The columns of this query that a subquery names, each time it does."""
         found = self.reader.read(node)
         keys = {e.attribute.key: e.attribute.name for e in self.scope.entries}
@@ -351,6 +341,7 @@ class _Namer:
 
 _MAKERS: dict[type[exp.Expr], Callable[[_Namer, exp.Expr], str]] = {
     exp.Paren: _Namer.paren,
+    exp.Tuple: row_name,
     exp.IgnoreNulls: _Namer.paren,
     exp.RespectNulls: _Namer.paren,
     exp.Column: _Namer.column,
@@ -365,11 +356,11 @@ _MAKERS: dict[type[exp.Expr], Callable[[_Namer, exp.Expr], str]] = {
     exp.Is: _Namer.is_,
     exp.NEQ: _Namer.differs,
     exp.NullSafeNEQ: _Namer.differs,
-    exp.In: _Namer.contains,
+    exp.In: membership_name,
     exp.Between: _Namer.between,
-    exp.Like: _Namer.like,
-    exp.Escape: _Namer.like,
-    exp.ILike: _Namer.ilike,
+    exp.Like: like_name,
+    exp.Escape: like_name,
+    exp.ILike: like_name,
     exp.RegexpLike: _Namer.rlike,
     exp.DPipe: _Namer.joined,
     exp.BitwiseNot: _Namer.inverted,

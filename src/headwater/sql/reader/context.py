@@ -20,6 +20,7 @@ from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.nullability import nullable
 from headwater.sql.operators import united
 from headwater.sql.plan import Attribute, Named, Plan, Reference
+from headwater.sql.tokens import tokenize
 from headwater.sql.types import (
     BOOLEAN,
     DATE,
@@ -107,6 +108,21 @@ class Context:
         if name in self.scanned.texts and start is not None and self.scanned.sql[start : start + 1] in ("'", '"'):
             raise Wrong("a text stands in the place of a name", "write names bare or in `backticks`")
         return name
+
+    def identifier(self, value: Node) -> tuple[str, ...]:
+        """The parts of the name that IDENTIFIER(…) is given as a constant string."""
+        name = value.value if isinstance(value, Literal) else None
+        if not isinstance(name, str):
+            raise Refused("IDENTIFIER() of something else than a constant string", "write IDENTIFIER('t.a')")
+        tokens = list(tokenize(name))
+        names, dots = tokens[::2], tokens[1::2]
+        if (
+            len(tokens) % 2 == 0
+            or any(t.kind not in ("word", "name") for t in names)
+            or any(t.text != "." for t in dots)
+        ):
+            raise Wrong(f"IDENTIFIER({name!r}) is no name", "write names bare or in `backticks`, with points between")
+        return tuple(str(t.value) for t in names)
 
     def parameter(self, node: exp.Expr) -> Node:
         """The value behind ``:name`` or ``?``, as a constant."""

@@ -36,7 +36,7 @@ from headwater.sql.reader.clock import CLOCKS, at, is_clock_word
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.frames import checked_frame, offset
 from headwater.sql.reader.scopes import RowScope
-from headwater.sql.resolve import Reader
+from headwater.sql.resolve import BY_UNITS, Reader, quoted_constant
 from headwater.sql.rewriting.negation import negation_inside
 from headwater.sql.time_windows import last_moment
 from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
@@ -46,6 +46,7 @@ __all__ = ["QueryReader"]
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 _GENERATORS = ("explode", "posexplode", "inline", "stack", "json_tuple")
 _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", "last ignore nulls"}
+_SKIP_INSIDE = {"first", "last", "any_value"}
 # Functions whose rows WITHIN GROUP (ORDER BY …) puts in order; two of them have no other argument.
 _NEED_ORDER = {"percentile_cont", "percentile_disc"}
 _TAKE_ORDER = _NEED_ORDER | {"listagg", "string_agg"}
@@ -77,7 +78,7 @@ class QueryReader(Reader):
             return super().read(node)
         except Refused as refused:
             if refused.position is None:
-                refused.position = self.context.position(node)
+                refused.position = self.context.position_of(refused, quoted_constant(node, refused.what, self.texts))
             raise
 
     def condition(self, node: exp.Expr, what: str) -> Node:
@@ -130,9 +131,20 @@ class QueryReader(Reader):
         if node.name.lower().startswith(_GENERATORS):
             what = f"the function {node.name.lower()}() gives rows, and cannot stand inside an expression"
             raise Wrong(what, "write it alone in the select list, or in LATERAL VIEW")
-        if node.name.lower() not in FUNCTIONS and node.name.lower() != "ilike" and node.name.lower() not in UNSTABLE:
+        if node.name.lower() == "identifier" and len(node.expressions) == 1:
+            return self._named(node)
+        known = {*FUNCTIONS, *UNSTABLE, *BY_UNITS, "ilike"}
+        if node.name.lower() not in known:
             return apply_aggregate(node.name, ())  # which refuses it by name
         return super().call(node)
+
+    def _named(self, node: exp.Expr) -> Node:
+        """``IDENTIFIER('t.a')``: the column of that name."""
+        parts = self.context.identifier(self.read(node.expressions[0]))
+        try:
+            return self.scope.column(parts)
+        except NotFoundError as error:
+            raise error.placed_at(self.context.text, self.context.position(node)) from None
 
     def _time_window(self, node: exp.Expr) -> Node:
         """A call that `time_windows` has made a column of."""
@@ -174,12 +186,12 @@ class QueryReader(Reader):
         if not isinstance(node, exp.Anonymous):
             raise Refused(f"`{name_of_kind(node)}` as an aggregate", "use sum, count, avg, min, max and the like")
         self._args(node, "this", "expressions")
-        if self.place is not None and not window:
-            hint = "compute it in a subquery or in HAVING"
-            if self.place.startswith(_GENERATORS):  # where Spark takes it
-                raise Refused(f"the aggregate {node.name.lower()}() in {self.place}", hint)
-            raise Wrong(f"the aggregate {node.name.lower()}() cannot stand in {self.place}", hint)
+        if not window:
+            self._check_place(node.name.lower())
         parts = list(node.expressions)
+        if len(parts) == 1 and isinstance(parts[0], exp.IgnoreNulls) and node.name.lower() in _SKIP_INSIDE:
+            self._args(parts[0], "this")
+            skip, parts = True, [parts[0].this]  # first(a IGNORE NULLS)
         if len(parts) == 1 and isinstance(parts[0], exp.Distinct):
             self._args(parts[0], "expressions")
             distinct, parts = True, list(parts[0].expressions)
@@ -203,6 +215,14 @@ class QueryReader(Reader):
         if distinct and found.op in ("min", "max"):
             distinct = False  # it changes nothing
         return replace(found, distinct=distinct, where=where)
+
+    def _check_place(self, name: str) -> None:
+        if self.place is None:
+            return
+        hint = "compute it in a subquery or in HAVING"
+        if self.place.startswith(_GENERATORS):  # where Spark takes it
+            raise Refused(f"the aggregate {name}() in {self.place}", hint)
+        raise Wrong(f"the aggregate {name}() cannot stand in {self.place}", hint)
 
     def _ordered(self, node: exp.Expr) -> tuple[exp.Expr | None, exp.Expr]:
         """The order of WITHIN GROUP, and the call that it belongs to."""
@@ -348,12 +368,12 @@ class QueryReader(Reader):
         self._args(node, "this", "query")
         several = isinstance(node.this, exp.Tuple)
         written = node.this.expressions if several else [node.this]
-        values = [self.read(v) if several else self._operand(v, (exp.And, exp.Or, exp.Not)) for v in written]
+        values = [self.read(v) if several else self._operand(v) for v in written]
         inner = query.this if isinstance(query, exp.Subquery) else query
         plan = self.context.read_query(self.context, inner, self.rows)
         if len(plan.output) != len(values):
             wanted = "one column" if len(values) == 1 else f"{len(values)} columns"
-            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", f"select {wanted}")
+            raise Wrong(f"IN cannot have a subquery of {len(plan.output)} columns", f"select {wanted}", part=query)
         types = []
         for value, given in zip(values, plan.output, strict=True):
             meet = wider(value.dtype, given.dtype, promote_text=False)

@@ -13,7 +13,19 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Refused, Wrong, call, rewrite, walk
+from headwater.sql.nodes import (
+    AggregateCall,
+    Call,
+    Column,
+    Literal,
+    Node,
+    Refused,
+    SubqueryCall,
+    Wrong,
+    call,
+    rewrite,
+    walk,
+)
 from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project
 from headwater.sql.reader.clauses import check_args
 from headwater.sql.reader.context import Context
@@ -23,7 +35,7 @@ from headwater.sql.reader.time_windows import TimeWindow
 from headwater.sql.time_windows import check_sessions, sessions, taken_apart, with_fields
 from headwater.sql.types import is_key, name_of
 
-__all__ = ["Groups", "read_groups"]
+__all__ = ["Groups", "grouped_columns", "read_groups"]
 
 _Items = Sequence[tuple[str, Node]]
 
@@ -46,20 +58,34 @@ class Groups:
             return self.keys[node].column
         return rewrite(node, self._change)
 
+    def _check_inside(self, subquery: SubqueryCall) -> None:
+        """What a subquery names of the rows around it has to be grouped by: it is computed above the groups."""
+        for plan in subquery.plan.walk():
+            for part in (n for e in plan.expressions for n in walk(e) if isinstance(n, Column)):
+                if part.path[0] in self.below and self.below[part.path[0]].column not in self.keys:
+                    raise self._ungrouped(part)
+
+    def _ungrouped(self, node: Column) -> Wrong:
+        name = self.below[node.path[0]].name
+        hint = "group by it, or take first(), min() or max() of it"
+        if any(node in walk(key) for key in self.keys if pa.types.is_struct(key.dtype)):
+            hint = "(a, b) is one key, a struct: write GROUP BY a, b without parentheses"
+        return Wrong(f"column `{name}` is neither grouped nor aggregated", hint, part=name)
+
     def _change(self, node: Node) -> Node | None:
         if node in self.parts:
             return self.parts[node]
         if isinstance(node, AggregateCall):
             return self.aggregates[node].column
+        if isinstance(node, SubqueryCall):
+            self._check_inside(node)
         if node in self.keys and not isinstance(node, Literal):
             return self.keys[node].column
         if isinstance(node, Column) and node.path[0] in self.below:
             whole = self.below[node.path[0]].column
             if len(node.path) > 1 and whole in self.keys:
                 return replace(node, path=(self.keys[whole].key, *node.path[1:]))
-            hint = "group by it, or take first(), min() or max() of it"
-            name = self.below[node.path[0]].name
-            raise Wrong(f"column `{name}` is neither grouped nor aggregated", hint, part=name)
+            raise self._ungrouped(node)
         return None
 
 
@@ -112,6 +138,13 @@ def read_groups(
     if timed is not None and bounds:
         groups.parts |= taken_apart(timed.column, {name: groups.above(node) for name, node in bounds.items()})
     return groups
+
+
+def grouped_columns(
+    context: Context, group: exp.Expr | None, scope: RowScope, items: _Items, windows: Mapping[str, exp.Expr]
+) -> frozenset[Node]:
+    """What a GROUP BY groups by, for HAVING: there such a column comes before an alias of the same name."""
+    return frozenset(_Keys(context, scope, items, windows).read(group)[0])
 
 
 def _by_bounds(
@@ -201,7 +234,7 @@ class _Keys:
         self, group: exp.Expr, kinds: list[exp.Expr]
     ) -> tuple[list[Node], tuple[tuple[int, ...], ...] | None]:
         """``GROUP BY a, b WITH ROLLUP``, WITH CUBE, and ``GROUP BY a, b GROUPING SETS (…)``."""
-        plain = [self._several(node) for node in group.expressions]
+        plain = [(self._key(node),) for node in group.expressions]
         if len(kinds) > 1 or any(isinstance(n, exp.Rollup | exp.Cube | exp.GroupingSets) for n in group.expressions):
             raise Wrong("GROUP BY mixes two forms of grouping sets", "write ROLLUP(a, b), CUBE(a, b) or GROUPING SETS")
         if isinstance(kinds[0], exp.GroupingSets):
@@ -257,4 +290,4 @@ class _Keys:
                 else:
                     found.append(self._several(inner))
             return found, False
-        return [self._several(node)], True
+        return [(self._key(node),)], True

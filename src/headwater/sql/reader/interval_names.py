@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql.intervals.texts import text_of_interval
@@ -45,6 +46,8 @@ def moved_name(namer: _Namer, node: exp.Expr) -> str | None:
     kinds = [namer.reader.read(side).dtype for side in (left, right)]
     if is_interval(kinds[0]) and not is_interval(kinds[1]) and isinstance(node, exp.Add):
         left, right, kinds = right, left, kinds[::-1]
+    if (counted := _counted_name(namer, node, kinds)) is not None:
+        return counted
     if isinstance(node, exp.Mul):
         return f"({namer.name(right)} * {namer.name(left)})" if is_interval(kinds[1]) else None
     if family(kinds[0]) not in _MOMENTS or not is_interval(kinds[1]):
@@ -53,6 +56,17 @@ def moved_name(namer: _Namer, node: exp.Expr) -> str | None:
         count = f"extractansiintervaldays({namer.name(right)})"
         return f"date_add({namer.name(left)}, {f'(- {count})' if isinstance(node, exp.Sub) else count})"
     return f"{namer.name(left)} {'-' if isinstance(node, exp.Sub) else '+'} {namer.name(right)}"
+
+
+def _counted_name(namer: _Namer, node: exp.Expr, kinds: list[pa.DataType]) -> str | None:
+    """``day + 1`` is date_add() to Spark, and ``day - 1`` date_sub()."""
+    families = [family(k) for k in kinds]
+    if families == ["date", "integer"] and isinstance(node, exp.Add | exp.Sub):
+        word = "date_add" if isinstance(node, exp.Add) else "date_sub"
+        return f"{word}({namer.name(node.this)}, {namer.name(node.expression)})"
+    if families == ["integer", "date"] and isinstance(node, exp.Add):
+        return f"date_add({namer.name(node.expression)}, {namer.name(node.this)})"
+    return None
 
 
 def _may_move(namer: _Namer, node: exp.Expr) -> bool:
@@ -66,4 +80,6 @@ def _may_move(namer: _Namer, node: exp.Expr) -> bool:
     if any(map(is_interval, known)):
         return True
     moments = any(family(t) in _MOMENTS for t in known)
-    return moments and node.find(exp.Sub, exp.Anonymous, exp.Cast) is not None
+    if moments and isinstance(node, exp.Add | exp.Sub):
+        return True
+    return node.find(exp.Anonymous, exp.Cast) is not None

@@ -9,7 +9,7 @@ from sqlglot import exp
 from headwater.sql.casts import cast
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Distinct, Named, Plan, Project, Reference, SetOperation, Sort, With
-from headwater.sql.reader.clauses import check_args, name_of_kind
+from headwater.sql.reader.clauses import ORDERINGS, check_args, name_of_kind, ordering_clause
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.recursion import LEVELS, read_recursion, reads_itself
@@ -76,10 +76,11 @@ def _body(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:
     if isinstance(node, exp.Select):
         return read_select(context, node, around)
     if isinstance(node, exp.Subquery):
-        check_args(node, "this", "order", "limit", "offset", "with_")
+        check_args(node, "this", *ORDERINGS, "limit", "offset", "with_")
         return _ordered(context, node, read_query(context, node.this, around))
     if isinstance(node, exp.Values):
-        return read_values(context, node, around)
+        check_args(node, "expressions", *ORDERINGS, "limit", "offset", "with_")
+        return _ordered(context, node, read_values(context, node, around))
     if isinstance(node, exp.Table):
         raise Refused("a table in the place of a query", "write SELECT * FROM it")
     kind = _SETS.get(type(node))
@@ -89,18 +90,18 @@ def _body(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:
 
 
 def _set_operation(context: Context, node: exp.Expr, kind: str, around: RowScope | None) -> Plan:
-    check_args(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+    check_args(node, "this", "expression", "distinct", *ORDERINGS, "limit", "offset", "with_")
     left = read_query(context, node.this, around)
     right = read_query(context, node.expression, around)
     if len(left.output) != len(right.output):
         what = f"{kind.upper()} of {len(left.output)} and {len(right.output)} columns does not go"
-        raise Wrong(what, "give both sides the same number of columns")
+        raise Wrong(what, "give both sides the same number of columns", part=node.expression)
     types = []
     for a, b in zip(left.output, right.output, strict=True):
         meet = wider(a.dtype, b.dtype, promote_text=False)
         if meet is None:
             what = f"{kind.upper()} of {name_of(a.dtype)} and {name_of(b.dtype)} in column `{a.name}`"
-            raise Refused(what, "cast one side so that both have one type")
+            raise Refused(what, "cast one side so that both have one type", part=node.expression)
         if not is_key(meet) and not (kind == "union" and node.args.get("distinct") is False):
             raise Refused(f"{kind.upper()} of {name_of(meet)}", "compare its fields")
         types.append(meet)
@@ -128,7 +129,7 @@ def _cast_to(context: Context, plan: Plan, types: list[object]) -> Plan:
 
 def _ordered(context: Context, node: exp.Expr, plan: Plan) -> Plan:
     """ORDER BY and LIMIT of a set operation or of a query in parentheses: only its own columns can be named."""
-    clause = node.args.get("order")
+    clause = ordering_clause(node)
     if clause is not None:
         check_args(clause, "expressions")
         scope = RowScope(tuple(Entry((), a) for a in plan.output))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -76,6 +77,7 @@ def _relation(context: Context, node: exp.Expr, around: RowScope | None) -> Sour
             check_args(node, "this", "alias", "joins", "pivots")
             source = _derived(context, node, around)
         elif isinstance(node, exp.Values):
+            check_args(node, "expressions", "alias", "pivots", "joins")
             source = _aliased(context, read_values(context, node, around), node.args.get("alias"), ())
         else:
             raise Refused(f"{name_of_kind(node)} in FROM", "name a table, or write a subquery")
@@ -117,9 +119,14 @@ def _aliased(context: Context, plan: Plan, alias: exp.Expr | None, name: tuple[s
 
 def _table(context: Context, node: exp.Expr) -> Source:
     check_args(node, "this", "db", "catalog", "alias", "version", "joins", "pivots")
-    if not isinstance(node.this, exp.Identifier):
+    called = node.this if isinstance(node.this, exp.Anonymous) else None
+    if called is not None and called.name.lower() == "identifier" and len(called.expressions) == 1:
+        reader = QueryReader(context, RowScope(()), place="IDENTIFIER")
+        parts = context.identifier(reader.read(called.expressions[0]))
+    elif not isinstance(node.this, exp.Identifier):
         return _table_function(context, node)
-    parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
+    else:
+        parts = tuple(context.name_of(p) for p in node.parts)  # type: ignore[attr-defined]
     known = context.tables.get(parts[0].lower()) if len(parts) == 1 else None
     version = node.args.get("version")
     if known is not None and version is None:
@@ -186,7 +193,6 @@ def _travel(context: Context, node: exp.Expr | None) -> tuple[int | None, dateti
 
 def read_values(context: Context, node: exp.Expr, around: RowScope | None) -> Plan:
     """``VALUES (1, 'a'), (2, 'b')``: columns col1, col2, … of the types that all rows meet in."""
-    check_args(node, "expressions", "alias")
     reader = QueryReader(context, RowScope((), around=around), place="VALUES")
     rows = [
         [reader.read(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions
@@ -214,7 +220,8 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
     else:
         right = _relation(context, node.this, around)
     if method == "NATURAL" and (node.args.get("on") or node.args.get("using")):
-        raise Wrong("a NATURAL JOIN has no condition", "leave out NATURAL, or the condition")
+        part = node.args.get("on") or node.args["using"][0]
+        raise Wrong("a NATURAL JOIN has no condition", "leave out NATURAL, or the condition", part=part)
     on, using = node.args.get("on"), [context.name_of(u) for u in node.args.get("using") or ()]
     if method == "NATURAL":
         theirs = {e.attribute.name.lower() for e in right.entries if not e.hidden}
@@ -222,7 +229,8 @@ def _join(context: Context, left: Source, node: exp.Expr, around: RowScope | Non
         if not using and kind in ("inner", "cross"):
             kind = "cross"
     if using:
-        return _using(context, kind, left, right, using)
+        places = {context.name_of(u): u for u in node.args.get("using") or ()}
+        return _using(context, kind, left, right, using, places)
     if on is None:
         if kind not in ("inner", "cross"):
             condition: Node | None = Literal(True, BOOLEAN)
@@ -244,14 +252,17 @@ def _refreshed(entries: tuple[Entry, ...], plan: Plan) -> tuple[Entry, ...]:
     return tuple(replace(e, attribute=replace(e.attribute, nullable=loose[e.attribute.key])) for e in entries)
 
 
-def _using(context: Context, kind: str, left: Source, right: Source, using: list[str]) -> Source:
+def _using(
+    context: Context, kind: str, left: Source, right: Source, using: list[str], written: Mapping[str, exp.Expr]
+) -> Source:
     keys: list[tuple[Entry, Entry]] = []
     for name in using:
         sides = []
         for source in (left, right):
             found = [e for e in source.entries if not e.hidden and e.attribute.name.lower() == name.lower()]
             if len(found) != 1:
-                raise Wrong(f"USING ({name}) fits {len(found)} columns of one side, not one", "join with ON")
+                what = f"USING ({name}) fits {len(found)} columns of one side, not one"
+                raise Wrong(what, "join with ON", part=written.get(name))
             sides.append(found[0])
         keys.append((sides[0], sides[1]))
     pairs = [compare("=", a.attribute.column, b.attribute.column) for a, b in keys]

@@ -43,6 +43,8 @@ class RowScope:
     aliases: Mapping[str, Node] = field(default_factory=dict)
     around: RowScope | None = None
     aliases_first: bool = False
+    # Columns that come before aliases all the same: in HAVING, those that the rows are grouped by.
+    grouped: frozenset[Node] = frozenset()
 
     def has(self, name: str) -> bool:
         """Is there a column of this name?"""
@@ -91,7 +93,8 @@ class RowScope:
     def _find(self, parts: tuple[str, ...]) -> Node | None:
         alias = self.aliases.get(parts[0].lower())
         if alias is not None and self.aliases_first:
-            return _descend(alias, parts[1:], parts)
+            own = self._grouped(parts)
+            return own if own is not None else _descend(alias, parts[1:], parts)
         for attributes, fields in self._readings(parts):
             if len(attributes) > 1:
                 keys = {a.key for a in attributes}
@@ -102,6 +105,14 @@ class RowScope:
         if alias is not None:
             return _descend(alias, parts[1:], parts)
         return None if self.around is None else self.around._find(parts)
+
+    def _grouped(self, parts: tuple[str, ...]) -> Node | None:
+        if self.grouped:
+            for attributes, fields in self._readings(parts):
+                if len(attributes) == 1:
+                    found = _descend(attributes[0].column, fields, parts)
+                    return found if found in self.grouped else None
+        return None
 
     def _readings(self, parts: tuple[str, ...]) -> Iterator[tuple[list[Attribute], tuple[str, ...]]]:
         for cut in range(min(3, len(parts) - 1), 0, -1):

@@ -8,12 +8,15 @@ anywhere that Spark allows.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.base.errors import NotFoundError
+from headwater.base.errors.wording import list_some
 from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import (
     AggregateCall,
@@ -28,12 +31,12 @@ from headwater.sql.nodes import (
     walk,
 )
 from headwater.sql.plan import Attribute, Distinct, Filter, Limit, Named, Plan, Project, Sort, Window
-from headwater.sql.reader.clauses import check_args
+from headwater.sql.reader.clauses import ORDERINGS, check_args, ordering_clause
 from headwater.sql.reader.column_names import column_name
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.generators import generated, is_generator
-from headwater.sql.reader.grouping import Groups, read_groups
+from headwater.sql.reader.grouping import Groups, grouped_columns, read_groups
 from headwater.sql.reader.relations import Source, read_from
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.reader.time_windows import read_time_window
@@ -44,7 +47,7 @@ __all__ = ["limited", "read_select"]
 
 _KNOWN = (
     *("expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows"),
-    *("distinct", "order", "limit", "offset", "with_", "hint", "kind"),
+    *("distinct", *ORDERINGS, "limit", "offset", "with_", "hint", "kind"),
 )
 
 
@@ -74,8 +77,10 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     windows = {w.this.name.lower(): w for w in select.args.get("windows") or ()}
     items = _items(context, select, scope, windows)
     aliases = _aliases(items)
+    group = select.args.get("group")
     clauses = _Clauses(context, select, scope, aliases, windows)
-    having, qualify = clauses.condition("having"), clauses.condition("qualify")
+    having = clauses.having(grouped_columns(context, group, scope, items_of(items), windows) if group else frozenset())
+    qualify = clauses.qualify()
     order = clauses.order(items)
     distinct = select.args.get("distinct")
     if distinct is not None:
@@ -85,15 +90,17 @@ def read_select(context: Context, select: exp.Expr, around: RowScope | None) -> 
     if any(is_membership(n) for o in order if o.node not in selected for n in walk(o.node)):
         raise Wrong("IN with a subquery cannot stand in ORDER BY", "select it, and order by its name")
     nodes = [i.node for i in items] + [o.node for o in order] + [n for n in (having, qualify) if n is not None]
-    group = select.args.get("group")
-    if group is not None or any(isinstance(n, AggregateCall) for node in nodes for n in walk(node)):
+    # HAVING without GROUP BY makes one group of all rows.
+    if (
+        group is not None
+        or having is not None
+        or any(isinstance(n, AggregateCall) for node in nodes for n in walk(node))
+    ):
         groups = read_groups(context, group, plan, scope, items_of(items), nodes, windows, timed)
         plan = groups.plan
         items, order, having, qualify = _grouped(groups, items, order, having, qualify)
         if having is not None:
             plan = Filter(plan, having)
-    elif having is not None:
-        raise Refused("HAVING without GROUP BY or an aggregate", "use WHERE")
     return _finish(context, select, plan, items, order, qualify, distinct=distinct is not None)
 
 
@@ -175,10 +182,13 @@ def _number(context: Context, clause: exp.Expr | None, what: str) -> int | None:
     check_args(clause, "expression")
     if isinstance(clause.expression, exp.Var) and clause.expression.name.upper() == "ALL":
         return None
-    value = QueryReader(context, RowScope(()), place=what).read(clause.expression)
+    value = None
+    with contextlib.suppress(NotFoundError):  # a column is no constant
+        value = QueryReader(context, RowScope(()), place=what).read(clause.expression)
     number = value.value if isinstance(value, Literal) else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise Wrong(f"{what} takes a constant: a whole number, from 0 up", f"write {what} 10", part=clause)
+        part = clause if value is not None else clause.expression
+        raise Wrong(f"{what} takes a constant: a whole number, from 0 up", f"write {what} 10", part=part)
     return number
 
 
@@ -209,7 +219,11 @@ def _exploded(context: Context, select: exp.Expr, source: Source, around: RowSco
         names = [context.name_of(item.args["alias"])] if isinstance(item, exp.Alias) else []
         if isinstance(item, exp.Aliases):
             names = [context.name_of(n) for n in item.expressions]
-        plan = generated(context, source.plan, source.entries, inner, names, outer=False, around=around)
+        try:
+            plan = generated(context, source.plan, source.entries, inner, names, outer=False, around=around)
+        except Refused as refused:
+            refused.position = context.position(inner) if refused.position is None else refused.position
+            raise
         added = plan.output[len(source.plan.output) :]
         key = f"explode {at}"
         item.set("generated", key)
@@ -267,15 +281,15 @@ def _star(context: Context, node: exp.Expr, scope: RowScope) -> list[Attribute] 
         qualifier = tuple(context.name_of(p) for p in node.parts[:-1])  # type: ignore[attr-defined]
         found = scope.qualified(qualifier)
         if not found:
-            raise Wrong(
-                f"`{'.'.join(qualifier)}.*` means no table of FROM", "put the name of a table in FROM before the star"
-            )
+            what = f"`{'.'.join(qualifier)}.*` means no table of FROM"
+            raise Wrong(what, "put the name of a table in FROM before the star", part=node)
     left_out = set()
     for column in star.args.get("except_") or ():
         name = context.name_of(column.this) if isinstance(column, exp.Column) else ""
         matching = [a for a in found if a.name.lower() == name.lower()]
         if len(matching) != 1 or len(column.parts) != 1:
-            raise Wrong(f"EXCEPT ({column.sql()}) names no column of the star", "name columns of the star")
+            what = f"EXCEPT ({column.sql()}) names no column of the star"
+            raise Wrong(what, f"columns: {list_some([a.name for a in found])}", part=column)
         left_out.add(matching[0].key)
     return [a for a in found if a.key not in left_out]
 
@@ -308,20 +322,30 @@ class _Clauses:
         self.by_column = replace(scope, aliases=aliases)
         self.by_alias = replace(scope, aliases=aliases, aliases_first=True)
 
-    def condition(self, clause: str) -> Node | None:
-        node = self.select.args.get(clause)
+    def having(self, grouped: frozenset[Node]) -> Node | None:
+        """A name means a column that is grouped by, else an alias, else a column; inside an aggregate it is a column."""
+        node = self.select.args.get("having")
         if node is None:
             return None
+        scope = replace(self.by_alias, grouped=grouped)
+        return QueryReader(self.context, scope, windows=self.windows).condition(node.this, "a HAVING")
+
+    def qualify(self) -> Node | None:
+        """A name means a column, else an alias; over groups, what means both is not known to mean the same as in Spark."""
+        node = self.select.args.get("qualify")
+        if node is None:
+            return None
+        scopes = (self.by_column, self.by_alias) if self.select.args.get("group") else (self.by_column,)
         readings = [
-            QueryReader(self.context, scope, windows=self.windows).condition(node.this, f"a {clause.upper()}")
-            for scope in (self.by_alias, self.by_column)
+            QueryReader(self.context, scope, windows=self.windows).condition(node.this, "a QUALIFY") for scope in scopes
         ]
-        if _keyless(readings[0]) != _keyless(readings[1]):
-            raise Refused(f"a name in {clause.upper()} that is both a column and an alias", "call the alias otherwise")
+        if _keyless(readings[0]) != _keyless(readings[-1]):
+            what = "a name in QUALIFY that is both a column and an alias, over groups,"
+            raise Refused(what, "call the alias otherwise", part=node)
         return readings[0]
 
     def order(self, items: Sequence[Item]) -> list[Ordering]:
-        clause = self.select.args.get("order")
+        clause = ordering_clause(self.select)
         if clause is None:
             return []
         check_args(clause, "expressions")
