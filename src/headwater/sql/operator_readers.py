@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql import operators
+from headwater.sql.binding import shared
 from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.literals import number_literal
 from headwater.sql.nodes import Literal, Node, Refused, Wrong
@@ -150,12 +151,17 @@ class OperatorReaders:
             patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
             if any(isinstance(p, exp.Query) for p in patterns):
                 raise Wrong("LIKE ANY and LIKE ALL take a list of patterns", "write LIKE ANY ('a%', 'b%')")
-        parts = [operators.like(value, self._operand(p, PREDICATES + LOGIC), escape) for p in patterns]
-        # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
-        parts = [operators.negate(p) for p in parts] if node.args.get("negate") else parts
-        if len(parts) == 1:
-            return parts[0]
-        return operators.logic("or" if isinstance(several, exp.Any) else "and", parts)
+        wanted = [self._operand(p, PREDICATES + LOGIC) for p in patterns]
+
+        def matches(text: Node) -> Node:
+            parts = [operators.like(text, p, escape) for p in wanted]
+            # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
+            parts = [operators.negate(p) for p in parts] if node.args.get("negate") else parts
+            if len(parts) == 1:
+                return parts[0]
+            return operators.logic("or" if isinstance(several, exp.Any) else "and", parts)
+
+        return matches(value) if len(wanted) == 1 else shared(value, matches)
 
     def ilike(self, node: exp.Expr) -> Node:
         """ILIKE compares in lower case, as Spark does."""
@@ -173,14 +179,17 @@ class OperatorReaders:
     def case(self, node: exp.Expr) -> Node:
         self._args(node, "this", "ifs", "default")
         subject = self.read(node.this) if node.this else None
-        branches = []
-        for branch in node.args["ifs"]:
-            condition = self.read(branch.this)
-            if subject is not None:
-                condition = operators.compare("=", subject, condition)
-            branches.append((condition, self.read(branch.args["true"])))
-        default = node.args.get("default")
-        return operators.cases(branches, self.read(default) if default is not None else None)
+        branches = [(self.read(b.this), self.read(b.args["true"])) for b in node.args["ifs"]]
+        default = self.read(node.args["default"]) if node.args.get("default") is not None else None
+        if subject is None:
+            return operators.cases(branches, default)
+
+        def chosen(value: Node) -> Node:
+            return operators.cases(
+                [(operators.compare("=", value, wanted), then) for wanted, then in branches], default
+            )
+
+        return shared(subject, chosen)
 
     def if_(self, node: exp.Expr) -> Node:
         self._args(node, "this", "true", "false")
