@@ -47,8 +47,8 @@ class Expressions(Renderer):
             return f"coalesce({self.condition(node)}, FALSE)" if len(node.args) == 1 else self.condition(node)
         return f"({inner})"
 
-    def render(self, node: Node) -> str:
-        return f"coalesce({self.condition(node)}, FALSE)" if is_absence(node) else super().render(node)
+    def written(self, node: Node) -> str:
+        return f"coalesce({self.condition(node)}, FALSE)" if is_absence(node) else super().written(node)
 
     def condition(self, node: Node) -> str:
         """A part of a filter, where null and false are the same."""

@@ -19,11 +19,23 @@ Invariant: every name and value in the output went through `quoting`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
+from headwater.sql.binding import (
+    LET,
+    WASTE,
+    Binder,
+    Marks,
+    Weights,
+    has_many_rows,
+    hoisted,
+    is_plain,
+    naming,
+    parts_of_let,
+)
 from headwater.sql.casts import cast_form, raise_form
 from headwater.sql.decimals import scaled_form, whole_form
 from headwater.sql.functions.catalogue import FORMS
@@ -38,7 +50,6 @@ __all__ = ["Relations", "Renderer", "float_guard", "render"]
 
 Relations = Mapping[str | None, str]
 _MOST_CHARACTERS = 50_000_000
-_SHORT = 200
 _DIVISION, _REMAINDER = "division by zero", "remainder by zero"
 
 
@@ -51,9 +62,16 @@ class Renderer:
     def __init__(self, relations: Relations, *, guards_floats: bool = True) -> None:
         self.relations = relations
         self.guards_floats = guards_floats
+        self.weights = Weights()
+        self._variables: dict[Node, str] = {}
 
     def render(self, node: Node) -> str:
         """DuckDB's SQL of a tree."""
+        with naming(node):
+            return self.written(node)
+
+    def written(self, node: Node) -> str:
+        """DuckDB's SQL of a part of a tree."""
         if isinstance(node, Literal):
             return literal_sql(node.value, node.dtype)
         if isinstance(node, Column):
@@ -67,7 +85,22 @@ class Renderer:
             return f"({self._bare(node.args[0])} {node.op.upper()})"
         if node.op == "in":
             return self._membership(node)
-        args = [self.render(a) for a in node.args]
+        if node.op == LET:
+            return self._let(node)
+        if node.op == "variable" and node in self._variables:
+            return self._variables[node]
+        if node.op in _STOPS and node.fallible:
+            return self._in_order(node)
+        marks = Marks()
+        for arg in node.args:
+            plain = is_plain(arg) or node.op in _BINDING
+            marks.add(self.written(arg), plain=plain, weight=self.weights.of(arg))
+        sql = marks.filled(self._form(node, marks.texts), BINDER)
+        if len(sql) > _MOST_CHARACTERS:
+            raise Refused("an expression nested this deep", "split it into several columns")
+        return sql
+
+    def _form(self, node: Call, args: list[str]) -> str:
         if is_user(node.op):
             return f"{duckdb_name(node.op)}({', '.join(args)})"
         form = _FORMS.get(node.op) or FORMS[node.op]
@@ -76,8 +109,37 @@ class Renderer:
             sql = float_guard(sql, node.dtype)
         if node.fallible and node.op in _RAISING and family(node.dtype) != "nested":
             sql = extreme_form("greatest", node.dtype, [sql, "NULL"])
-        if len(sql) > _MOST_CHARACTERS:
-            raise Refused("an expression nested this deep", "split it into several columns")
+        return sql
+
+    def _let(self, node: Call) -> str:
+        """A value that the body names more than once."""
+        values, names, body = parts_of_let(node)
+        outside = any(map(has_many_rows, values))
+        if outside and has_many_rows(body):
+            return self.written(hoisted(node))
+        marks, before = Marks(), self._variables
+        self._variables = {**before, **{n: marks.add(self.written(v)) for n, v in zip(names, values, strict=True)}}
+        sql = self.written(body)
+        self._variables = before
+        if marks.wasteful(sql) and has_many_rows(body):
+            return self.written(hoisted(node))
+        return marks.filled(sql, BINDER, always=outside)
+
+    def _in_order(self, node: Call) -> str:
+        """AND and OR with parts that may fail: each is tried only where those before it leave the answer open."""
+        parts = [self.written(a) for a in node.args]
+        stop = _STOPS[node.op]
+        word, test = node.op.upper(), "NOT " if stop == "FALSE" else ""
+        if all(len(p) <= WASTE for p in parts[:-1]):
+            steps = " ".join(f"WHEN {test}{part} THEN {stop}" for part in parts[:-1])
+            return f"(CASE {steps} ELSE ({f' {word} '.join(parts)}) END)"
+        if any(map(has_many_rows, node.args[1:])):
+            return self.written(hoisted(node))
+        sql = parts[-1]
+        for part in reversed(parts[:-1]):
+            marks = Marks()
+            first = marks.add(part)
+            sql = marks.filled(f"(CASE WHEN {test}{first} THEN {stop} ELSE ({first} {word} {sql}) END)", BINDER)
         return sql
 
     def many_rows(self, node: Node) -> str:
@@ -95,11 +157,11 @@ class Renderer:
 
     def _membership(self, node: Call) -> str:
         value, *items = node.args
-        sql = self.render(value)
+        sql = self.written(value)
         whole = family(value.dtype) == "integer"
         # Long lists of whole numbers are read much faster bare, and take their type from the left side.
         spelled = (
-            str(i.value) if whole and isinstance(i, Literal) and i.value is not None else self.render(i) for i in items
+            str(i.value) if whole and isinstance(i, Literal) and i.value is not None else self.written(i) for i in items
         )
         return f"({sql} IN ({', '.join(spelled)}))"
 
@@ -114,6 +176,18 @@ def render(node: Node, relations: Relations) -> str:
     return Renderer(relations).render(node)
 
 
+def _bind_several(parts: Sequence[tuple[str, str]], name: str, body: str) -> str:
+    held = ", ".join(f"'{part}': {sql}" for part, sql in parts)
+    return f"list_transform([{{{held}}}], lambda {name}: {body})[1]"
+
+
+BINDER = Binder(
+    lambda sql, name, body: f"list_transform([{sql}], lambda {name}: {body})[1]",
+    _bind_several,
+    lambda name, part: f"struct_extract({name}, '{part}')",
+)
+
+
 def float_guard(x: str, dtype: pa.DataType) -> str:
     """A float that the optimiser knows may be NaN: see the head of this file."""
     return f"(CASE WHEN isnan({x}) THEN CAST('nan' AS {duckdb_type(dtype)}) ELSE {x} END)"
@@ -121,19 +195,6 @@ def float_guard(x: str, dtype: pa.DataType) -> str:
 
 def _type_name(dtype: pa.DataType) -> str:
     return '"NULL"' if pa.types.is_null(dtype) else duckdb_type(dtype)
-
-
-def _logic(stop: str) -> Callable[[Call, list[str]], str]:
-    word, test = ("AND", "NOT ") if stop == "FALSE" else ("OR", "")
-
-    def form(node: Call, a: list[str]) -> str:
-        whole = f" {word} ".join(a)
-        if not node.fallible:
-            return f"({whole})"
-        steps = " ".join(f"WHEN {test}{part} THEN {stop}" for part in a[:-1])
-        return f"(CASE {steps} ELSE ({whole}) END)"
-
-    return form
 
 
 def _minus(node: Call, a: list[str]) -> str:
@@ -148,9 +209,8 @@ def _divisor(node: Call, a: list[str], why: str, *, extra: str = "") -> str:
     right = node.args[1]
     if isinstance(right, Literal) and right.value:
         return a[1]
-    # NULL / 0 is NULL. A long operand is not written twice: there NULL / 0 raises, which is allowed.
-    held = f" AND {a[0]} IS NOT NULL" if len(a[0]) < _SHORT else ""
-    return f"(CASE WHEN {a[1]} = 0{held} THEN {raise_form(why)}{extra} ELSE {a[1]} END)"
+    # NULL / 0 is NULL.
+    return f"(CASE WHEN {a[1]} = 0 AND {a[0]} IS NOT NULL THEN {raise_form(why)}{extra} ELSE {a[1]} END)"
 
 
 def _quotient(node: Call, a: list[str]) -> str:
@@ -204,8 +264,8 @@ _FORMS: dict[str, Form] = {
     "+": "CAST({} + {} AS {type})",
     "-": "CAST({} - {} AS {type})",
     "*": "CAST({} * {} AS {type})",
-    "and": _logic("FALSE"),
-    "or": _logic("TRUE"),
+    "and": lambda _, a: f"({' AND '.join(a)})",
+    "or": lambda _, a: f"({' OR '.join(a)})",
     "case": _case,
     "cast": _cast,
     "try_cast": lambda node, a: cast_form(a[0], node.args[0].dtype, node.dtype, word="TRY_CAST"),
@@ -214,6 +274,10 @@ _FORMS: dict[str, Form] = {
     "minus": _minus,
     "div": lambda node, a: f"({a[0]} // {_divisor(node, a, _DIVISION)})",
 }
+# The part that decides, whatever the others are.
+_STOPS = {"and": "FALSE", "or": "TRUE"}
+# Their operands are parameters of a lambda, and what is computed of them.
+_BINDING = {"lambda", "array_sort by"}
 # What takes a float out of a nested value, whose statistics leave NaN out too.
 _READING = {"field", "map value", "item", "get", "element_at", "try_element_at"}
 _HANDING_ON = {"||", "coalesce", "greatest", "least"}

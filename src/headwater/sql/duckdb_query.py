@@ -40,6 +40,7 @@ from headwater.sql.plan import (
     Generate,
     Join,
     Limit,
+    Named,
     Plan,
     Project,
     Recursion,
@@ -133,7 +134,9 @@ class _Writer:
         return Block(f"(VALUES {rows}) AS r{next(self.numbers)}({names})")
 
     def reference(self, plan: Reference) -> Block:
-        pairs = zip(plan.keys, plan.columns, strict=True)
+        pairs = list(zip(plan.keys, plan.columns, strict=True))
+        weights = self.expressions.weights
+        weights.update((a.key, weights[k]) for k, a in pairs if k in weights)
         listed = ", ".join(named(quote_identifier(k), a.key) for k, a in pairs)
         return Block(f"(SELECT {listed} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}")
 
@@ -179,8 +182,14 @@ class _Writer:
                 return replace(block, select=tuple(by_key[i.attribute.key] for i in plan.items))
         if not block.filters or (not block.source and plan.child.output):
             block = self.wrapped(plan.child, block)
-        items = tuple((self.expressions.render(i.node), i.attribute.key) for i in plan.items)
+        items = tuple(map(self._computed, plan.items))
         return replace(block, select=items)
+
+    def _computed(self, item: Named) -> tuple[str, str]:
+        """An expression under its key; what stands above it knows how long it is."""
+        sql, key = self.expressions.render(item.node), item.attribute.key
+        self.expressions.weights.note(key, item.node, sql)
+        return sql, key
 
     def filter(self, plan: Filter) -> Block:
         better = sunk(plan)
@@ -220,7 +229,7 @@ class _Writer:
         block = self.write(plan.child)
         if not block.filters:
             block = self.wrapped(plan.child, block)
-        keys = [(zero_free(self.expressions.render(k.node), k.node.dtype), k.attribute.key) for k in plan.keys]
+        keys = [(zero_free(sql, k.node.dtype), key) for k in plan.keys for sql, key in (self._computed(k),)]
         given = [(self._given(a.node), a.attribute.key) for a in plan.aggregates]
         group = ""
         if plan.sets is not None:
@@ -300,6 +309,7 @@ class _Writer:
         for child in (plan.left, plan.right):
             block = self.source(child)
             clean = plan.kind != "union"
+            self.expressions.weights.pass_on(child.output, plan.columns)
             items = tuple(
                 (zero_free(quote_identifier(a.key), a.dtype) if clean else quote_identifier(a.key), out.key)
                 for a, out in zip(child.output, plan.columns, strict=True)

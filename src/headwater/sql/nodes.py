@@ -223,8 +223,10 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def rewrite(node: Node, change: Callable[[Node], Node | None]) -> Node:
+def rewrite(node: Node, change: Callable[[Node], Node | None], known: dict[int, Node] | None = None) -> Node:
     """The tree with every node for which ``change`` gives another one replaced, from the root downwards.
+
+    With ``known``, an object that stands in several places of the tree is rewritten once.
 
     >>> seven = Literal(7, pa.int32())
     >>> rewrite(call("minus", (seven,), pa.int32()), lambda n: Literal(8, n.dtype) if n == seven else None).args
@@ -235,7 +237,11 @@ def rewrite(node: Node, change: Callable[[Node], Node | None]) -> Node:
         return changed
 
     def below(part: Node) -> Node:
-        return rewrite(part, change)
+        if known is None:
+            return rewrite(part, change)
+        if id(part) not in known:
+            known[id(part)] = rewrite(part, change, known)
+        return known[id(part)]
 
     if isinstance(node, Call):
         return call(node.op, tuple(map(below, node.args)), node.dtype, fallible=node.fallible)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.sql import operators
+from headwater.sql.binding import shared
 from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.literals import number_literal
 from headwater.sql.nodes import Literal, Node, Refused, Wrong
@@ -157,15 +158,17 @@ class OperatorReaders:
             patterns = several.this.expressions
             if any(isinstance(p, exp.Query) for p in patterns):
                 raise Wrong("LIKE ANY and LIKE ALL take a list of patterns", "write LIKE ANY ('a%', 'b%')")
-        negated = bool(node.args.get("negate"))
-        parts = []
-        for pattern in patterns:
-            found = operators.like(*self._folded(node, value, self._operand(pattern)), escape)
+        wanted, negated = [self._operand(p) for p in patterns], bool(node.args.get("negate"))
+
+        def matches(text: Node) -> Node:
+            parts = [operators.like(*self._folded(node, text, p), escape) for p in wanted]
             # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
-            parts.append(operators.negate(found) if negated else found)
-        if len(parts) == 1:
-            return parts[0]
-        return operators.logic("or" if isinstance(several, exp.Any) else "and", parts)
+            parts = [operators.negate(p) for p in parts] if negated else parts
+            if len(parts) == 1:
+                return parts[0]
+            return operators.logic("or" if isinstance(several, exp.Any) else "and", parts)
+
+        return matches(value) if len(wanted) == 1 else shared(value, matches)
 
     def _folded(self, node: exp.Expr, value: Node, pattern: Node) -> tuple[Node, Node]:
         if not isinstance(node, exp.ILike):
@@ -181,15 +184,18 @@ class OperatorReaders:
     def case(self, node: exp.Expr) -> Node:
         self._args(node, "this", "ifs", "default")
         subject = self.read(node.this) if node.this else None
-        branches = []
-        for branch in node.args["ifs"]:
-            condition = self.read(branch.this)
-            if subject is not None:
-                condition = operators.compare("=", subject, condition)
-            branches.append((condition, self.read(branch.args["true"])))
-        default = node.args.get("default")
-        self._check_conditions([b.this for b in node.args["ifs"]], [c for c, _ in branches])
-        return operators.cases(branches, self.read(default) if default is not None else None)
+        branches = [(self.read(b.this), self.read(b.args["true"])) for b in node.args["ifs"]]
+        default = self.read(node.args["default"]) if node.args.get("default") is not None else None
+        if subject is None:
+            self._check_conditions([b.this for b in node.args["ifs"]], [c for c, _ in branches])
+            return operators.cases(branches, default)
+
+        def chosen(value: Node) -> Node:
+            return operators.cases(
+                [(operators.compare("=", value, wanted), then) for wanted, then in branches], default
+            )
+
+        return shared(subject, chosen)
 
     def _check_conditions(self, written: Sequence[exp.Expr], conditions: Sequence[Node]) -> None:
         for part, condition in zip(written, conditions, strict=True):

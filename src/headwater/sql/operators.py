@@ -12,6 +12,7 @@ from decimal import Context, Decimal, localcontext
 
 import pyarrow as pa
 
+from headwater.sql.binding import shared
 from headwater.sql.casts import cast
 from headwater.sql.intervals.arithmetic import interval_arithmetic, interval_minus
 from headwater.sql.intervals.types import is_interval
@@ -147,7 +148,7 @@ def is_null(node: Node) -> Call:
 
 def between(value: Node, low: Node, high: Node) -> Node:
     """BETWEEN is two comparisons, each with its own coercion."""
-    return logic("and", (compare(">=", value, low), compare("<=", value, high)))
+    return shared(value, lambda v: logic("and", (compare(">=", v, low), compare("<=", v, high))))
 
 
 def contains(value: Node, items: Sequence[Node]) -> Node:
@@ -159,7 +160,9 @@ def contains(value: Node, items: Sequence[Node]) -> Node:
     same = _same_type((value, *items), "IN")
     if any(i.fallible for i in same[1:]) or family(same[0].dtype) == "nested":
         # Spark stops at the first match, so items that may fail have to be tried in order.
-        return logic("or", [compare("=", same[0], i) for i in same[1:]]) if len(same) > 2 else compare("=", *same)
+        if len(same) == 2:
+            return compare("=", *same)
+        return shared(same[0], lambda v: logic("or", [compare("=", v, i) for i in same[1:]]))
     return call("in", same, BOOLEAN)
 
 

@@ -72,6 +72,8 @@ def _text_form(x: str, node: Node, target: pa.DataType, word: str) -> str:
     kind, name = family(target), type_name(target)
     if kind == "binary":
         return f"CAST({x} AS BYTEA)"
+    if kind not in _SHAPES and kind != "boolean":
+        raise refusal(f"a cast of string to {name_of(target)}")
     trimmed = f"btrim({x}, {literal_sql(_BLANKS.get(kind, ALL_BLANKS))})"
     fails = raise_form(f"a text cannot be cast to {name_of(target)}", witness([node], [x]), target)
     why = fails if word == "CAST" else f"CAST(NULL AS {name})"

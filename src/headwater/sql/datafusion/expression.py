@@ -7,7 +7,7 @@ NULL, which only AND and OR forgive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from headwater.sql.datafusion import (
@@ -17,6 +17,19 @@ from headwater.sql.datafusion import (
     number_forms,
     operators,
     text_forms,
+)
+from headwater.sql.binding import (
+    LET,
+    WASTE,
+    Binder,
+    Marks,
+    Weights,
+    has_many_rows,
+    hoisted,
+    is_plain,
+    is_small,
+    naming,
+    parts_of_let,
 )
 from headwater.sql.datafusion.spelling import literal, opaque, refusal, type_name, zero_free
 from headwater.sql.functions.function import Form
@@ -46,8 +59,22 @@ __all__ = ["FORMS", "Expressions"]
 _FAMILIES = (operators, text_forms, number_forms, moment_forms, array_forms)
 FORMS: dict[str, Form] = {op: form for family_ in _FAMILIES for op, form in family_.FORMS.items()}
 _MOST_CHARACTERS = 50_000_000
+# The optimiser writes their operands twice.
+_DOUBLED = {"substring_index"}
 # These hand on what their operands raise, and raise nothing themselves.
 _HANDING_ON = {"and", "or", "||", "not", "in", "=", "!=", "<", "<=", ">", ">=", "<=>"}
+
+
+def _bind_several(parts: Sequence[tuple[str, str]], name: str, body: str) -> str:
+    held = ", ".join(f"'{part}', {sql}" for part, sql in parts)
+    return f"array_element(array_transform(make_array(named_struct({held})), {name} -> {body}), 1)"
+
+
+BINDER = Binder(
+    lambda sql, name, body: f"array_element(array_transform(make_array({sql}), {name} -> {body}), 1)",
+    _bind_several,
+    lambda name, part: f"get_field({name}, '{part}')",
+)
 
 
 class Expressions:
@@ -55,8 +82,11 @@ class Expressions:
 
     def __init__(self, whole: Callable[[Plan], str]) -> None:
         self.whole = whole
+        self.binds = 0
         self._inlined: dict[str, str] = {}
         self._forgiven: set[int] = set()
+        self.weights = Weights()
+        self._variables: dict[Node, str] = {}
 
     @contextmanager
     def inlining(self, columns: dict[str, str]) -> Iterator[None]:
@@ -67,6 +97,10 @@ class Expressions:
 
     def render(self, node: Node) -> str:
         """DataFusion's SQL of a tree."""
+        with naming(node):
+            return self._written(node)
+
+    def _written(self, node: Node) -> str:
         if isinstance(node, Literal):
             return literal(node.value, node.dtype)
         if isinstance(node, Column):
@@ -78,6 +112,25 @@ class Expressions:
             return self._aggregate(node)
         if isinstance(node, SubqueryCall):
             return self._subquery(node)
+        if node.op == LET:
+            return self._let(node)
+        if node.op == "variable" and node in self._variables:
+            return self._variables[node]
+        if node.op in operators.STOPS and node.fallible:
+            return self._in_order(node)
+        if node.op == "coalesce":
+            return self._coalesce(node)
+        marks = Marks()
+        for arg in node.args:
+            plain = is_plain(arg) and not self._is_inlined(arg)
+            marks.add(self._written(arg), plain=plain, weight=self.weights.of(arg))
+        doubled = node.op in _DOUBLED and not all(map(is_small, node.args))
+        sql = self._filled(marks, self._form(node, marks.texts), always=doubled)
+        if len(sql) > _MOST_CHARACTERS:
+            raise Refused("an expression nested this deep", "split it into several columns")
+        return sql
+
+    def _form(self, node: Call, args: list[str]) -> str:
         form = FORMS.get(node.op)
         if form is None and is_user(node.op):
             raise Refused(
@@ -85,12 +138,53 @@ class Expressions:
             )
         if form is None:
             raise refusal(f"`{node.op}`")
-        args = [self.render(a) for a in node.args]
         sql = form(node, args) if callable(form) else form.format(*args, type=_type_of(node, form))
-        if node.fallible and node.op not in _HANDING_ON:
-            sql = opaque(sql)
-        if len(sql) > _MOST_CHARACTERS:
-            raise Refused("an expression nested this deep", "split it into several columns")
+        return opaque(sql) if node.fallible and node.op not in _HANDING_ON else sql
+
+    def _is_inlined(self, node: Node) -> bool:
+        return isinstance(node, Column) and node.path[0] in self._inlined
+
+    def _filled(self, marks: Marks, sql: str, *, always: bool = False) -> str:
+        self.binds += always or marks.wasteful(sql)
+        return marks.filled(sql, BINDER, always=always)
+
+    def _let(self, node: Call) -> str:
+        """A value that the body names more than once."""
+        values, names, body = parts_of_let(node)
+        outside = any(map(has_many_rows, values))
+        if outside and has_many_rows(body):
+            return self._written(hoisted(node))
+        marks, before = Marks(), self._variables
+        self._variables = {**before, **{n: marks.add(self._written(v)) for n, v in zip(names, values, strict=True)}}
+        sql = self._written(body)
+        self._variables = before
+        if marks.wasteful(sql) and has_many_rows(body):
+            return self._written(hoisted(node))
+        return self._filled(marks, sql, always=outside)
+
+    def _in_order(self, node: Call) -> str:
+        """AND and OR with parts that may fail: each is tried only where those before it leave the answer open."""
+        parts = [self._written(a) for a in node.args]
+        if any(len(p) > WASTE for p in parts[:-1]) and any(map(has_many_rows, node.args[1:])):
+            return self._written(hoisted(node))
+        sql = parts[-1]
+        for part in reversed(parts[:-1]):
+            marks = Marks()
+            sql = self._filled(marks, operators.logic_form(node.op, marks.add(part), sql))
+        return sql
+
+    def _coalesce(self, node: Call) -> str:
+        """The first that is there; DataFusion makes a CASE of it, with each value but the last one twice."""
+        parts = [self._written(a) for a in node.args]
+        large = [not is_small(a) or self.weights.of(a) > WASTE for a in node.args[:-1]]
+        if not any(large):
+            return self._form(node, parts)
+        if any(map(has_many_rows, node.args[1:])):
+            return self._written(hoisted(node))
+        sql = parts[-1]
+        for part, bound in zip(reversed(parts[:-1]), reversed(large), strict=True):
+            marks = Marks()
+            sql = self._filled(marks, self._form(node, [marks.add(part), sql]), always=bound)
         return sql
 
     def condition(self, node: Node) -> str:

@@ -69,7 +69,8 @@ def _last_day(_: Call, a: list[str]) -> str:
 
 def _unit(node: Call) -> str:
     unit = node.args[1]
-    assert isinstance(unit, Literal) and isinstance(unit.value, str)
+    if not isinstance(unit, Literal) or not isinstance(unit.value, str):
+        raise refusal(f"{node.op}() with a unit that is not a constant")
     return unit.value
 
 

@@ -7,10 +7,9 @@ rounded half up in Spark: it is taken with one digit more, and the cast rounds t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 
+from headwater.sql.binding import is_small
 from headwater.sql.datafusion.casts import cast_form
 from headwater.sql.datafusion.spelling import lazy, one_nan, raise_form, type_name, witness
 from headwater.sql.functions.function import Form
@@ -18,7 +17,7 @@ from headwater.sql.nodes import Call, Literal
 from headwater.sql.quoting import literal_sql
 from headwater.sql.types import BOOLEAN, LONG, digits_of, family
 
-__all__ = ["FORMS", "wide_integer"]
+__all__ = ["FORMS", "STOPS", "logic_form", "wide_integer"]
 
 _WIDEST = 76
 _EXTRA_DIGITS = 4  # what Arrow's division adds to the scale of the dividend
@@ -82,25 +81,20 @@ def _remainder(node: Call, a: list[str]) -> str:
     return f"CAST({a[0]} % {bottom} AS {type_name(node.dtype)})"
 
 
-def _logic(stop: str) -> Callable[[Call, list[str]], str]:
-    word, test = ("AND", "NOT ") if stop == "FALSE" else ("OR", "")
+# The part that decides, whatever the others are.
+STOPS = {"and": "FALSE", "or": "TRUE"}
 
-    def form(node: Call, a: list[str]) -> str:
-        whole = f" {word} ".join(a)
-        if not node.fallible:
-            return f"({whole})"
-        # From the end: each part is tried only where those before it leave the answer open.
-        sql = a[-1]
-        for part in reversed(a[:-1]):
-            sql = lazy([(f"{test}{part}", stop)], f"({part} {word} {sql})")
-        return sql
 
-    return form
+def logic_form(op: str, first: str, rest: str) -> str:
+    """AND or OR of two parts, of which the second is tried only where the first leaves the answer open."""
+    stop = STOPS[op]
+    return lazy([(f"{'NOT ' if stop == 'FALSE' else ''}{first}", stop)], f"({first} {op.upper()} {rest})")
 
 
 def _case(node: Call, a: list[str]) -> str:
     steps = [(a[i], a[i + 1]) for i in range(0, len(a) - 1, 2)]
-    if node.dtype == BOOLEAN and node.fallible:
+    # Of plain booleans the optimiser makes AND and OR, and writes the conditions twice.
+    if node.dtype == BOOLEAN and (node.fallible or not all(map(is_small, node.args))):
         return lazy(steps, a[-1])
     return "(CASE " + " ".join(f"WHEN {c} THEN {v}" for c, v in steps) + f" ELSE {a[-1]} END)"
 
@@ -145,8 +139,8 @@ FORMS: dict[str, Form] = {
     "is not null": "({} IS NOT NULL)",
     "in": lambda _, a: f"({a[0]} IN ({', '.join(a[1:])}))",
     "like": _like,
-    "and": _logic("FALSE"),
-    "or": _logic("TRUE"),
+    "and": lambda _, a: f"({' AND '.join(a)})",
+    "or": lambda _, a: f"({' OR '.join(a)})",
     "case": _case,
     "cast": lambda node, a: cast_form(a[0], node.args[0], node.dtype),
     "try_cast": lambda node, a: cast_form(a[0], node.args[0], node.dtype, word="TRY_CAST"),

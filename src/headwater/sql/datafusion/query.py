@@ -34,6 +34,7 @@ from headwater.sql.plan import (
     Generate,
     Join,
     Limit,
+    Named,
     Plan,
     Project,
     Recursion,
@@ -130,7 +131,9 @@ class _Writer:
         return Block(f"(VALUES {rows}) AS r{next(self.numbers)}({names})")
 
     def reference(self, plan: Reference) -> Block:
-        pairs = zip(plan.keys, plan.columns, strict=True)
+        pairs = list(zip(plan.keys, plan.columns, strict=True))
+        weights = self.expressions.weights
+        weights.update((a.key, weights[k]) for k, a in pairs if k in weights)
         listed = ", ".join(named(quote_identifier(k), a.key) for k, a in pairs)
         return Block(f"(SELECT {listed} FROM {quote_identifier(plan.name)}) AS r{next(self.numbers)}")
 
@@ -145,9 +148,11 @@ class _Writer:
         block = self.write(plan.child)
         if isinstance(plan.child, Aggregate) and not block.group and block.select is not None:
             # One SELECT with its aggregates: DataFusion cannot join a correlated subquery of two.
+            binds = self.expressions.binds
             with self.expressions.inlining({key: sql for sql, key in block.select}):
                 items = tuple((self.expressions.render(i.node), i.attribute.key) for i in plan.items)
-            return replace(block, select=items)
+            if self.expressions.binds == binds:  # there are no aggregates inside a lambda
+                return replace(block, select=items)
         passes = all(isinstance(i.node, Column) and i.node.path == (i.attribute.key,) for i in plan.items)
         if passes and block.select is not None and not block.distinct and not block.group:
             by_key = {key: (sql, key) for sql, key in block.select}
@@ -155,8 +160,14 @@ class _Writer:
                 return replace(block, select=tuple(by_key[i.attribute.key] for i in plan.items))
         if not block.filters or (not block.source and plan.child.output):
             block = self.wrapped(plan.child, block)
-        items = tuple((self.expressions.render(i.node), i.attribute.key) for i in plan.items)
+        items = tuple(map(self._computed, plan.items))
         return replace(block, select=items)
+
+    def _computed(self, item: Named) -> tuple[str, str]:
+        """An expression under its key; what stands above it knows how long it is."""
+        sql, key = self.expressions.render(item.node), item.attribute.key
+        self.expressions.weights.note(key, item.node, sql)
+        return sql, key
 
     def filter(self, plan: Filter) -> Block:
         better = sunk(plan)
@@ -191,7 +202,7 @@ class _Writer:
 
     def aggregate(self, plan: Aggregate) -> Block:
         block = self.filtered(plan.child)
-        keys = [(zero_free(self.expressions.render(k.node), k.node.dtype), k.attribute.key) for k in plan.keys]
+        keys = [(zero_free(sql, k.node.dtype), key) for k in plan.keys for sql, key in (self._computed(k),)]
         given = [(self._given(a.node), a.attribute.key) for a in plan.aggregates]
         group = ""
         if plan.sets is not None:
@@ -259,6 +270,7 @@ class _Writer:
         sides = []
         for child in (plan.left, plan.right):
             block = self.source(child)
+            self.expressions.weights.pass_on(child.output, plan.columns)
             keys = [quote_identifier(a.key) for a in child.output]
             if plan.kind != "union":
                 keys = [zero_free(k, a.dtype) for k, a in zip(keys, child.output, strict=True)]

@@ -76,7 +76,8 @@ def _substring_index(node: Call, a: list[str]) -> str:
 
 def _number(node: Call) -> int:
     count = node.args[2]
-    assert isinstance(count, Literal) and isinstance(count.value, int)
+    if not isinstance(count, Literal) or not isinstance(count.value, int):
+        raise refusal(f"{node.op}() with a number that is not a constant")
     return count.value
 
 
@@ -100,7 +101,8 @@ def _pattern(node: Call) -> str:
 
 def _text(node: Call) -> str:
     pattern = node.args[1]
-    assert isinstance(pattern, Literal) and isinstance(pattern.value, str)
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        raise refusal(f"{node.op}() with a pattern that is not a constant")
     return pattern.value
 
 

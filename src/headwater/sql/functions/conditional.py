@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headwater.sql.binding import shared
 from headwater.sql.functions.function import MANY, Builder, Function
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import cases, compare, is_null, negate, united
@@ -21,7 +22,7 @@ def _coalesce(args: Sequence[Node]) -> Node:
 
 def _nullif(args: Sequence[Node]) -> Node:
     left, right = args
-    return cases([(compare("=", left, right), Literal(None, NULL))], left)
+    return shared(left, lambda v: cases([(compare("=", v, right), Literal(None, NULL))], v))
 
 
 def _if(args: Sequence[Node]) -> Node:

@@ -206,23 +206,28 @@ def _sort_form(node: Call, a: list[str]) -> str:
 
 
 def _sort_by_form(_: Call, a: list[str]) -> str:
-    left, right, order = a[1:]
-    i, j = fresh(*a, stem="i"), fresh(*a, stem="j")
+    xs, left, right, order = a
+    row, x, i, j = (fresh(*a, stem=stem) for stem in ("r", "e", "i", "j"))
 
-    def ranked(xs: str) -> str:
-        smaller = f"len(list_filter({xs}, lambda {left}: {order} < 0))"
-        return let([xs, f"list_transform({xs}, lambda {right}: {smaller})"], placed)
+    def ranked(xs: str, signs: str) -> str:
+        smaller = f"len(list_filter({row}, lambda {x}: {x} < 0))"
+        return let([xs, signs, f"list_transform({signs}, lambda {row}: {smaller})"], placed)
 
-    def placed(xs: str, ranks: str) -> str:
-        wrong = f"{i} <> {j} AND sign({order}) IS DISTINCT FROM sign({ranks}[{j}] - {ranks}[{i}])"
+    def placed(xs: str, signs: str, ranks: str) -> str:
+        wrong = f"{i} <> {j} AND {x} IS DISTINCT FROM sign({ranks}[{j}] - {ranks}[{i}])"
         broken = (
-            f"len(list_filter({xs}, lambda {right}, {i}: len(list_filter({xs}, lambda {left}, {j}: {wrong})) > 0)) > 0"
+            f"len(list_filter({signs}, lambda {row}, {i}: len(list_filter({row}, lambda {x}, {j}: {wrong})) > 0)) > 0"
         )
-        keys = f"list_transform({xs}, lambda {right}, {i}: {{'r': {ranks}[{i}], 'i': {i}}})"
-        sorted_ = f"list_transform(list_sort({keys}), lambda {j}: {xs}[{j}.i])"
+        keys = f"list_transform({xs}, lambda {x}, {i}: {{'r': {ranks}[{i}], 'i': {i}}})"
+        sorted_ = f"list_transform(list_sort({keys}), lambda {x}: {xs}[{x}.i])"
         return null_if_null([xs], sorted_, f"WHEN {broken} THEN {raise_form(_NO_ORDER)}")
 
-    return let(a[:1], ranked)
+    def compared(xs: str) -> str:
+        # Every pair is compared once: a row for each element on the right, in it a sign for each on the left.
+        signs = f"list_transform({xs}, lambda {right}: list_transform({xs}, lambda {left}: sign({order})))"
+        return let([xs, signs], ranked)
+
+    return let([xs], compared)
 
 
 _TRANSFORM: dict[str, Form] = {

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
+from headwater.sql.binding import shared
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
@@ -189,6 +190,10 @@ def _round_form(op: str, mode: str) -> Form:
 
 
 def _pmod(args: Sequence[Node]) -> Node:
+    return shared(args[1], lambda divisor: _pmod_of(args[0], divisor))
+
+
+def _pmod_of(*args: Node) -> Node:
     first = arithmetic("%", args[0], args[1])
     assert isinstance(first, Call)
     if first.dtype != first.args[1].dtype:
@@ -203,12 +208,12 @@ def _tried(op: str) -> Builder:
         if any(is_interval(a.dtype) or family(a.dtype) in _MOMENTS for a in args):
             what = f"try_ arithmetic of {name_of(args[0].dtype)} and {name_of(args[1].dtype)}"
             raise Refused(what, "use the plain operator")
-        found = arithmetic(op, args[0], args[1])
-        assert isinstance(found, Call)
         if op in "/%":
-            zero = compare("=", found.args[1], Literal(0, INT))
-            unless = Call(op, found.args, found.dtype, True)
-            return cases([(zero, Literal(None, NULL))], unless)
+            return shared(args[1], lambda divisor: _unless_zero(op, args[0], divisor))
+        found = arithmetic(op, args[0], args[1])
+        if isinstance(found, Literal):
+            return found
+        assert isinstance(found, Call)
         if family(found.dtype) == "integer":
             return call(f"try {op}", found.args, found.dtype)
         if found.fallible and family(found.dtype) == "decimal":
@@ -216,6 +221,13 @@ def _tried(op: str) -> Builder:
         return found
 
     return build
+
+
+def _unless_zero(op: str, left: Node, right: Node) -> Node:
+    found = arithmetic(op, left, right)
+    assert isinstance(found, Call)
+    zero = compare("=", found.args[1], Literal(0, INT))
+    return cases([(zero, Literal(None, NULL))], Call(op, found.args, found.dtype, True))
 
 
 def _tried_form(op: str) -> Form:
@@ -245,18 +257,18 @@ _BUCKET = define("width_bucket", "DOUBLE DOUBLE DOUBLE BIGINT", LONG, _bucket)
 
 
 def _zero_if_null(args: Sequence[Node]) -> Node:
-    return cases([(is_null(args[0]), Literal(0, INT))], args[0])
+    return shared(args[0], lambda v: cases([(is_null(v), Literal(0, INT))], v))
 
 
 def _null_if_zero(args: Sequence[Node]) -> Node:
-    return cases([(compare("=", args[0], Literal(0, INT)), Literal(None, NULL))], args[0])
+    return shared(args[0], lambda v: cases([(compare("=", v, Literal(0, INT)), Literal(None, NULL))], v))
 
 
 def _nanvl(args: Sequence[Node]) -> Node:
     same = tuple(argument("d", a, "nanvl") for a in args)
     if all(a.dtype == pa.float32() for a in args):
         raise Refused("nanvl() of floats", "cast them to double first")
-    return cases([(call("isnan", same[:1], BOOLEAN), same[1])], same[0])
+    return shared(same[0], lambda v: cases([(call("isnan", (v,), BOOLEAN), same[1])], v))
 
 
 def _positive(args: Sequence[Node]) -> Node:

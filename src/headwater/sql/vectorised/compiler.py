@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.sql.nodes import Call, Column, Literal, Node, rewrite, walk
+from headwater.sql.nodes import Call, Column, Literal, Node, rewrite
 from headwater.sql.types import has_void
 from headwater.sql.vectorised.conditional import case_step, coalesce_step
 from headwater.sql.vectorised.fallback import Group
@@ -75,6 +75,7 @@ class Compiler:
         self.numbered: dict[int, tuple[Node, int]] = {}
         self.items: dict[tuple[int, int], Item] = {}
         self.kernels: dict[int, Kernel | Constant | None] = {}
+        self.open: dict[int, frozenset[Node]] = {}
 
     def number(self, node: Node) -> int:
         """Equal parts have equal numbers; 0.0 and -0.0 are not equal here."""
@@ -179,7 +180,7 @@ class Compiler:
         columns: dict[int, Column] = {}
 
         def outside(part: Node) -> Node | None:
-            if part is node or isinstance(part, Literal) or has_void(part.dtype) or _is_open(part):
+            if part is node or isinstance(part, Literal) or has_void(part.dtype) or self._is_open(part):
                 return None
             if isinstance(part, Call) and (part.op == "lambda" or not self.is_native(part)):
                 return None
@@ -189,10 +190,27 @@ class Compiler:
                 inputs.append(self.plan(part, region))
             return columns[number]
 
-        part = rewrite(node, outside)
+        part = rewrite(node, outside, {})
         item = self._item(node, "duckdb", region, tuple(inputs))
         item.guarded, item.region, item.level, item.part = True, region, item.level + 1, part
         return item
+
+    def _is_open(self, node: Node) -> bool:
+        """Does it read a parameter of a lambda that stands outside of it?"""
+        return bool(self._free(node))
+
+    def _free(self, node: Node) -> frozenset[Node]:
+        if not isinstance(node, Call):
+            return frozenset()
+        if node.op == "variable":
+            return frozenset(node.args)
+        number = self.number(node)
+        if number not in self.open:
+            found = frozenset[Node]().union(*map(self._free, node.args))
+            if node.op == "lambda":
+                found -= {p.args[0] for p in node.args[:-1] if isinstance(p, Call)}
+            self.open[number] = found
+        return self.open[number]
 
     def slot(self) -> int:
         """A new place in a frame's memo."""
@@ -257,18 +275,6 @@ class Compiler:
 
 def _is_null(item: Item) -> bool:
     return pa.types.is_null(item.node.dtype) or (item.constant is not None and item.constant.values is None)
-
-
-def _is_open(node: Node) -> bool:
-    """Does it read a parameter of a lambda that stands outside of it?"""
-    bound = {
-        n.args[0]
-        for c in walk(node)
-        if isinstance(c, Call) and c.op == "lambda"
-        for n in c.args[:-1]
-        if isinstance(n, Call)
-    }
-    return any(isinstance(n, Call) and n.op == "variable" and n.args[0] not in bound for n in walk(node))
 
 
 def _folded(item: Item) -> Item:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import ExpressionError
+from headwater.sql.binding import unfolded
 from headwater.sql.expressions import Expression
 from headwater.sql.nodes import Call, Column, Literal, Node
 from headwater.sql.types import name_of
@@ -33,7 +34,7 @@ class Program:
         self.node = node
         self.text = text if text is not None else written(node)
         compiler = Compiler(schema)
-        root = compiler.plan(node, compiler.root)
+        root = compiler.plan(unfolded(node), compiler.root)
         self._step = compiler.build(root)
         for group in compiler.groups.values():
             group.finish()
