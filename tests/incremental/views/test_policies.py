@@ -20,7 +20,7 @@ SQL = "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY nam
 
 def replace_orders(world: World) -> None:
     rows = world.orders.to_arrow()
-    world.lake.drop("orders")
+    world.lake.catalog.drop("orders")  # as another tool would: views that read it are not asked
     world.lake.write("orders", rows.slice(0, 5))
 
 

@@ -195,9 +195,14 @@ class Definition:
         except Refused:  # and building it says why
             return []
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of the tables in the lake that the query names, sorted; known without reading the query."""
+        return tuple(sorted({table for table, _ in self.tables.values()}))
+
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The names of the tables in the lake, sorted."""
+        """The names of the tables in the lake whose rows are read, sorted."""
         return tuple(sorted({i.table for i in self.inputs.values()}))
 
     @cached_property

@@ -15,9 +15,10 @@ with all rows; its result is published as a difference all the same. After any f
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -51,6 +52,7 @@ from headwater.incremental.views.surroundings import Surroundings
 from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
 from headwater.lake.actions import Metadata
+from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
 __all__ = ["RefreshAttempt", "Timings", "attempts", "refresh"]
@@ -60,13 +62,20 @@ _WORTH_A_THREAD = 32_768
 
 
 def refresh(
-    view: str, table: Table, around: Surroundings, until: Frontier | None, *, full: bool, timings: Timings
+    view: str,
+    table: Table,
+    around: Surroundings,
+    until: Frontier | None,
+    *,
+    full: bool,
+    timings: Timings,
+    newest: Mapping[str, Snapshot] = MappingProxyType({}),
 ) -> Refresh:
-    """Bring a view forward."""
+    """Bring a view forward; ``newest`` are sources that were looked at already."""
     for attempt in attempts(view, table, around):
         attempt.timings = timings
         with attempt:
-            attempt.refresh(until, full=full)
+            attempt.refresh(until, full=full, newest=newest)
         if attempt.done is not None:
             return attempt.done
     raise AssertionError("the last attempt raises")
@@ -81,20 +90,19 @@ def attempts(view: str, table: Table, around: Surroundings) -> Iterator[RefreshA
 class RefreshAttempt(Attempt):
     """One try to refresh a view, or to give it another definition."""
 
-    def refresh(self, until: Frontier | None, *, full: bool) -> None:
+    def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
         """Do it, and leave the report in ``done``."""
         check_functions(self.view, self.definition.functions, self.around.functions)
         with self.timed("pin"):
-            sources = Sources.pin(self.view, self.definition, self.record, until, self.around)
+            sources = Sources.pin(self.view, self.definition, self.record, until, self.around, newest=newest)
         changed = None if full else foreign(self.base, self.definition, self.record)
         if changed is not None:
             raise ConflictError.view_changed(self.view, changed, self.base.where)
         with self.timed("plan"):
             plan = decide(self.view, self.definition, self.record, sources, full=full, brief=True)
         if plan.mode == "noop":
-            self.done = Refresh(
-                before=self.record.frontier, after=self.record.frontier, mode="noop", reason=plan.reason
-            )
+            at = self.record.frontier
+            self.done = Refresh(before=at, after=at, mode="noop", reason=plan.reason, name=self.view)
             return
         if self.live.suspicious:
             with self.timed("sweep"):
@@ -239,4 +247,5 @@ class RefreshAttempt(Attempt):
             rows_out=changed.inserted + changed.deleted,
             seconds=time.perf_counter() - self.began,
             reason=reason,
+            name=self.view,
         )
