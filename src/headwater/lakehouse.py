@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError
+from headwater.base.errors import HeadwaterError, InputError
 from headwater.base.storage import LocalStorage, open_storage
 from headwater.lake.catalog import Catalog
 from headwater.lake.table import Table
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headwater.incremental.views import View
+    from headwater.incremental.views.several import Refreshes
+    from headwater.incremental.views.status import ViewStatus
     from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
     from headwater.sql.functions.user import UserFunction
     from headwater.timeseries.stream import Stream
 
 __all__ = ["Lake", "connect"]
+
+_SHOWN = 50
 
 
 def connect(
@@ -72,6 +76,24 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"Lake({self.location!r})"
+
+    def _repr_html_(self) -> str:
+        from headwater.base import markup
+
+        kinds = self.catalog.kinds()
+        shown = [self._summary(name, kind) for name, kind in list(kinds.items())[:_SHOWN]]
+        more = f"… {len(kinds) - _SHOWN:,} more" if len(kinds) > _SHOWN else ""
+        return markup.listing(f"Lake {self.location}", ("name", "kind", "version", "rows"), shown, more)
+
+    def _summary(self, name: str, kind: str) -> tuple[object, ...]:
+        from headwater.lake.published import is_built
+
+        try:
+            now = self.table(name).snapshot
+        except HeadwaterError as error:
+            return name, kind, f"[{error.code}]", ""
+        rows = "never built" if not is_built(now) else "" if now.num_rows is None else f"{now.num_rows:,}"
+        return name, kind, now.version, rows
 
     def __contains__(self, name: str) -> bool:
         return self.catalog.exists(name)
@@ -346,6 +368,46 @@ class Lake:
     def views(self) -> list[str]:
         """The names of the lake's materialized views."""
         return [name for name, kind in self.catalog.kinds().items() if kind == "view"]
+
+    def refresh(self, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:
+        """Refresh some materialized views, or all, each once and after those that it reads.
+
+        A view that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of the result, or at
+        ``ok``.
+
+        Parameters
+        ----------
+        full
+            Compute the views that are named from scratch.
+        cascade
+            Refresh the views that they read as well.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("some", "SELECT id FROM orders WHERE id > 0")
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM some")
+        >>> [(one.name, one.mode) for one in lake.refresh()]
+        [('some', 'full'), ('n', 'full')]
+        """
+        from headwater.incremental.views.several import refresh_several
+
+        return refresh_several(names, self._surroundings(), full=full, cascade=cascade)
+
+    def status(self, *names: str) -> list[ViewStatus]:
+        """How fresh some materialized views are, or all: query, sources, frontier, lag and last refresh of each.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM orders", refresh=True)
+        >>> _ = orders.append([{"id": 2}])
+        >>> [(one.name, one.stale, one.lag_text) for one in lake.status()]
+        [('n', True, '1 version behind `orders`')]
+        """
+        from headwater.incremental.views.view import found_view
+
+        return [found_view(name, self._surroundings()).status() for name in names or self.views()]
 
     def drop_view(self, name: str, *, cascade: bool = False) -> list[str]:
         """Delete a materialized view, with its table and its state; its functions need not be registered. See `View.drop`."""

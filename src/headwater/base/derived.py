@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
+from headwater.base import markup
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import InputError
 
@@ -40,6 +41,8 @@ __all__ = ["Behind", "Derived", "Mode", "Refresh", "Verification"]
 
 Mode = Literal["noop", "incremental", "full"]
 """How a refresh was done: nothing to do; from the changes; or by recomputing everything."""
+
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,21 @@ class Refresh:
         first = (f"  first {one.name or 'another'}: {one}" for one in self.upstream)
         return "\n".join([own, *first, *(f"  behind: {one}" for one in self.behind)])
 
+    def _repr_html_(self) -> str:
+        return markup.facts(
+            f"{self.name or 'refresh'}: {self.mode}",
+            [
+                ("before", self.before),
+                ("after", self.after),
+                ("rows in", f"{self.rows_in:,}"),
+                ("rows out", f"{self.rows_out:,}"),
+                ("seconds", f"{self.seconds:.3f}"),
+                ("reason", self.reason),
+                ("first", "\n".join(f"{one.name}: {one}" for one in self.upstream)),
+                ("behind", "\n".join(map(str, self.behind))),
+            ],
+        )
+
     def as_dict(self) -> dict[str, object]:
         """The same facts for ``--json``."""
         return {
@@ -206,6 +224,21 @@ class Verification:
             missing, extra = int(self.missing.weights.sum()), int(self.extra.weights.sum())
             found = f"differs at {self.frontier}: {missing:,} missing, {extra:,} too many"
         return "\n".join([found, *(f"  upstream is behind: {one}" for one in self.behind)])
+
+    def _repr_html_(self) -> str:
+        shown = [
+            ("missing", _first_rows(self.missing)),
+            ("too many", _first_rows(self.extra)),
+            ("upstream is behind", "\n".join(map(str, self.behind))),
+        ]
+        return markup.facts(str(self).split("\n", maxsplit=1)[0], shown)
+
+
+def _first_rows(rows: ChangeBatch) -> str:
+    """A few rows with how often they come, for people."""
+    table = rows.to_arrow()
+    lines = [str(row) for row in table.slice(0, _SHOWN).to_pylist()]
+    return "\n".join([*lines, f"… {table.num_rows:,} rows in all"] if table.num_rows > _SHOWN else lines)
 
 
 class Derived(ABC):

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from headwater.base import markup
 from headwater.base.derived import Behind, Mode
 
 __all__ = ["FLOOR_ROWS", "Choice", "Rates", "RefreshPlan", "Way"]
@@ -202,3 +203,17 @@ class RefreshPlan:
         lines += [f"  first {name}: {plan.mode}: {plan.reason}" for name, plan in self.upstream.items()]
         lines += [f"  behind: {one}" for one in self.behind]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return markup.facts(
+            f"{self.mode}: {self.reason}",
+            [
+                ("changed", "\n".join(f"{table}: {count:,} rows" for table, count in self.changes.items())),
+                ("from the changes", f"{self.incremental_seconds:.3f} s"),
+                ("by a query", f"{self.query_seconds:.3f} s"),
+                ("to build its state", f"{self.full_seconds:.3f} s from {self.rows:,} rows"),
+                ("crossover", f"{self.crossover:,} changed rows"),
+                ("first", "\n".join(f"{name}: {plan.mode}: {plan.reason}" for name, plan in self.upstream.items())),
+                ("behind", "\n".join(map(str, self.behind))),
+            ],
+        )

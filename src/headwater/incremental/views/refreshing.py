@@ -31,6 +31,7 @@ from headwater.base.errors import (
     UnsupportedError,
 )
 from headwater.base.frontier import Frontier
+from headwater.base.storage import now_ms
 from headwater.incremental import spill
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
@@ -46,7 +47,7 @@ from headwater.incremental.views.functions import check_functions
 from headwater.incremental.views.live import built, live
 from headwater.incremental.views.publishing import Changed, publish
 from headwater.incremental.views.reconciling import reconcile, replace_all
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import LastRefresh, Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.incremental.views.together import begin
@@ -143,6 +144,7 @@ class RefreshAttempt(Attempt):
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
         rates = rates.after_changes(rows_in, time.perf_counter() - start)
         record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates, sources.columns)
+        record = replace(record, last=self._last("incremental", rows_in, changed))
         if not lags:
             with self.timed("save"):
                 folder.flush(durable.traces_of(circuit, addresses.traces))
@@ -208,6 +210,7 @@ class RefreshAttempt(Attempt):
         else:
             rates = rates.after_full(rows_in, spent, lost)
         record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates, sources.columns)
+        record = replace(record, last=self._last("full", rows_in, changed))
         if circuit is not None:
             with self.timed("save"):
                 at = self.at(record, table=metadata)
@@ -235,6 +238,10 @@ class RefreshAttempt(Attempt):
         schema = definition.schema
         rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
         return ZSet.packed(Layout(schema), rows).consolidate()
+
+    def _last(self, mode: Mode, rows_in: int, changed: Changed) -> LastRefresh:
+        seconds = round(time.perf_counter() - self.began, 6)
+        return LastRefresh(now_ms(), mode, seconds, rows_in, changed.inserted + changed.deleted)
 
     def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
         # A source that is another table now, or none of the view's any more, is not something that it has got further with.

@@ -46,6 +46,7 @@ from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
+from headwater.incremental.views.status import ViewStatus, status_of
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.incremental.views.upstream import Looked, behind, lag_of
 from headwater.lake.actions import Metadata
@@ -234,6 +235,13 @@ class View(Derived):
         if left and done.mode == "noop":
             done = replace(done, reason=f"{done.reason} in what it reads, which is behind itself")
         return replace(done, behind=left)
+
+    def status(self) -> ViewStatus:
+        """What it is, and how fresh: its query, sources and frontier, how far it is behind, and the last refresh."""
+        return status_of(self.name, self.table.snapshot, self._around)
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
 
     def upstream_behind(self) -> tuple[Behind, ...]:
         """The views that it reads, directly or through others, and that are behind their own sources."""
