@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _print(screen: Screen, done: list[Refresh], skipped: dict[str, tuple[str, ...]]) -> None:
     from headwater.cli._listing import print_entries
 
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             one.name,
             one.mode,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.cli._lake import add_lake, open_lake
 from headwater.cli._screen import Screen
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         except HeadwaterError as error:  # one damaged view does not hide the others
             failed[name] = error
     if screen.as_json:
-        views = [one.as_dict() for one in found]
+        views: list[dict[str, Any]] = [one.as_dict() for one in found]
         views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
         screen.document({"lake": lake.location, "views": sorted(views, key=lambda view: str(view["name"]))})
     else:

@@ -71,6 +71,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     stream = child.stream
     for spec in specs.values():
         sql = ", ".join(scope.text(c) for c in spec.calls.values())
+        scope.caption(sql, ", ".join(scope.words(c) for c in spec.calls.values()))
         stream = _with(stream, Scope(stream, scope.names), spec, sql)
     called = dict(zip(wanted, names, strict=True))
     columns = (*child.columns, *(called.get(i) for i in range(len(plan.items))))

@@ -9,7 +9,8 @@ It is the value of the domain ``headwater.view.state`` in the table's log, as JS
      "state": "<manifest>" or null,           their state, or one that is a little older (`state_at`)
      "published": <version>,                  the version of the view's own table that this commit makes
      "rates": {…},                            how long things took (`costs`)
-     "last": {"at": <ms>, "mode": "full", "seconds": 0.1, "rows_in": 3, "rows_out": 2}}   the last refresh; older records lack it
+     "last": {"at": <ms>, "mode": "full", "seconds": 0.1, "rows_in": 3, "rows_out": 2},   the last refresh; older records lack it
+     "clock": "<ISO 8601>"                    what current_timestamp() stood for; only where the policy is "full"}
 
 Rows and frontier change together, since they are one commit, and from its state on the changes up to them can be followed again. In version 1 the
 state was never older than the rows.
@@ -78,6 +79,8 @@ class Record:
     columns: Mapping[str, Identities] = field(default_factory=dict)
     """What the columns are that were read of tables that map theirs; older records do not say."""
     last: LastRefresh | None = None
+    clock: datetime | None = None
+    """What current_timestamp() stood for, in a view that may read the clock."""
 
     @classmethod
     def of(cls, base: Snapshot) -> Record:
@@ -96,6 +99,7 @@ class Record:
                 Rates(**found["rates"]),
                 {table: dict(columns) for table, columns in found.get("columns", {}).items()},
                 LastRefresh(**found["last"]) if found.get("last") is not None else None,
+                datetime.fromisoformat(found["clock"]) if found.get("clock") is not None else None,
             )
         except (KeyError, TypeError, ValueError) as e:
             raise CorruptionError.state_file(f"the domain {STATE}", str(e), base.where) from e
@@ -110,6 +114,8 @@ class Record:
             "published": self.published,
             "rates": self.rates.to_json(),
         }
+        if self.clock is not None:
+            value["clock"] = self.clock.isoformat()
         if self.last is not None:
             value["last"] = asdict(self.last)
         if self.columns:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -189,9 +190,10 @@ class RefreshAttempt(Attempt):
         meant = definition or self.definition
         addresses = Addresses()
         circuit = None
+        clock = datetime.now(UTC)
         queries = meant.policy == "full" or (plan is not None and plan.way == "query")
         if queries:
-            result, rows_in = self._queried(meant, sources), sources.total_rows()
+            result, rows_in = self._queried(meant, sources, clock), sources.total_rows()
         else:
             circuit = built(meant)
             backfill = self._backfill(circuit) if keep else None
@@ -211,6 +213,7 @@ class RefreshAttempt(Attempt):
             rates = rates.after_full(rows_in, spent, lost)
         record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates, sources.columns)
         record = replace(record, last=self._last("full", rows_in, changed))
+        record = replace(record, clock=clock if meant.policy == "full" else None)
         if circuit is not None:
             with self.timed("save"):
                 at = self.at(record, table=metadata)
@@ -233,8 +236,8 @@ class RefreshAttempt(Attempt):
             return None
         return found if found.kept else None
 
-    def _queried(self, definition: Definition, sources: Sources) -> ZSet:
-        reader = self.around.compute(definition.answer, sources.relations(), definition.sql)
+    def _queried(self, definition: Definition, sources: Sources, clock: datetime) -> ZSet:
+        reader = self.around.compute(definition.answer_at(clock), sources.relations(), definition.sql)
         schema = definition.schema
         rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
         return ZSet.packed(Layout(schema), rows).consolidate()

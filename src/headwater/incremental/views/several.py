@@ -46,7 +46,7 @@ class Refreshes:
         return len(self.done)
 
     def _repr_html_(self) -> str:
-        rows = [
+        rows: list[tuple[object, ...]] = [
             (one.name, one.mode, f"{one.rows_in:,}", f"{one.rows_out:,}", one.after, one.reason) for one in self.done
         ]
         rows += [(name, "failed", "", "", "", str(error)) for name, error in self.failed.items()]

@@ -21,6 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from headwater.base.derived import Behind, Derived, Refresh, Verification
 from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
+from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, packing_up, tidying
 from headwater.incremental.views.cascade import plan_with_upstream, refresh_with_upstream
@@ -52,6 +54,7 @@ from headwater.incremental.views.upstream import Looked, behind, lag_of
 from headwater.lake.actions import Metadata
 from headwater.lake.published import check_built, is_built
 from headwater.lake.table import Table
+from headwater.sql.plan.wording import worded_plan
 
 if TYPE_CHECKING:
     from headwater.observe.graph import Graph
@@ -265,7 +268,9 @@ class View(Derived):
         """The rows that the query gives at ``at``, computed by a query engine."""
         meant, start = self._meant, time.perf_counter()
         sources = Sources.pin(self.name, meant, Record(), at, self._around)
-        reader = self._around.compute(meant.answer, sources.relations(), meant.sql)
+        record = Record.of(self.table.snapshot)
+        clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
+        reader = self._around.compute(meant.answer_at(clock), sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
         rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
         lives.live(self._around.root, self.name).queried = (sources.total_rows(), time.perf_counter() - start)
@@ -298,14 +303,21 @@ class View(Derived):
     def explain(self) -> str:
         """The query's plan, and the circuit that follows it, as text."""
         meant = self._meant
-        head = f"view {self.name}, policy {meant.policy}, at {self.frontier or 'nothing'}\n\n{meant.plan.dump()}"
+        plan = worded_plan(meant.plan).dump()
+        head = f"view {self.name}, policy {meant.policy}, at {self.frontier or 'nothing'}\n\n{plan}"
         return head if meant.policy == "full" else f"{head}\n{self.graph().text()}"
 
     def graph(self) -> Graph:
-        """The circuit as a picture, with what its operators have done if it runs in this process."""
+        """The circuit as a picture, with what its operators have done: in this process, or until its state was saved."""
         meant = self._meant
-        running = lives.live(self._around.root, self.name).circuit
-        circuit = running if running is not None else lives.built(meant)
+        one = lives.live(self._around.root, self.name)
+        circuit = one.circuit
+        if circuit is None:
+            circuit, base = lives.built(meant), self.table.snapshot
+            record, table = Record.of(base), base.state.metadata.id
+            saved = None if record.state is None else one.folder.peek(record.state, table, record.published)
+            if saved is not None:
+                durable.recall(circuit, saved)
         circuit.name = self.name
         return circuit.graph()
 
