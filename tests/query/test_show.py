@@ -25,10 +25,10 @@ def test_tables(lake: Lake) -> None:
     for name in ("orders", "cards", "sales.orders", "sales.old"):
         lake.sql(f"CREATE TABLE {name} (id INT)")
     shown = lake.sql("SHOW TABLES")
-    assert shown.columns == ["namespace", "tableName", "isTemporary", "tableType"]
+    assert shown.columns == ["namespace", "tableName", "isTemporary"]
     every = shown.to_tuples()
     names = [("", "cards"), ("", "orders"), ("sales", "old"), ("sales", "orders")]
-    assert every == [(*name, False, "TABLE") for name in names]
+    assert every == [(*name, False) for name in names]
     assert lake.sql("SHOW TABLES IN sales").to_tuples() == every[2:]
     assert lake.sql("SHOW TABLES LIKE 'O*'").to_tuples() == every[1:]
     assert lake.sql("SHOW TABLES IN sales 'nothing|ord*'").to_tuples() == every[3:]

@@ -296,3 +296,22 @@ def test_a_cycle_ends_the_walk() -> None:
 def test_a_long_chain_is_no_recursion() -> None:
     chain = {f"v{n}": [f"v{n - 1}"] for n in range(1, 5000)} | {"v0": ["t"]}
     assert len(upstream_first(["v4999"], chain.get)) == 5000 and len(dependants(["t"], chain)) == 5000
+
+
+def test_progress_knows_how_much_there_is_to_read(tmp_path: Path) -> None:
+    from headwater.base import events
+
+    lake, t = diamond(tmp_path)
+    seen: dict[str, list[tuple[int, int | None]]] = {}
+
+    def note(event: events.Event) -> None:
+        if event.kind == "end":
+            seen.setdefault(event.task, []).append((event.done, event.total))
+
+    with events.subscribe(note):
+        lake.view("top").refresh()
+        t.append([{"id": 3, "k": 2}])
+        lake.view("top").refresh()
+        lake.view("top").refresh()
+    assert seen["refresh left"] == [(2, 2), (1, 1)] and seen["refresh right"] == [(2, 2), (1, 1)]
+    assert seen["refresh top"] == [(4, 4), (3, 3)]

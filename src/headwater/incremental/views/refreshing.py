@@ -114,6 +114,7 @@ class RefreshAttempt(Attempt):
         faults.point("view.refresh.begin", self.view)
         with events.task(f"refresh {self.view}", unit="rows") as task:
             if plan.mode == "incremental":
+                task.expect(sum(plan.changes.values()) or None)
                 try:
                     with spill.put_off():
                         self._from_changes(sources, plan, task)
@@ -193,10 +194,12 @@ class RefreshAttempt(Attempt):
         clock = datetime.now(UTC)
         queries = meant.policy == "full" or (plan is not None and plan.way == "query")
         if queries:
+            task.expect(None)  # an engine does not say how far it is
             result, rows_in = self._queried(meant, sources, clock), sources.total_rows()
         else:
             circuit = built(meant)
             backfill = self._backfill(circuit) if keep else None
+            task.expect(None if backfill is not None else sources.total_rows() or None)
             rows_in, result = self.stepped(circuit, sources.rows, meant, task, backfill)
         with self.timed("publish"):
             if metadata is None:

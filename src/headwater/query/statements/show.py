@@ -24,7 +24,6 @@ from headwater.sql.statements import (
 __all__ = ["columns", "create_table", "fits", "functions", "properties", "tables"]
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_TYPES = {"table": "TABLE", "view": "MATERIALIZED VIEW"}
 
 
 def fits(name: str, pattern: str | None) -> bool:
@@ -42,16 +41,15 @@ def fits(name: str, pattern: str | None) -> bool:
 @run.register
 @placing
 def tables(statement: ShowTables, session: Session) -> Result:
-    # As in Spark, views are among the tables; unlike there, a last column tells them apart.
-    rows = [(*name.rpartition("."), kind) for name, kind in session.lake.catalog.kinds().items()]
+    # In the columns of Spark, which lists views here too; with these columns nobody could tell them apart: SHOW VIEWS lists them.
+    rows = [name.rpartition(".") for name in session.lake.tables()]
     if statement.within is not None:
         rows = [row for row in rows if row[0].lower() == statement.within.lower()]
     rows = [row for row in rows if fits(row[2], statement.pattern)]
     found = {
-        "namespace": pa.array([namespace for namespace, _, _, _ in rows], pa.string()),
-        "tableName": pa.array([name for _, _, name, _ in rows], pa.string()),
+        "namespace": pa.array([namespace for namespace, _, _ in rows], pa.string()),
+        "tableName": pa.array([name for _, _, name in rows], pa.string()),
         "isTemporary": pa.array([False] * len(rows), pa.bool_()),
-        "tableType": pa.array([_TYPES[kind] for _, _, _, kind in rows], pa.string()),
     }
     return Result.of(pa.table(found), statement.verb)
 
