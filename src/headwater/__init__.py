@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         SetupError,
         StorageError,
         UnsupportedError,
+        UpstreamError,
     )
     from headwater.base.frontier import Frontier
     from headwater.incremental.aggregates.general import UserGeneral
@@ -76,6 +77,7 @@ __all__ = [
     "Tumbling",
     "UnsupportedError",
     "Upsert",
+    "UpstreamError",
     "UserGeneral",
     "UserLinear",
     "__version__",

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headwater.incremental.views import View
+    from headwater.incremental.views.several import Refreshes
+    from headwater.incremental.views.status import ViewStatus
     from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
     from headwater.sql.functions.user import UserFunction
     from headwater.timeseries.stream import Stream
 
 __all__ = ["Lake", "connect"]
+
+_SHOWN = 50
 
 
 def connect(
@@ -72,6 +76,24 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"Lake({self.location!r})"
+
+    def _repr_html_(self) -> str:
+        from headwater.base import markup
+
+        kinds = self.catalog.kinds()
+        shown = [self._summary(name, kind) for name, kind in list(kinds.items())[:_SHOWN]]
+        more = f"… {len(kinds) - _SHOWN:,} more" if len(kinds) > _SHOWN else ""
+        return markup.listing(f"Lake {self.location}", ("name", "kind", "version", "rows"), shown, more)
+
+    def _summary(self, name: str, kind: str) -> tuple[object, ...]:
+        from headwater.lake.published import is_built
+
+        try:
+            now = self.table(name).snapshot
+        except HeadwaterError as error:
+            return name, kind, f"[{error.code}]", ""
+        rows = "never built" if not is_built(now) else "" if now.num_rows is None else f"{now.num_rows:,}"
+        return name, kind, now.version, rows
 
     def __contains__(self, name: str) -> bool:
         return self.catalog.exists(name)
@@ -139,8 +161,8 @@ class Lake:
         return run_text(self, text, engine=engine, dialect=dialect, parameters=parameters)
 
     def tables(self) -> list[str]:
-        """The names of the lake's tables."""
-        return self.catalog.names()
+        """The names of the lake's tables, attached ones too; its views are listed by `views`."""
+        return [name for name, kind in self.catalog.kinds().items() if kind == "table"]
 
     def table(self, name: str) -> Table:
         """The table of that name; it need not exist yet, so that it can be created."""
@@ -150,22 +172,39 @@ class Lake:
         """Give a Delta table that lies anywhere a name in this lake."""
         return Table(self.catalog.attach(name, location), name, lake=self)
 
-    def detach(self, name: str) -> None:
-        """Forget an attached table; its files stay."""
+    def detach(self, name: str, *, cascade: bool = False) -> list[str]:
+        """Forget an attached table; its files stay. Views that read it: as in `drop`."""
+        if not self.catalog.is_attached(name):
+            self.catalog.detach(name)  # which says so
+        before = self._drop_readers(name, "detach()", cascade=cascade)
         self.catalog.detach(name)
+        return [*before, name]
 
-    def drop(self, name: str) -> None:
-        """Delete a table with all its files (an attached one is only forgotten); a view is deleted by `drop_view`."""
-        from headwater.lake.published import is_view
+    def drop(self, name: str, *, cascade: bool = False) -> list[str]:
+        """Delete a table with all its files (an attached one is only forgotten); a view is deleted by `drop_view`.
 
+        Views that read it, directly or through others, are deleted before it with ``cascade``, and are an error without. Gives the names of
+        what was deleted, in that order.
+        """
         table = self.table(name)
-        try:
-            view = table.exists() and is_view(table.snapshot)
-        except HeadwaterError:  # what cannot be read can still be deleted
-            view = False
-        if view and not self.catalog.is_attached(name):
-            raise InputError.is_view(name, "drop()")
+        if table.exists():
+            if self.catalog.kind(name) == "view":
+                raise InputError.is_view(name, "drop()")
+            before = self._drop_readers(name, "drop()", cascade=cascade)
+        else:
+            before = []
         self.catalog.drop(name)
+        return [*before, name]
+
+    def _drop_readers(self, name: str, verb: str, *, cascade: bool) -> list[str]:
+        from headwater.incremental.views.dropping import drop_readers
+
+        return drop_readers(name, self._surroundings(), self._delete_view, cascade=cascade, verb=verb)
+
+    def _delete_view(self, name: str) -> None:
+        from headwater.incremental.views.view import found_view
+
+        found_view(name, self._surroundings()).delete()
 
     def write(
         self,
@@ -289,6 +328,7 @@ class Lake:
         *,
         policy: Literal["auto", "strict", "full"] = "auto",
         shards: int = 1,
+        refresh: bool = False,
         **options: Any,
     ) -> View:
         """A materialized view: a query whose rows are kept in a table of that name, and follow its sources.
@@ -296,39 +336,84 @@ class Lake:
         Parameters
         ----------
         sql
-            The query, in Spark SQL. A view that is not there is made, but not built: `View.refresh` does that. One that has another
-            query gets this one, and its rows with it. Without a query, the view must be there.
+            The query, in Spark SQL. A view that is not there is made, but not built: reading it is an error before `View.refresh`, or
+            ``refresh=True``, has built it. One that has another query gets this one, and its rows with it. Without a query, the view must
+            be there. ``SELECT *`` means the columns that the sources have now.
         policy
             "auto" follows changes where it can and is quicker, and says when it computes anew; "strict" never computes anew by itself;
             "full" always does.
         shards
             How many parts its state has; large steps then run on as many threads.
+        refresh
+            Refresh it as well, after the views that it reads.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
         >>> _ = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 5}])
-        >>> total = lake.view("total", "SELECT sum(amount) AS total FROM orders")
-        >>> _ = total.refresh()
+        >>> total = lake.view("total", "SELECT sum(amount) AS total FROM orders", refresh=True)
         >>> lake.view("total").read().to_pylist()
         [{'total': 15}]
         """
         from headwater.incremental.views.view import define, open_view
 
+        around = self._surroundings()
         if sql is None:
-            return open_view(name, self._surroundings())
-        return define(name, sql, self._surroundings(), policy=policy, shards=shards, **options)
+            view = open_view(name, around)
+        else:
+            view = define(name, sql, around, policy=policy, shards=shards, **options)
+        if refresh:
+            view.refresh()
+        return view
 
     def views(self) -> list[str]:
         """The names of the lake's materialized views."""
-        from headwater.lake.published import is_view
+        return [name for name, kind in self.catalog.kinds().items() if kind == "view"]
 
-        return [name for name in self.tables() if is_view(self.table(name).snapshot)]
+    def refresh(self, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:
+        """Refresh some materialized views, or all, each once and after those that it reads.
 
-    def drop_view(self, name: str) -> None:
-        """Delete a materialized view, with its table and its state; its functions need not be registered."""
+        A view that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of the result, or at
+        ``ok``.
+
+        Parameters
+        ----------
+        full
+            Compute the views that are named from scratch.
+        cascade
+            Refresh the views that they read as well.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("some", "SELECT id FROM orders WHERE id > 0")
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM some")
+        >>> [(one.name, one.mode) for one in lake.refresh()]
+        [('some', 'full'), ('n', 'full')]
+        """
+        from headwater.incremental.views.several import refresh_several
+
+        return refresh_several(names, self._surroundings(), full=full, cascade=cascade)
+
+    def status(self, *names: str) -> list[ViewStatus]:
+        """How fresh some materialized views are, or all: query, sources, frontier, lag and last refresh of each.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM orders", refresh=True)
+        >>> _ = orders.append([{"id": 2}])
+        >>> [(one.name, one.stale, one.lag_text) for one in lake.status()]
+        [('n', True, '1 version behind `orders`')]
+        """
         from headwater.incremental.views.view import found_view
 
-        found_view(name, self._surroundings()).drop()
+        return [found_view(name, self._surroundings()).status() for name in names or self.views()]
+
+    def drop_view(self, name: str, *, cascade: bool = False) -> list[str]:
+        """Delete a materialized view, with its table and its state; its functions need not be registered. See `View.drop`."""
+        from headwater.incremental.views.view import found_view
+
+        return found_view(name, self._surroundings()).drop(cascade=cascade)
 
     def _surroundings(self) -> Surroundings:
         from headwater.incremental.views.surroundings import Surroundings
@@ -352,6 +437,6 @@ class Lake:
         from headwater.sql.tokens import tokenize
 
         words = {str(t.value or t.text).lower() for t in tokenize(sql) if t.kind in ("word", "name")}
-        named = [name for name in self.tables() if name.rpartition(".")[2].lower() in words]
+        named = [name for name in self.catalog.names() if name.rpartition(".")[2].lower() in words]
         called = {name: f.returns for name, f in self.user_functions.items() if name in words}
         return analyzed(self.spark, sql, {name: self.table(name).schema for name in named}, called)

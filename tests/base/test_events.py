@@ -250,3 +250,24 @@ def test_nothing_goes_to_stdout_and_rich_waits_for_bars() -> None:
 def _env() -> dict[str, str]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith("HEADWATER_")}
     return {**clean, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def test_a_total_that_becomes_known_later_gives_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWATER_PROGRESS", "bars")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+    ticks = iter(range(0, 1000, 1))
+    stream = Terminal()
+    hub = events.Hub(clock=lambda: float(next(ticks)), stream=stream)
+    seen: list[tuple[int, int | None]] = []
+    with (
+        hub.subscribe(lambda event: seen.append((event.done, event.total))),
+        hub.task("refresh v", unit="rows") as task,
+    ):
+        task.advance(7)
+        task.expect(2_000)
+        task.advance(500)
+    assert seen == [(0, None), (7, None), (500, 2_000), (500, 2_000)]
+    assert "refresh v" in stream.getvalue() and seen[-1] == (500, 2_000)
+    assert events._bar_amount(events.Event("end", "t", 1, done=500, total=2_000, unit="rows")) == "500/2,000 rows  25%"
+    assert events._bar_amount(events.Event("end", "t", 1, done=5, unit="rows")) == "5 rows"

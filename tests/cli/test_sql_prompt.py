@@ -84,7 +84,8 @@ def test_commands(lake: hw.Lake) -> None:
     code, out, err = typed(lake, keys)
     assert code == 0
     assert out == (
-        "table\n───────────\norders\nsales.cards\ncolumn  type    nullable\n──────  ──────  ────────\n"
+        "table        kind\n───────────  ─────\norders       table\nsales.cards  table\n"
+        "column  type    nullable\n──────  ──────  ────────\n"
         "id      bigint  yes\namount  double  yes\n"
     )
     assert "timing is on\nengine is datafusion\nformat is csv\n" in err

@@ -32,9 +32,9 @@ def test_tables(lake: str, capsys: Capture) -> None:
         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<the time of writing>", re.sub(r" *[0-9.]+ K?i?B", " <size>", out)
     )
     lines = [re.split(r" {2,}| (?=<)", line.strip()) for line in plain.splitlines()]
-    assert lines[0] == ["name", "version", "rows", "files", "size", "last modified", "partitioned by"]
-    assert lines[2][:3] == ["cards", "2", "2"]
-    assert lines[3] == ["sales.orders", "0", "2", "2", "<size>", "<the time of writing>", "day"]
+    assert lines[0] == ["name", "kind", "version", "rows", "files", "size", "last modified", "partitioned by"]
+    assert lines[2][:4] == ["cards", "table", "2", "2"]
+    assert lines[3] == ["sales.orders", "table", "0", "2", "2", "<size>", "<the time of writing>", "day"]
 
 
 def test_tables_as_json(lake: str, capsys: Capture) -> None:
@@ -43,6 +43,7 @@ def test_tables_as_json(lake: str, capsys: Capture) -> None:
     detail = hw.connect(lake).table("cards").detail()
     assert cards == {
         "name": "cards",
+        "kind": "table",
         "version": 2,
         "rows": 2,
         "files": detail["num_files"],

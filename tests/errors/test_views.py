@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from headwater.base.errors import HeadwaterError
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.keys import row_keys
 from headwater.incremental.zset import ZSet
@@ -167,7 +169,7 @@ def case_view_whose_table_was_changed_by_others(lake: Lake) -> Attempt:
 
 def case_strict_view_whose_changes_are_gone(lake: Lake) -> Attempt:
     view = spend(lake, policy="strict")
-    lake.drop("orders")
+    lake.catalog.drop("orders")
     lake.write("orders", ROWS[:1])
     refresh: Attempt = view.refresh
     return refresh
@@ -183,6 +185,48 @@ def case_view_whose_source_has_lost_a_column(lake: Lake) -> Attempt:
 def case_view_whose_state_does_not_know_a_row(lake: Lake) -> Attempt:
     keys = row_keys(ZSet.from_arrow(pa.table({"id": [1]})))
     return lambda: Addresses().leaving(keys, np.array([1]), f"{lake.location}/spend")
+
+
+def case_view_that_was_never_built(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    lake.view("spend", SPEND)
+    return lambda: lake.sql("SELECT name FROM orders JOIN spend USING (name)")
+
+
+def case_view_whose_source_was_never_built(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    lake.view("spend", SPEND)
+    view = lake.view("big", "SELECT name FROM spend WHERE total > 1")
+    with suppress(HeadwaterError):
+        view.refresh(cascade=False)  # it leaves the file of its lock
+    return lambda: view.refresh(cascade=False)
+
+
+def case_table_that_views_read_is_dropped(lake: Lake) -> Attempt:
+    spend(lake)
+    lake.view("big", "SELECT name FROM spend WHERE total > 1")
+    return lambda: lake.sql("DROP TABLE orders")
+
+
+def case_view_that_a_view_reads_is_dropped(lake: Lake) -> Attempt:
+    spend(lake)
+    lake.view("big", "SELECT name FROM spend WHERE total > 1")
+    return lambda: lake.drop_view("spend")
+
+
+def case_view_whose_source_is_gone(lake: Lake) -> Attempt:
+    view = spend(lake)
+    lake.catalog.drop("orders")
+    refresh: Attempt = view.refresh
+    return refresh
+
+
+def case_view_that_reads_a_view_that_cannot_be_refreshed(lake: Lake) -> Attempt:
+    spend(lake)
+    view = lake.view("big", "SELECT name FROM spend WHERE total > 1")
+    lake.catalog.drop("orders")
+    refresh: Attempt = view.refresh
+    return refresh
 
 
 def shout(text: str) -> str:

@@ -24,8 +24,11 @@ TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'it''s' = 'a;b', 'delta.appe
 def test_tables(lake: Lake) -> None:
     for name in ("orders", "cards", "sales.orders", "sales.old"):
         lake.sql(f"CREATE TABLE {name} (id INT)")
-    every = lake.sql("SHOW TABLES").to_tuples()
-    assert every == [("", "cards", False), ("", "orders", False), ("sales", "old", False), ("sales", "orders", False)]
+    shown = lake.sql("SHOW TABLES")
+    assert shown.columns == ["namespace", "tableName", "isTemporary"]
+    every = shown.to_tuples()
+    names = [("", "cards"), ("", "orders"), ("sales", "old"), ("sales", "orders")]
+    assert every == [(*name, False) for name in names]
     assert lake.sql("SHOW TABLES IN sales").to_tuples() == every[2:]
     assert lake.sql("SHOW TABLES LIKE 'O*'").to_tuples() == every[1:]
     assert lake.sql("SHOW TABLES IN sales 'nothing|ord*'").to_tuples() == every[3:]

@@ -117,7 +117,9 @@ def test_datafusion_plans_nests_quickly() -> None:
     from headwater.query.engines.datafusion import session
 
     context = session()
-    context.register_record_batches("nests", [SCHEMA.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], SCHEMA)]])
+    context.register_record_batches(
+        "nests", [SCHEMA.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], SCHEMA)]]
+    )
     slow, asked = {}, 0
     try:
         for name, args, place in _nests().values():

@@ -121,6 +121,11 @@ class Task:
             self._told = now
         self._send("advance")
 
+    def expect(self, total: int | None) -> None:
+        """Say how much there is to do, where that becomes known later or changes; what was done before does not count any more."""
+        with self._lock:
+            self._done, self.total = 0, total
+
     def note(self, text: str) -> None:
         """Say something about this task: which file it is at, why it retries."""
         if self._sinks:
@@ -276,9 +281,20 @@ class _Lines:
 
 def _amount(event: Event) -> str:
     unit = f" {event.unit}" if event.unit else ""
-    whole = f" of {event.total:,}{unit} ({event.done / event.total:.0%})" if event.total else unit
+    whole = f" of {event.total:,}{unit} ({min(event.done / event.total, 1):.0%})" if event.total else unit
     amount = f", {event.done:,}{whole}" if event.done or event.total else ""
     return f"{amount}, {event.seconds:.1f} s"
+
+
+def _bar_amount(event: Event) -> str:
+    """What stands beside a bar: how much of how much, and the share.
+
+    >>> _bar_amount(Event("advance", "refresh v", 1, done=500, total=2000, unit="rows"))
+    '500/2,000 rows  25%'
+    """
+    if not event.total:
+        return f"{event.done:,} {event.unit}" if event.done else ""
+    return f"{event.done:,}/{event.total:,} {event.unit}  {min(event.done / event.total, 1):.0%}"
 
 
 class _Bars:
@@ -311,9 +327,7 @@ class _Bars:
         if event.task_id not in self._rows:
             self._rows[event.task_id] = self._progress.add_task(event.task, total=event.total, amount="", text="")
         row = self._rows[event.task_id]
-        total = f"/{event.total:,}" if event.total else ""
-        amount = f"{event.done:,}{total} {event.unit}" if event.done or event.total else ""
-        self._progress.update(row, completed=event.done, amount=amount)
+        self._progress.update(row, completed=event.done, total=event.total, amount=_bar_amount(event))
         if event.text:
             self._progress.update(row, text=event.text)
         if event.kind == "end":

@@ -104,10 +104,10 @@ class SqlCompleter(Completer):
             yield from _matching(word, _functions(), "function")
 
     def tables(self) -> list[str]:
-        """The tables of the lake, as far as it answers."""
+        """The tables and views of the lake, as far as it answers."""
         if self._tables is None:
             try:
-                self._tables = self._lake.tables()
+                self._tables = self._lake.catalog.names()
             except HeadwaterError:
                 self._tables = []
         return self._tables

@@ -140,10 +140,10 @@ class Prompt:
         from headwater.query.rendering.terminal import type_name
 
         if not table:
-            names = self._runner.lake.tables()
-            if not names:
+            kinds = self._runner.lake.catalog.kinds()
+            if not kinds:
                 self._screen.say("no tables yet")
-            print_listing(self._screen, ("table",), [(name,) for name in names])
+            print_listing(self._screen, ("table", "kind"), list(kinds.items()))
             return
         fields = self._runner.lake.table(table).snapshot.schema.fields
         rows = [(f.name, type_name(f.arrow.type), "yes" if f.nullable else "no") for f in fields]

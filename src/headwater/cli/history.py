@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.base.errors import InputError
-    from headwater.cli._listing import print_listing, time_text
+    from headwater.cli._listing import print_entries, time_text
     from headwater.cli._verbs import Exit
 
     if arguments.limit is not None and arguments.limit < 1:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         )
         for entry in entries
     ]
-    print_listing(screen, _HEADINGS, rows, right=(0,))
+    print_entries(screen, _HEADINGS, rows, right=(0,), head=3)
     return Exit.OK
 
 

@@ -1,4 +1,4 @@
-"""`headwater tables`: what a lake holds."""
+"""`headwater tables`: what a lake holds, tables and views."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headwater.cli._screen import Screen
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
 
-SUMMARY = "list the tables of a lake: version, rows, files, size"
+SUMMARY = "list the tables and views of a lake: version, rows, files, size"
 
-_HEADINGS = ("name", "version", "rows", "files", "size", "last modified", "partitioned by")
+_HEADINGS = ("name", "kind", "version", "rows", "files", "size", "last modified", "partitioned by")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +26,14 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.observe.format import human_bytes
 
     lake = open_lake(arguments.lake)
-    facts = [_facts(lake, name) for name in lake.tables()]
+    facts = [{"name": name, "kind": kind, **_facts(lake, name)} for name, kind in lake.catalog.kinds().items()]
     if screen.as_json:
         screen.document({"lake": lake.location, "tables": facts})
     else:
         rows = [
             (
                 fact["name"],
+                fact["kind"],
                 str(fact["version"]) if "error" not in fact else fact["error"],
                 "" if fact["rows"] is None else f"{fact['rows']:,}",
                 "" if fact["files"] is None else f"{fact['files']:,}",
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             )
             for fact in facts
         ]
-        print_listing(screen, _HEADINGS, rows, right=(1, 2, 3, 4))
+        print_listing(screen, _HEADINGS, rows, right=(2, 3, 4, 5))
         if not rows:
             screen.say(f"no tables in {lake.location}")
     return Exit.FAILED if any("error" in fact for fact in facts) else Exit.OK
@@ -50,16 +51,18 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _facts(lake: Lake, name: str) -> dict[str, Any]:
     from headwater.base.errors import HeadwaterError
+    from headwater.lake.published import is_built
 
     try:
-        detail = lake.table(name).detail()
+        table = lake.table(name)
+        detail = table.detail()
+        built = is_built(table.snapshot)
     except HeadwaterError as error:  # one damaged table does not hide the others
         nothing = dict.fromkeys(("version", "rows", "files", "size_bytes", "last_modified"))
-        return {"name": name, **nothing, "partitioned_by": [], "error": f"[{error.code}] {error.message}"}
+        return {**nothing, "partitioned_by": [], "error": f"[{error.code}] {error.message}"}
     return {
-        "name": name,
         "version": detail["version"],
-        "rows": detail["num_rows"],
+        "rows": detail["num_rows"] if built else None,
         "files": detail["num_files"],
         "size_bytes": detail["size_bytes"],
         "last_modified": detail["last_modified"].isoformat(timespec="milliseconds"),

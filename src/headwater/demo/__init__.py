@@ -27,7 +27,7 @@ def main(path: str | None = None, *, json: bool = False) -> int:
     with ExitStack() as stack:
         folder = path or stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-"))
         lake = stack.enter_context(connect(folder))
-        if lake.tables():
+        if lake.catalog.names():
             from headwater.base.errors import InputError
 
             raise InputError.bad_argument("path", folder, "an empty folder: the demo makes a lake of its own")

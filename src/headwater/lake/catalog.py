@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Literal
 
 from headwater.base import faults
-from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.errors import CorruptionError, HeadwaterError, InputError, NotFoundError
+from headwater.base.pools import pool
 from headwater.base.storage import ObjectExistsError, Storage, now_ms, open_storage
 from headwater.lake import log, snapshot
+from headwater.lake.published import is_view
 
-__all__ = ["Catalog"]
+__all__ = ["Catalog", "Kind"]
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,2}$")
 _OWN = "_headwater"
 _ATTACHED = f"{_OWN}/attached"
+_AT_ONCE = 16
+
+Kind = Literal["table", "view"]
 
 
 class Catalog:
@@ -53,6 +59,24 @@ class Catalog:
         found = self._attached()
         self._discover("", 3, found)
         return sorted(set(found))
+
+    def kind(self, name: str) -> Kind:
+        """What a name stands for; what cannot be read, and a view of another lake that is attached, is a table here."""
+        if self.is_attached(name):
+            return "table"
+        try:
+            return "view" if is_view(snapshot.latest(self.storage(name))) else "table"
+        except HeadwaterError:
+            return "table"
+
+    def kinds(self) -> dict[str, Kind]:
+        """The names of the lake, sorted, each with what it stands for."""
+        attached = set(self._attached())
+        names = self.names()
+        if self.root.local_path("") is not None:
+            return {name: "table" if name in attached else self.kind(name) for name in names}
+        # Each takes a few requests.
+        return dict(zip(names, pool("catalog", _AT_ONCE).map(self.kind, names), strict=True))
 
     def _attached(self) -> list[str]:
         return [e.path[len(_ATTACHED) + 1 : -len(".json")] for e in self.root.list(_ATTACHED)]

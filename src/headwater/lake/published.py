@@ -20,7 +20,17 @@ from headwater.base.errors import CorruptionError, InputError
 from headwater.lake.actions import Action
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["DEFINITION", "STATE", "check_editable", "check_properties", "domain", "is_view", "read_domain"]
+__all__ = [
+    "DEFINITION",
+    "STATE",
+    "check_built",
+    "check_editable",
+    "check_properties",
+    "domain",
+    "is_built",
+    "is_view",
+    "read_domain",
+]
 
 DEFINITION = "headwater.view"
 STATE = "headwater.view.state"
@@ -35,6 +45,17 @@ _NEEDED = {
 def is_view(base: Snapshot) -> bool:
     """Whether a table is the output of a materialized view."""
     return DEFINITION in base.state.domains
+
+
+def is_built(base: Snapshot) -> bool:
+    """Whether a table has the rows of what it is the output of; a table that is nobody's output has its own."""
+    return STATE in base.state.domains or not is_view(base)
+
+
+def check_built(name: str, base: Snapshot) -> None:
+    """Raise if a table is a view's that was never built: that it has no rows would say something about its query."""
+    if not is_built(base):
+        raise InputError.not_built(name or base.where, base.version, base.where)
 
 
 def check_editable(name: str, base: Snapshot, verb: str) -> None:

@@ -18,6 +18,7 @@ from headwater.base.storage import Storage
 from headwater.lake import history, snapshot
 from headwater.lake.catalog import is_table
 from headwater.lake.history import HistoryEntry
+from headwater.lake.published import check_built, is_built
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 
@@ -52,7 +53,8 @@ class ReadableTable:
             f"<tr><td>{escape(f.name)}</td><td>{escape(spark_type(f.arrow.type))}</td></tr>"
             for f in self.snapshot.schema.fields
         )
-        head = f"<b>{escape(self.name)}</b> version {self.version}, {self.count():,} rows"
+        rows_said = f"{self.count():,} rows" if is_built(self.snapshot) else "never built"
+        head = f"<b>{escape(self.name)}</b> version {self.version}, {rows_said}"
         return f"<div>{head}<table><tr><th>column</th><th>type</th></tr>{rows}</table></div>"
 
     def exists(self) -> bool:
@@ -73,7 +75,7 @@ class ReadableTable:
         except InputError as e:
             if self._lake is None or e.code not in ("E1014", "E1108"):
                 raise
-            raise NotFoundError.table(self.name, self._lake.tables(), self._lake.location) from None
+            raise NotFoundError.table(self.name, self._lake.catalog.names(), self._lake.location) from None
 
     def _require(self) -> None:
         """Raise if there is no such table."""
@@ -134,11 +136,17 @@ class ReadableTable:
 
     # ------------------------------------------------------------------ reading
 
+    def _readable(self) -> Snapshot:
+        """The version this table stands for, if it has rows to read: a view has none before it is built."""
+        now = self.snapshot
+        check_built(self.name, now)
+        return now
+
     def to_reader(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches, in bounded memory."""
         from headwater.lake.select import select
 
-        return select(self.snapshot, columns, where)
+        return select(self._readable(), columns, where)
 
     def to_arrow(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.Table:
         """The rows as an Arrow table."""
@@ -161,7 +169,7 @@ class ReadableTable:
 
     def count(self) -> int:
         """Live rows, from the log where its statistics know."""
-        now = self.snapshot
+        now = self._readable()
         if now.num_rows is not None:
             return now.num_rows
         return sum(b.num_rows for b in scan(now, now.schema.names[:1]))

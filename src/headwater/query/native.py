@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError
+from headwater.lake.published import check_built
 from headwater.query.result import Result
 from headwater.query.session import Session
 from headwater.query.sources import Source, TableSource
@@ -29,7 +30,7 @@ def run_native(session: Session, text: str, parameters: Parameters | None) -> Re
         raise InputError.bad_argument("parameters", parameters, 'none: they are for dialect="spark"')
     engine = session.engine
     lake = session.lake
-    known = {name.lower(): name for name in lake.tables()}
+    known = {name.lower(): name for name in lake.catalog.names()}
     tables: dict[str, Source] = {}
     missing: list[str] = []
     try:
@@ -39,6 +40,7 @@ def run_native(session: Session, text: str, parameters: Parameters | None) -> Re
                 missing.append(written)
                 continue
             now = lake.table(name).snapshot
+            check_built(name, now)
             tables[written] = TableSource(now, tuple(now.schema.names))
         running = engine.native(text, tables)
     except ExpressionError as error:
@@ -55,7 +57,7 @@ def _told(error: ExpressionError, text: str, missing: list[str], lake: Lake) -> 
         name = next((m for m in missing if named[1].lower() in (m.lower(), m.lower().rpartition(".")[2])), None)
         if name is not None:
             at = text.lower().find(name.lower())
-            found = NotFoundError.table(name, lake.tables(), lake.location)
+            found = NotFoundError.table(name, lake.catalog.names(), lake.location)
             return found.placed_at(text, at) if at >= 0 else found
     error.hint = error.hint or _HINT
     return error

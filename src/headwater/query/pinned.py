@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.base.errors import NotFoundError
 from headwater.lake import snapshot
+from headwater.lake.published import check_built
 from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
 from headwater.query.sources import RelationSource, Source, TableSource
@@ -36,7 +37,7 @@ def named_table(lake: Lake, name: str) -> Table:
     """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
     table = lake.table(name)
     if not table.exists():
-        alike = [n for n in lake.tables() if n.lower() == name.lower()]
+        alike = [n for n in lake.catalog.names() if n.lower() == name.lower()]
         if len(alike) == 1:
             return lake.table(alike[0])
     return table
@@ -70,8 +71,11 @@ class Pinned:
             table = named_table(self.lake, name)
             now = table.snapshot
         if version is None and timestamp is None:
-            return now
-        return table.at(version).snapshot if version is not None else table.at(timestamp=timestamp).snapshot
+            found = now
+        else:
+            found = table.at(version).snapshot if version is not None else table.at(timestamp=timestamp).snapshot
+        check_built(table.name, found)
+        return found
 
     def function(self, name: str, arguments: Arguments) -> Relation:
         """The rows of a table function."""

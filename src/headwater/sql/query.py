@@ -18,6 +18,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from headwater.base.errors import ExpressionError, InputError, SchemaError
 from headwater.sql.functions.user import UserFunction, functions_by_name
@@ -38,6 +39,8 @@ def parse_query(
     parameters: Parameters | None = None,
     functions: TableFunctions | None = None,
     user_functions: Iterable[UserFunction] = (),
+    *,
+    now: datetime | None = None,
 ) -> Plan:
     """Read one query.
 
@@ -54,6 +57,8 @@ def parse_query(
         Gives the schema of a table function by name and constant arguments; it raises `Refused` for one it does not know.
     user_functions
         Functions in Python that the query may call by their names.
+    now
+        The instant that ``current_timestamp()`` and its kin stand for (default: when the query is read).
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("a", pa.int32())])
@@ -66,6 +71,8 @@ def parse_query(
         raise ExpressionError.syntax(text, "the query is empty")
     given: Parameters = {} if parameters is None else parameters
     context = Context(text, scanned, catalog, given, read_query, functions, functions_by_name(user_functions))
+    if now is not None:
+        context.now = now
     try:
         parsed = parse_text(text, scanned)
     except ExpressionError as error:

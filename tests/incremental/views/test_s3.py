@@ -38,7 +38,7 @@ def test_machines_take_turns(s3: S3Server, tmp_path: Path, monkeypatch: pytest.M
         machine(tmp_path, ("one", "two")[step % 2], monkeypatch, view if step % 3 else None)
         assert view.refresh().mode == "incremental"
         assert view.verify().equal
-    assert world.lake.tables() == ["orders", "shops", "v"], "the state is no table"
+    assert world.lake.tables() == ["orders", "shops"] and world.lake.views() == ["v"], "the state is no table"
     view.drop()
     assert not list(world.lake.catalog.root.list("_headwater/"))
 

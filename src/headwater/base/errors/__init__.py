@@ -10,6 +10,7 @@
     ├── ConflictError         another writer committed first, and retrying would not be safe
     ├── CorruptionError       what lies on storage is damaged: log, checkpoint, Parquet, deletion vector
     ├── StorageError          storage refuses or fails: permission, full disk, unreachable endpoint
+    ├── UpstreamError         what a view reads could not be refreshed, so the view was not
     ├── CancelledError        a query was stopped before it had given all its rows
     └── SetupError            this machine lacks something: Java, an extra, memory
 
@@ -33,6 +34,7 @@ from headwater.base.errors.schema import SchemaError
 from headwater.base.errors.setup import SetupError
 from headwater.base.errors.storage import StorageError
 from headwater.base.errors.unsupported import UnsupportedError
+from headwater.base.errors.upstream import UpstreamError
 from headwater.base.errors.wording import did_you_mean, underline
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "SetupError",
     "StorageError",
     "UnsupportedError",
+    "UpstreamError",
     "did_you_mean",
     "underline",
 ]

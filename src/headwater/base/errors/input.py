@@ -234,6 +234,34 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def not_built(cls, name: str, version: int, where: str) -> Self:
+        return cls(
+            "E1609",
+            f"the materialized view `{name}` has no rows to read: at version {version} it was never built",
+            where=where,
+            hint=f"build it: lake.view({name!r}).refresh(), or REFRESH MATERIALIZED VIEW {name}",
+        )._about(name)
+
+    @classmethod
+    def source_not_built(cls, view: str, source: str) -> Self:
+        return cls(
+            "E1610",
+            f"the materialized view `{view}` reads `{source}`, which was never built",
+            hint=f"refresh `{source}` first, or refresh `{view}` with cascade=True, which does that",
+        )._about(source)
+
+    @classmethod
+    def is_read(cls, name: str, readers: Sequence[str], verb: str) -> Self:
+        which = "view" if len(readers) == 1 else "views"
+        named = list_some([f"`{one}`" for one in readers])
+        return cls(
+            "E1611",
+            f"`{name}` is read by the materialized {which} {named}: {verb} would leave {'it' if len(readers) == 1 else 'them'} "
+            "without a source",
+            hint=f"drop the {which} first, or all together with cascade=True (DROP … CASCADE in SQL)",
+        )._about(name)
+
+    @classmethod
     def other_function(cls, name: str, view: str, wanted: str, found: str) -> Self:
         return cls(
             "E1607",

@@ -25,6 +25,15 @@ class NotFoundError(InputError, LookupError):
         return cls("E1601", f"no materialized view `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
+    def source(cls, view: str, source: str, known: str, where: str) -> Self:
+        return cls(
+            "E1612",
+            f"the materialized view `{view}` reads `{source}`, and there is no such table",
+            where=where,
+            hint=f"bring the table back, or define the view over another one: lake.view({view!r}, sql); {known}",
+        )._about(source)
+
+    @classmethod
     def function(cls, name: str, view: str, fingerprint: str, known: Sequence[str]) -> Self:
         given = f"registered: {list_some(known)}" if known else "none is registered"
         return cls(

@@ -86,6 +86,8 @@ class Circuit:
         self.vertices: list[Vertex] = []
         self.fingerprints: list[str] = []
         """The names that `durable` gives the vertices, once it has."""
+        self.captions: dict[str, str] = {}
+        """Details and pieces of SQL that are shown in other words, by what state is found by."""
         self.inputs: dict[str, Vertex] = {}
         self.outputs: dict[str, Vertex] = {}
         self._known: dict[tuple[object, ...], Vertex] = {}

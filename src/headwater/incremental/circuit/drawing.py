@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -43,13 +44,14 @@ def graph_of(circuit: Circuit) -> Graph:
     forgetting = {each.vertex.id: str(each) for each in circuit.schedule().forgetting}
     nodes = []
     for v in circuit.vertices:
-        inner = _inner_nodes(v) if isinstance(v.node, Nest) else []
+        inner = _inner_nodes(v, circuit.captions) if isinstance(v.node, Nest) else []
         nodes += inner
         inputs = tuple(str(i.id) for i in v.inputs)
         if isinstance(v.node, Nest):
             inputs = tuple(f"{v.id}.{r.id}" for r in v.node.inner.results.values())
         back, goes = feedback.get(v.id, ()), forgetting.get(v.id, "")
-        nodes.append(_drawn(v, str(v.id), inputs, group=chains.get(v.id, v.group), feedback=back, goes=goes))
+        box, words = chains.get(v.id, v.group), circuit.captions
+        nodes.append(_drawn(v, str(v.id), inputs, captions=words, group=box, feedback=back, goes=goes))
     nodes += [
         GraphNode(id=f"output {name}", kind="sink", label="output", detail=name, inputs=(str(v.id),))
         for name, v in circuit.outputs.items()
@@ -62,18 +64,20 @@ def _drawn(
     name: str,
     inputs: tuple[str, ...],
     *,
+    captions: Mapping[str, str],
     group: str | None,
     feedback: tuple[str, ...] = (),
     goes: str = "",
 ) -> GraphNode:
     node = vertex.node
+    detail = captions.get(node.shown, node.shown)
     return GraphNode(
         id=name,
         kind=node.kind,
         label=node.label,
-        detail="; ".join(filter(None, [node.detail, goes])).replace("\0", ""),
+        detail="; ".join(filter(None, [detail, goes])).replace("\0", ""),
         inputs=inputs,
-        sql=vertex.sql,
+        sql=captions.get(vertex.sql, vertex.sql),
         group=group,
         metrics=_metrics(vertex),
         feedback=feedback,
@@ -90,7 +94,7 @@ def _chain_groups(circuit: Circuit) -> dict[int, str]:
     return found
 
 
-def _inner_nodes(vertex: Vertex) -> list[GraphNode]:
+def _inner_nodes(vertex: Vertex, captions: Mapping[str, str]) -> list[GraphNode]:
     """The operators inside a recursion, in a box of their own."""
     assert isinstance(vertex.node, Nest)
     inner = vertex.node.inner
@@ -103,7 +107,7 @@ def _inner_nodes(vertex: Vertex) -> list[GraphNode]:
         if v.id in outer:
             inputs = (str(outer[v.id].id),)
         back = (f"{vertex.id}.{rounds[v.id].id}",) if v.id in rounds else ()
-        found.append(_drawn(v, f"{vertex.id}.{v.id}", inputs, group=box, feedback=back))
+        found.append(_drawn(v, f"{vertex.id}.{v.id}", inputs, captions=captions, group=box, feedback=back))
     return found
 
 
@@ -112,12 +116,13 @@ def _metrics(vertex: Vertex) -> NodeMetrics | None:
     if not f.steps:
         return None
     traces = [t for node in vertex.nodes for t in node.traces().values()]
+    rows, size = vertex.recalled or (sum(len(t) for t in traces), sum(t.nbytes for t in traces))
     return NodeMetrics(
         rows_in=f.rows_in,
         rows_out=f.rows_out,
         seconds=f.seconds,
-        state_rows=sum(len(t) for t in traces),
-        state_bytes=sum(t.nbytes for t in traces),
+        state_rows=rows,
+        state_bytes=size,
         steps=f.steps,
     )
 
@@ -134,7 +139,7 @@ def profile_of(circuit: Circuit) -> pa.Table:
                 {
                     "id": vertex.id,
                     "operator": vertex.node.label,
-                    "detail": "; ".join(filter(None, [vertex.node.detail, forgetting.get(vertex.id)])),
+                    "detail": "; ".join(filter(None, [vertex.node.shown, forgetting.get(vertex.id)])),
                     "steps": m.steps,
                     "rows_in": m.rows_in,
                     "rows_out": m.rows_out,

@@ -17,7 +17,7 @@ import numpy as np
 
 from headwater.base.errors import InputError
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.vertex import Vertex, shard_of
+from headwater.incremental.circuit.vertex import Figures, Vertex, shard_of
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 
-__all__ = ["checkpoint", "compact", "fingerprints", "restore", "traces_of"]
+__all__ = ["checkpoint", "compact", "fingerprints", "recall", "restore", "traces_of"]
 
 
 def fingerprints(circuit: Circuit) -> list[str]:
@@ -64,8 +64,32 @@ def checkpoint(
     """Make the state of a circuit durable, with traces that others keep ``beside`` it, and give the name of its manifest."""
     names = fingerprints(circuit)
     outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
-    facts = {"shards": circuit.shards, "extra": extra, "outputs": outputs}
+    facts = {"shards": circuit.shards, "extra": extra, "outputs": outputs, "figures": _figures(circuit, names)}
     return store.checkpoint(circuit.steps, traces_of(circuit, beside), facts, name=name)
+
+
+def _figures(circuit: Circuit, names: list[str]) -> dict[str, list[float]]:
+    """What the vertices have done so far, for pictures: steps, rows in, rows out and seconds."""
+    done = ((names[v.id], v.figures) for v in circuit.vertices if v.node.kind != "exchange" and v.figures.steps)
+    return {name: [f.steps, f.rows_in, f.rows_out, round(f.seconds, 6)] for name, f in done}
+
+
+def recall(circuit: Circuit, manifest: Manifest, *, sizes: bool = True) -> None:
+    """Let a circuit know what its operators had done by a checkpoint, and with ``sizes`` how much state they had.
+
+    A circuit that has the state itself does not need the sizes; older checkpoints do not have the figures.
+    """
+    names, figures = fingerprints(circuit), manifest.extra.get("figures", {})
+    held: dict[str, tuple[int, int]] = {}
+    for trace, entry in manifest.traces.items() if sizes else ():
+        rows, size = held.get(owner := trace.split("/", 1)[0], (0, 0))
+        held[owner] = (rows + entry.rows, size + sum(run.nbytes for run in entry.runs))
+    for vertex in circuit.vertices:
+        name = names[vertex.id]
+        if vertex.node.kind != "exchange" and name in figures:
+            steps, rows_in, rows_out, seconds = figures[name]
+            vertex.figures = Figures(int(steps), int(rows_in), int(rows_out), float(seconds))
+            vertex.recalled = held.get(name)
 
 
 def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> dict[str, Trace]:
@@ -109,6 +133,7 @@ def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
     for vertex in circuit.vertices:
         _restore_vertex(circuit, vertex, names[vertex.id], store, manifest, shards)
     circuit.steps = manifest.epoch
+    recall(circuit, manifest, sizes=False)
     return manifest.extra["extra"]
 
 

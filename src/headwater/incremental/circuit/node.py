@@ -57,6 +57,8 @@ class Node(ABC):
         self.layout = layout
         self.label = label
         self.detail = detail
+        self.shown = detail
+        """The detail in the words of users. Unlike the detail it is no part of what state is found by, and may be reworded."""
         self.sql = sql
         self.id = -1
         self.empty = ZSet.empty(layout)

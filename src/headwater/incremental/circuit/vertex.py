@@ -65,6 +65,8 @@ class Vertex:
     signed: bool = False
     """May rows be taken away that are not there, so that weights are below zero?"""
     figures: Figures = field(default_factory=Figures)
+    recalled: tuple[int, int] | None = None
+    """The rows and bytes of its state at a checkpoint, for a picture of a circuit that does not have it."""
     nothing: list[ZSet] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
-from headwater.incremental.operators.frames import units_of
+from headwater.incremental.operators.frames import length_words, units_of
 from headwater.incremental.operators.join import without_null_keys
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
@@ -115,6 +115,9 @@ class AsOf(Node):
         bound = "" if self.tolerance is None else f" within {self.tolerance}"
         detail = f"{direction}{bound}{' strictly' if strict else ''}, {how}"
         super().__init__([left, right], layout, label="as-of join", detail=detail, sql=sql)
+        if self.tolerance is not None:
+            length = length_words(self._left_time.dtype, self.tolerance)
+            self.shown = f"{direction} within {length}{' strictly' if strict else ''}, {how}"
         of_left = [(left.layout.schema.get_field_index(a), i) for i, (a, _) in enumerate(left_columns)]
         of_right = [
             (right.layout.schema.get_field_index(a), len(of_left) + i) for i, (a, _) in enumerate(right_columns)

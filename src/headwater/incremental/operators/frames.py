@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 
+from headwater.base.durations import duration_words
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.aggregates.aggregation import Values
 from headwater.incremental.layout import Layout, Placed
@@ -32,7 +33,7 @@ from headwater.kernels.window_frames import by_peers, by_rows, by_value, extreme
 if TYPE_CHECKING:
     from headwater.incremental.operators.arrange import Arrange
 
-__all__ = ["Frame", "FrameFunction", "Frames", "units"]
+__all__ = ["Frame", "FrameFunction", "Frames", "length_words", "units"]
 
 Distance = int | Decimal | timedelta
 What = Literal[
@@ -55,6 +56,32 @@ class Frame:
     unit: Literal["rows", "range"] = "range"
     begin: Distance | None = None
     end: Distance | None = 0
+
+    def words(self) -> str:
+        """Which rows these are, in words.
+
+        >>> Frame("range", timedelta(hours=-1), 0).words(), Frame("rows", None, -1).words(), Frame("rows", None, None).words()
+        ('1 hour preceding to current row', 'all rows preceding to 1 row preceding', 'all rows')
+        """
+        if self.begin is None and self.end is None:
+            return "all rows"
+        return f"{self._side(self.begin, 'preceding')} to {self._side(self.end, 'following')}"
+
+    def _side(self, bound: Distance | None, endless: str) -> str:
+        if bound is None:
+            return f"all rows {endless}"
+        if not bound:
+            return "current row"
+        nothing = timedelta() if isinstance(bound, timedelta) else 0
+        side = "preceding" if bound < nothing else "following"  # type: ignore[operator]
+        return f"{self._length(bound)} {side}"
+
+    def _length(self, bound: Distance) -> str:
+        if isinstance(bound, timedelta):
+            return duration_words(bound // timedelta(microseconds=1))
+        if self.unit == "rows":
+            return f"{abs(bound):,} row{'' if abs(bound) == 1 else 's'}"
+        return str(abs(bound))
 
     def bounds(self, layout: Layout) -> tuple[int | None, int | None]:
         """The distances in units of the order column, or in rows."""
@@ -159,6 +186,7 @@ class Frames(Over):
         detail = f"{', '.join(map(_text, functions))}; {self._frame.unit} {self._begin} to {self._end}"
         fields = [f.field(layout) for f in functions]
         super().__init__(source, fields, reach=reach, columns=columns, label="frames", detail=detail, sql=sql)
+        self.shown = f"{', '.join(map(_words, functions))}; {self._frame.words()}"
 
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
         lo, hi = np.empty(len(groups), dtype=np.int64), np.empty(len(groups), dtype=np.int64)
@@ -202,6 +230,26 @@ def _places(f: FrameFunction, groups: Groups, placed: Placed, lo: Positions, hi:
         nth = f.nth if f.what == "nth_value" else 1
         present(groups.rows, groups.at, lo, hi, *at, nth, last, f.ignore_nulls and placed.nullable, which)
     return which
+
+
+def _words(f: FrameFunction) -> str:
+    return _text(f).replace("count_rows(", "count(", 1) if f.what == "count_rows" else _text(f)
+
+
+def length_words(dtype: pa.DataType, distance: int) -> str:
+    """A distance in units of a type (`units_of`), in words.
+
+    >>> length_words(pa.timestamp("us"), 300_000_000), length_words(pa.date32(), 1), length_words(pa.decimal128(9, 2), 150)
+    ('5 minutes', '1 day', '1.50')
+    """
+    if pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype):
+        scaled, rest = divmod(distance * 1_000_000, _TICKS[dtype.unit])
+        return duration_words(scaled) if not rest else f"{distance:,} {dtype.unit}"
+    if pa.types.is_date(dtype):
+        return duration_words(distance * 86_400_000_000)
+    if pa.types.is_decimal(dtype):
+        return str(Decimal(distance).scaleb(-dtype.scale))
+    return f"{distance:,}"
 
 
 def _text(f: FrameFunction) -> str:

@@ -67,6 +67,7 @@ class Lag(Over):
         super().__init__(
             source, fields, reach=Reach.rows(back, ahead), columns=columns, label="lag", detail=detail, sql=sql
         )
+        self.shown = ", ".join(map(_words, shifts))
 
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
         found = []
@@ -95,3 +96,9 @@ def _packed(dtype: pa.DataType, value: object) -> tuple[np.ndarray, tuple[object
     rows, owners = pack(layout, [array], 1)
     placed = layout.columns[0]
     return rows[0, placed.word : placed.word + placed.words], owners
+
+
+def _words(s: Shift) -> str:
+    rows = f"{abs(s.offset):,} row{'' if abs(s.offset) == 1 else 's'}"
+    other = "" if s.default is None else f", else {s.default}"
+    return f"{s.name} = {s.column} {rows} {'before' if s.offset >= 0 else 'after'}{other}"

@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
-from headwater.incremental.operators.frames import units_of
+from headwater.incremental.operators.frames import length_words, units_of
 from headwater.incremental.operators.join import without_null_keys
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
@@ -79,6 +79,9 @@ class RangeJoin(Node):
         layout = Layout(pa.schema(fields))
         detail = f"{two.name} from {one.name} - {self._below} to {one.name} + {self._above}"
         super().__init__([left, right], layout, label="range join", detail=detail, sql=sql)
+        far = [None if d is None else length_words(one.dtype, d) for d in self.reach]
+        low, high = ("any" if d is None else f"{one.name} {sign} {d}" for sign, d in zip("-+", far, strict=True))
+        self.shown = f"{two.name} from {low} to {high}"
         self._left, self._right = left, right
         self._times = (one, two)
         of_left = [(left.layout.schema.get_field_index(a), i) for i, (a, _) in enumerate(left_columns)]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.base.errors import InputError
 from headwater.incremental.aggregates.aggregation import Values
 from headwater.incremental.operators.cogroup import Groups, Slices
-from headwater.incremental.operators.frames import units
+from headwater.incremental.operators.frames import length_words, units
 from headwater.incremental.operators.over import Over, nulls_of
 from headwater.incremental.operators.reach import Reach
 from headwater.incremental.operators.windows import ends_within
@@ -62,6 +62,7 @@ class Sessions(Over):
         super().__init__(
             source, fields, reach=Reach.chain(ticks), columns=columns, label="sessions", detail=detail, sql=sql
         )
+        self.shown = f"{order.column} with gaps of at most {length_words(self._time.dtype, ticks)}"
 
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
         words = np.ascontiguousarray(groups.rows[:, self._time.word])

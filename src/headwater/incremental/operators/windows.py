@@ -18,7 +18,7 @@ from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.moving import Moving
-from headwater.incremental.operators.frames import units_of
+from headwater.incremental.operators.frames import length_words, units_of
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.zset import Positions, ZSet
 from headwater.kernels.arrange import take
@@ -75,6 +75,10 @@ class Windows(Node):
         layout = Layout(pa.schema([*schema, *(pa.field(n, column.dtype, nullable=False) for n in names)]))
         detail = f"{time} of {self._size} every {self._every} from {self._offset}"
         super().__init__([source], layout, label="windows", detail=detail, sql=sql)
+        length, step, begin = (length_words(column.dtype, n) for n in (self._size, self._every, self._offset))
+        self.shown = f"{time} of {length}"
+        self.shown += f" every {step}" if self._every != self._size else ""
+        self.shown += f" from {begin}" if self._offset else ""
         pairs = [(i, i) for i in range(len(schema))]
         self._moving = Moving(source.layout, layout, pairs)
 

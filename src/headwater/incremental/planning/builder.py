@@ -16,6 +16,8 @@ from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.planning.rows import Rows, line_of
 from headwater.incremental.planning.shape import Shape
 from headwater.sql.plan import Plan
+from headwater.sql.plan.wording import worded
+from headwater.sql.rewriting.rebuilding import with_expressions
 
 __all__ = ["Builder", "Form"]
 
@@ -53,7 +55,7 @@ class Builder:
     def named(self, shape: Shape) -> None:
         """Let what was built say what of the query it is for; the children have said it of theirs."""
         for vertex in self.circuit.vertices[self.first :]:
-            vertex.origin = vertex.origin or line_of(shape.plan)
+            vertex.origin = vertex.origin or line_of(with_expressions(shape.plan, worded))
 
     def child(self, shape: Shape, which: int = 0) -> Rows:
         """The rows of a child."""

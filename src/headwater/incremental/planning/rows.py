@@ -19,6 +19,8 @@ from headwater.incremental.planning.zeros import ZeroFree, is_normal
 from headwater.sql.nodes import Call, Column, Literal, Node, rewrite
 from headwater.sql.plan import Attribute, Plan
 from headwater.sql.plan.text import expression_text
+from headwater.sql.plan.wording import worded
+from headwater.sql.rewriting.rebuilding import with_expressions
 from headwater.sql.vectorised import Program
 
 __all__ = ["Computed", "Rows", "Scope", "line_of", "names_for"]
@@ -80,8 +82,19 @@ class Scope:
         return Program(named, self.stream.schema, expression_text(named))
 
     def text(self, node: Node) -> str:
+        """An expression as text, which state may be found by; pictures show it in words."""
+        text = expression_text(self.renamed(node))
+        self.caption(text, self.words(node))
+        return text
+
+    def words(self, node: Node) -> str:
         """An expression for people."""
-        return expression_text(self.renamed(node))
+        return expression_text(worded(self.renamed(node)))
+
+    def caption(self, text: str, words: str) -> None:
+        """Let pictures show a text in these words."""
+        if words != text:
+            self.stream.circuit.captions[text] = words
 
     def key(self, node: Node) -> Computed:
         """The same for a key of a join, an order or a partition: of floats, -0.0 is 0.0."""
@@ -119,7 +132,13 @@ def names_for(wanted: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
 def line_of(plan: Plan, *scopes: Scope) -> str:
     """A plan's node in one line, with the names of columns for their keys."""
     names = {key: name for scope in scopes for key, name in scope.names.items()}
-    line = plan.line()
+    line = _renamed(plan.line(), names)
+    for scope in scopes[:1]:
+        scope.caption(line, _renamed(with_expressions(plan, worded).line(), names))
+    return line
+
+
+def _renamed(line: str, names: Mapping[str, str]) -> str:
     if names:
         pattern = "|".join(re.escape(k) for k in sorted(names, key=len, reverse=True))
         line = re.sub(rf"(?<![\w#])(?:{pattern})(?![\w#])", lambda m: names[m[0]], line)

@@ -77,6 +77,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     todo = list(specs.values())
     for number, spec in enumerate(todo):
         sql = ", ".join(scope.text(c) for c in spec.calls.values())
+        scope.caption(sql, ", ".join(scope.words(c) for c in spec.calls.values()))
         later = [call for other in todo[number + 1 :] for call in other.calls.values()]
         read = {*passed, *names, *(scope.names[key] for key in keys_of(*later))}
         kept = [(c, c) for c in stream.columns if c in read]

@@ -16,11 +16,12 @@ Small refreshes are never worth that question: below a floor of rows a view that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from headwater.base.derived import Mode
+from headwater.base import markup
+from headwater.base.derived import Behind, Mode
 
 __all__ = ["FLOOR_ROWS", "Choice", "Rates", "RefreshPlan", "Way"]
 
@@ -170,6 +171,10 @@ class RefreshPlan:
         how it would be done
     lost_seconds : float
         what the way that has been taken so far, this refresh with it, has taken longer than the other would have
+    upstream : mapping of str to RefreshPlan
+        what would be done before to views that it reads, in that order
+    behind : sequence of Behind
+        views that it reads, directly or through others, and that would be left behind their own sources
     """
 
     mode: Mode
@@ -182,6 +187,8 @@ class RefreshPlan:
     crossover: int = 0
     way: Way = "changes"
     lost_seconds: float = 0.0
+    upstream: Mapping[str, RefreshPlan] = field(default_factory=dict)
+    behind: Sequence[Behind] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.mode}: {self.reason}"]
@@ -193,4 +200,20 @@ class RefreshPlan:
         if self.lost_seconds:
             lines.append(f"  its way has taken {self.lost_seconds:.3f} s longer than the other would have")
         lines.append(f"  crossover: {self.crossover:,} changed rows")
+        lines += [f"  first {name}: {plan.mode}: {plan.reason}" for name, plan in self.upstream.items()]
+        lines += [f"  behind: {one}" for one in self.behind]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return markup.facts(
+            f"{self.mode}: {self.reason}",
+            [
+                ("changed", "\n".join(f"{table}: {count:,} rows" for table, count in self.changes.items())),
+                ("from the changes", f"{self.incremental_seconds:.3f} s"),
+                ("by a query", f"{self.query_seconds:.3f} s"),
+                ("to build its state", f"{self.full_seconds:.3f} s from {self.rows:,} rows"),
+                ("crossover", f"{self.crossover:,} changed rows"),
+                ("first", "\n".join(f"{name}: {plan.mode}: {plan.reason}" for name, plan in self.upstream.items())),
+                ("behind", "\n".join(map(str, self.behind))),
+            ],
+        )

@@ -6,6 +6,8 @@ a view whose policy is ``strict`` raises it as an error instead, except for its 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from headwater.base.derived import Mode
@@ -18,7 +20,7 @@ from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.lake import log
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["decide", "foreign"]
+__all__ = ["after_upstream", "decide", "foreign"]
 
 
 def decide(
@@ -91,6 +93,16 @@ def _because(reason: str, choice: Choice, *, stateless: bool) -> str:
         if stateless
         else f"{reason}, and computing it anew is quicker"
     )
+
+
+def after_upstream(plan: RefreshPlan, definition: Definition, first: Sequence[str]) -> RefreshPlan:
+    """The plan of a refresh that follows those of views that it reads: what they will change is not known yet."""
+    named = ", ".join(f"`{one}`" for one in first)
+    if plan.mode != "noop":
+        return replace(plan, reason=f"{plan.reason}; {named} will be refreshed first")
+    full = definition.policy == "full"
+    reason = f"{named} will be refreshed first, and what changes there is not known yet"
+    return replace(plan, mode="full" if full else "incremental", way="query" if full else "changes", reason=reason)
 
 
 def foreign(base: Snapshot, definition: Definition, record: Record) -> str | None:

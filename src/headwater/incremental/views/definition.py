@@ -166,6 +166,16 @@ class Definition:
 
         return determined(self.plan, any_rows=self.policy == "full")
 
+    def answer_at(self, now: datetime) -> Plan:
+        """The same with the clock at an instant; only a view that is always computed from scratch may read it."""
+        from headwater.incremental.planning import determined
+
+        if self.policy != "full" or self.analyzed is not None:
+            return self.answer
+        known = [registered(name, fingerprint) for name, fingerprint in self.functions.items()]
+        plan = parse_query(self.sql, self._schema, user_functions=known, now=now)
+        return determined(plan, any_rows=True)
+
     def _schema(self, name: str, version: int | None, timestamp: datetime | None) -> pa.Schema:
         return Schema.from_json(self.tables[name][1]).arrow
 
@@ -195,9 +205,14 @@ class Definition:
         except Refused:  # and building it says why
             return []
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of the tables in the lake that the query names, sorted; known without reading the query."""
+        return tuple(sorted({table for table, _ in self.tables.values()}))
+
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The names of the tables in the lake, sorted."""
+        """The names of the tables in the lake whose rows are read, sorted."""
         return tuple(sorted({i.table for i in self.inputs.values()}))
 
     @cached_property

@@ -15,9 +15,11 @@ with all rows; its result is published as a difference all the same. After any f
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -30,6 +32,7 @@ from headwater.base.errors import (
     UnsupportedError,
 )
 from headwater.base.frontier import Frontier
+from headwater.base.storage import now_ms
 from headwater.incremental import spill
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
@@ -45,13 +48,14 @@ from headwater.incremental.views.functions import check_functions
 from headwater.incremental.views.live import built, live
 from headwater.incremental.views.publishing import Changed, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import LastRefresh, Record
 from headwater.incremental.views.sources import Sources, Unavailable
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
+from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
 __all__ = ["RefreshAttempt", "Timings", "attempts", "refresh"]
@@ -61,13 +65,20 @@ _WORTH_A_THREAD = 32_768
 
 
 def refresh(
-    view: str, table: Table, around: Surroundings, until: Frontier | None, *, full: bool, timings: Timings
+    view: str,
+    table: Table,
+    around: Surroundings,
+    until: Frontier | None,
+    *,
+    full: bool,
+    timings: Timings,
+    newest: Mapping[str, Snapshot] = MappingProxyType({}),
 ) -> Refresh:
-    """Bring a view forward."""
+    """Bring a view forward; ``newest`` are sources that were looked at already."""
     for attempt in attempts(view, table, around):
         attempt.timings = timings
         with attempt:
-            attempt.refresh(until, full=full)
+            attempt.refresh(until, full=full, newest=newest)
         if attempt.done is not None:
             return attempt.done
     raise AssertionError("the last attempt raises")
@@ -82,20 +93,19 @@ def attempts(view: str, table: Table, around: Surroundings) -> Iterator[RefreshA
 class RefreshAttempt(Attempt):
     """One try to refresh a view, or to give it another definition."""
 
-    def refresh(self, until: Frontier | None, *, full: bool) -> None:
+    def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
         """Do it, and leave the report in ``done``."""
         check_functions(self.view, self.definition.functions, self.around.functions)
         with self.timed("pin"):
-            sources = Sources.pin(self.view, self.definition, self.record, until, self.around)
+            sources = Sources.pin(self.view, self.definition, self.record, until, self.around, newest=newest)
         changed = None if full else foreign(self.base, self.definition, self.record)
         if changed is not None:
             raise ConflictError.view_changed(self.view, changed, self.base.where)
         with self.timed("plan"):
             plan = decide(self.view, self.definition, self.record, sources, full=full, brief=True)
         if plan.mode == "noop":
-            self.done = Refresh(
-                before=self.record.frontier, after=self.record.frontier, mode="noop", reason=plan.reason
-            )
+            at = self.record.frontier
+            self.done = Refresh(before=at, after=at, mode="noop", reason=plan.reason, name=self.view)
             return
         if self.live.suspicious:
             with self.timed("sweep"):
@@ -105,6 +115,7 @@ class RefreshAttempt(Attempt):
         faults.point("view.refresh.begin", self.view)
         with events.task(f"refresh {self.view}", unit="rows") as task:
             if plan.mode == "incremental":
+                task.expect(sum(plan.changes.values()) or None)
                 try:
                     with spill.put_off():
                         self._from_changes(sources, plan, task)
@@ -136,6 +147,7 @@ class RefreshAttempt(Attempt):
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
         rates = rates.after_changes(rows_in, watch.seconds())
         record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates, sources.columns)
+        record = replace(record, last=self._last("incremental", rows_in, changed))
         if not lags:
             with self.timed("save"):
                 folder.flush(durable.traces_of(circuit, addresses.traces))
@@ -180,18 +192,22 @@ class RefreshAttempt(Attempt):
         meant = definition or self.definition
         addresses = Addresses()
         circuit = None
+        clock = datetime.now(UTC)
         queries = meant.policy == "full" or (plan is not None and plan.way == "query")
+        if queries:
+            task.expect(None)  # an engine does not say how far it is
         if queries and metadata is None and not self.base.files:
             rows_in = sources.total_rows()
             with self.timed("publish"):
-                changed = first_rows(self.base, self._queried(meant, sources))
+                changed = first_rows(self.base, self._queried(meant, sources, clock))
         else:
             if queries:
-                rows = pa.Table.from_batches(self._queried(meant, sources), meant.schema)
+                rows = pa.Table.from_batches(self._queried(meant, sources, clock), meant.schema)
                 result, rows_in = ZSet.packed(Layout(meant.schema), rows).consolidate(), sources.total_rows()
             else:
                 circuit = built(meant)
                 backfill = self._backfill(circuit) if keep else None
+                task.expect(None if backfill is not None else sources.total_rows() or None)
                 rows_in, result = self.stepped(circuit, sources.rows, meant, task, backfill)
             with self.timed("publish"):
                 if metadata is None:
@@ -207,6 +223,8 @@ class RefreshAttempt(Attempt):
         else:
             rates = rates.after_full(rows_in, spent, lost)
         record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates, sources.columns)
+        record = replace(record, last=self._last("full", rows_in, changed))
+        record = replace(record, clock=clock if meant.policy == "full" else None)
         if circuit is not None:
             with self.timed("save"):
                 at = self.at(record, table=metadata)
@@ -229,10 +247,14 @@ class RefreshAttempt(Attempt):
             return None
         return found if found.kept else None
 
-    def _queried(self, definition: Definition, sources: Sources) -> Iterator[pa.RecordBatch]:
+    def _queried(self, definition: Definition, sources: Sources, clock: datetime) -> Iterator[pa.RecordBatch]:
         """The rows of a view, computed by a query engine."""
-        for batch in self.around.compute(definition.answer, sources.relations(), definition.sql):
+        for batch in self.around.compute(definition.answer_at(clock), sources.relations(), definition.sql):
             yield batch.cast(definition.schema)
+
+    def _last(self, mode: Mode, rows_in: int, changed: Changed) -> LastRefresh:
+        seconds = round(time.perf_counter() - self.began, 6)
+        return LastRefresh(now_ms(), mode, seconds, rows_in, changed.inserted + changed.deleted)
 
     def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
         # A source that is another table now, or none of the view's any more, is not something that it has got further with.
@@ -245,4 +267,5 @@ class RefreshAttempt(Attempt):
             rows_out=changed.inserted + changed.deleted,
             seconds=time.perf_counter() - self.began,
             reason=reason,
+            name=self.view,
         )

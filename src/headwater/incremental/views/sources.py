@@ -10,14 +10,15 @@ made again under its name, and a column may have become something else (`identit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.base.errors import NotFoundError, SchemaError
+from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import spark_type
 from headwater.incremental.views.definition import Definition, Input
@@ -26,6 +27,7 @@ from headwater.incremental.views.record import Record
 from headwater.incremental.views.surroundings import Surroundings
 from headwater.lake import partitions, snapshot
 from headwater.lake.changes import FileChange, change_files, read_change, stream_changes
+from headwater.lake.published import is_built
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
@@ -61,21 +63,35 @@ class Sources:
 
     @classmethod
     def pin(
-        cls, view: str, definition: Definition, record: Record, until: Frontier | None, around: Surroundings
+        cls,
+        view: str,
+        definition: Definition,
+        record: Record,
+        until: Frontier | None,
+        around: Surroundings,
+        *,
+        newest: Mapping[str, Snapshot] = MappingProxyType({}),
+        unbuilt: bool = False,
     ) -> Sources:
-        """The newest version of each source, or that of ``until``; never one before the record's."""
+        """The newest version of each source, or that of ``until``; never one before the record's.
+
+        ``newest`` are sources that were looked at already. A source that is a view which was never built is an error, unless its version
+        is asked for, or ``unbuilt`` says that it is about to be built.
+        """
         pinned: dict[str, Snapshot] = {}
         for name in definition.sources:
-            table = around.table(name)
             have = record.frontier.get(name)
-            if until is None:
-                pinned[name] = table.snapshot
+            want = None if until is None else until.get(name)
+            if until is not None and want is None and have is None:
                 continue
-            want = until.get(name)
-            wanted = have if want is None else want if have is None else max(want, have)
-            if wanted is not None:
-                newest = table.snapshot
-                pinned[name] = newest if newest.version == wanted else snapshot.at_version(table.storage, wanted)
+            now = _newest(view, name, record, around, newest)
+            if until is None:
+                if not (unbuilt or is_built(now)):
+                    raise InputError.source_not_built(view, name)
+                pinned[name] = now
+                continue
+            wanted = max(v for v in (want, have) if v is not None)
+            pinned[name] = now if now.version == wanted else snapshot.at_version(now.storage, wanted)
         return cls(view, definition, record, pinned)
 
     @cached_property
@@ -207,6 +223,21 @@ class Sources:
             relation: self.pinned[one.table] if one.table in self.pinned else Nothing(one.schema)
             for relation, one in self.definition.inputs.items()
         }
+
+
+def _newest(view: str, name: str, record: Record, around: Surroundings, looked: Mapping[str, Snapshot]) -> Snapshot:
+    """A source as it is now, or as it was looked at; unless the view is further already, by another refresh."""
+    known = looked.get(name)
+    if known is not None:
+        same = record.ids.get(name) == known.state.metadata.id
+        if not same or known.version >= record.frontier.get(name, -1):
+            return known
+    try:
+        return around.table(name).snapshot
+    except NotFoundError as e:
+        if e.code != "E1101":
+            raise
+        raise NotFoundError.source(view, name, e.hint or "", around.root.url) from None
 
 
 def check_columns(view: str, one: Input, base: Snapshot) -> None:

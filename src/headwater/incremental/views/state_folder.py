@@ -162,6 +162,19 @@ class StateFolder:
                     return other
         return name
 
+    def peek(self, name: str, table: str, published: int) -> Manifest | None:
+        """What the newest state consists of (`newest`), without opening it; None if that cannot be had. Nobody has to hold the folder."""
+        folder = f"{self.path}/manifests"
+        names = [] if self.remote else sorted((e.path.rpartition("/")[2] for e in self.root.list(folder)), reverse=True)
+        for other in (*(n for n in names if n > name), name):
+            with suppress(NotFoundError, CorruptionError):
+                found = Manifest.decode(other, self.root.get(f"{folder}/{other}"), self.folder)
+                at = StateAt.of(found.extra["extra"])
+                settled = at is not None and at.settled and at.table == table and at.published <= published
+                if other == name or settled:
+                    return found
+        return None
+
     def has(self, name: str) -> bool:
         """Whether a local state is still there; another process may have swept it."""
         return os.path.exists(os.path.join(self.folder, "manifests", name))

@@ -52,3 +52,7 @@ class Surroundings:
     views: Callable[[], list[str]]
     analyze: Callable[[str], str] | None = None
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
+
+    def owns(self, name: str, storage: Storage) -> bool:
+        """Whether a table lies in this lake; one that is attached lies elsewhere."""
+        return storage.url == self.root.child(name.replace(".", "/")).url

@@ -123,7 +123,8 @@ def _rewritten(view: str, base: Snapshot, files: list[packing_up.AddFile]) -> pa
     definition, record = Definition.of(base), Record.of(base)
     if definition is None or record.state is None or record.published != base.version:
         return None
-    with events.task(f"optimize {view}", unit="rows") as task:
+    total = sum((f.num_records or 0) - f.num_deleted for f in files)
+    with events.task(f"optimize {view}", total=max(total, 0) or None, unit="rows") as task:
         found = packing_up.rewrite(base, Layout(definition.schema), files, task)
     faults.point("view.pack.rewritten", base.where)
     return found

@@ -19,22 +19,27 @@ equal at orders@1
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from headwater.base import events
-from headwater.base.derived import Derived, Refresh, Verification
+from headwater.base.derived import Behind, Derived, Refresh, Verification
 from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
+from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, tidying
+from headwater.incremental.views.cascade import plan_with_upstream, refresh_with_upstream
 from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.cycles import check_cycle
 from headwater.incremental.views.deciding import decide
 from headwater.incremental.views.definition import Definition, Policy
+from headwater.incremental.views.dropping import drop_readers
 from headwater.incremental.views.functions import check_functions, same_functions
 from headwater.incremental.views.hints import about_policy
 from headwater.incremental.views.output_columns import check_output
@@ -42,10 +47,14 @@ from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
 from headwater.incremental.views.sources import Sources, check_columns
+from headwater.incremental.views.status import ViewStatus, status_of
 from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.upstream import Looked, behind, lag_of
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
+from headwater.lake.published import check_built, is_built
 from headwater.lake.table import Table
+from headwater.sql.plan.wording import worded_plan
 
 if TYPE_CHECKING:
     from headwater.observe.graph import Graph
@@ -197,29 +206,71 @@ class View(Derived):
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
-    def refresh(self, until: Frontier | None = None, *, full: bool = False) -> Refresh:
-        """Bring the view forward to ``until`` (default: the newest version of each source).
+    def refresh(self, until: Frontier | None = None, *, full: bool = False, cascade: bool = True) -> Refresh:
+        """Bring the view forward to ``until`` (default: the newest version of each source), after the views that it reads.
 
         Parameters
         ----------
+        until
+            versions of tables, and of views that are read. A view that it names is read at that version and not refreshed; one that it
+            does not name is refreshed as far as ``until`` allows (`cascade`).
         full
-            compute it anew, whatever has changed; only the difference is published
+            compute it from scratch, whatever has changed; only the difference is published. Views that it reads are refreshed as usual.
+        cascade
+            refresh the views that it reads first. Their reports are the ``upstream`` of this one. Without it, the report's ``behind``
+            names those that have not read the newest rows.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1, "amount": 5}])
+        >>> _ = lake.view("large", "SELECT id FROM orders WHERE amount > 3")
+        >>> count = lake.view("count", "SELECT count(*) AS n FROM large")
+        >>> [one.name for one in count.refresh().upstream], count.read().to_pylist()
+        (['large'], [{'n': 1}])
         """
         _check_until(until)
         self.timings = {}
+        if cascade:
+            return refresh_with_upstream(self.name, self.table, self._around, until, full=full, timings=self.timings)
         done = refresh(self.name, self.table, self._around, until, full=full, timings=self.timings)
         tidying.ask(self.name, self.table, self._around)
-        return done
+        left = self.upstream_behind() if until is None else ()
+        if left and done.mode == "noop":
+            done = replace(done, reason=f"{done.reason} in what it reads, which is behind itself")
+        return replace(done, behind=left)
+
+    def status(self) -> ViewStatus:
+        """What it is, and how fresh: its query, sources and frontier, how far it is behind, and the last refresh."""
+        return status_of(self.name, self.table.snapshot, self._around)
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
+    def upstream_behind(self) -> tuple[Behind, ...]:
+        """The views that it reads, directly or through others, and that are behind their own sources."""
+        return behind(self._stored.reads, Looked(self._around))
+
+    def lag(self) -> dict[str, int | None]:
+        """By how many versions it is behind each source whose rows have changed; None for a source that is not there."""
+        base = self.table.snapshot
+        return lag_of(self._stored, Record.of(base), Looked(self._around))
+
+    @property
+    def built(self) -> bool:
+        """Whether it was ever built: else it has no rows to read."""
+        return is_built(self.table.snapshot)
 
     def read(self) -> pa.Table:
-        """The rows, as of `frontier`."""
+        """The rows, as of `frontier`; an error if it was never built."""
         return self.table.to_arrow()
 
     def recompute(self, at: Frontier) -> pa.Table:
         """The rows that the query gives at ``at``, computed by a query engine."""
         meant, watch = self._meant, Stopwatch()
         sources = Sources.pin(self.name, meant, Record(), at, self._around)
-        reader = self._around.compute(meant.answer, sources.relations(), meant.sql)
+        record = Record.of(self.table.snapshot)
+        clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
+        reader = self._around.compute(meant.answer_at(clock), sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
         rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
         one = lives.live(self._around.root, self.name)
@@ -227,32 +278,48 @@ class View(Derived):
         return rows
 
     def verify(self) -> Verification:
-        """Hold the rows against a recomputation at their frontier; floats may differ in their last digits."""
+        """Hold the rows against a recomputation at their frontier; floats may differ in their last digits.
+
+        Views that it reads are taken as they are: ``behind`` names those that have not read the newest rows.
+        """
         now = self.table.pinned_to(self.table.snapshot)
+        check_built(self.name, now.snapshot)
         at = Record.of(now.snapshot).frontier
-        return compare(at, expected=self.recompute(at), actual=now.to_arrow())
+        found = compare(at, expected=self.recompute(at), actual=now.to_arrow())
+        return replace(found, behind=self.upstream_behind())
 
     # -- looking at it ---------------------------------------------------------------------------------------------
 
-    def plan(self, until: Frontier | None = None) -> RefreshPlan:
+    def plan(self, until: Frontier | None = None, *, cascade: bool = True) -> RefreshPlan:
         """What `refresh` would do now, why, and what it is expected to take."""
         _check_until(until)
+        if cascade:
+            check_functions(self.name, self._stored.functions, self._around.functions)
+            return plan_with_upstream(self.name, self.table, self._around, until)
         one = lives.live(self._around.root, self.name)
         meant = self._meant
         record = one.informed(Record.of(self.table.snapshot), meant.sql)
-        return decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
+        found = decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
+        return replace(found, behind=self.upstream_behind() if until is None else ())
 
     def explain(self) -> str:
         """The query's plan, and the circuit that follows it, as text."""
         meant = self._meant
-        head = f"view {self.name}, policy {meant.policy}, at {self.frontier or 'nothing'}\n\n{meant.plan.dump()}"
+        plan = worded_plan(meant.plan).dump()
+        head = f"view {self.name}, policy {meant.policy}, at {self.frontier or 'nothing'}\n\n{plan}"
         return head if meant.policy == "full" else f"{head}\n{self.graph().text()}"
 
     def graph(self) -> Graph:
-        """The circuit as a picture, with what its operators have done if it runs in this process."""
+        """The circuit as a picture, with what its operators have done: in this process, or until its state was saved."""
         meant = self._meant
-        running = lives.live(self._around.root, self.name).circuit
-        circuit = running if running is not None else lives.built(meant)
+        one = lives.live(self._around.root, self.name)
+        circuit = one.circuit
+        if circuit is None:
+            circuit, base = lives.built(meant), self.table.snapshot
+            record, table = Record.of(base), base.state.metadata.id
+            saved = None if record.state is None else one.folder.peek(record.state, table, record.published)
+            if saved is not None:
+                durable.recall(circuit, saved)
         circuit.name = self.name
         return circuit.graph()
 
@@ -284,6 +351,8 @@ class View(Derived):
         None if it has this query already; then only what is ``told`` of its table may change.
         """
         meant = _read(self.name, sql, policy, shards, self._around)
+        if Record.of(self.table.snapshot).published:
+            self._build_upstream(meant)
         for attempt in attempts(self.name, self.table, self._around):
             with attempt:
                 have = attempt.definition
@@ -295,6 +364,14 @@ class View(Derived):
                 tidying.ask(self.name, self.table, self._around)
                 return done
         raise AssertionError("the last attempt raises")
+
+    def _build_upstream(self, meant: Definition) -> None:
+        """Build views that a new query reads and that were never built: its rows are computed at once."""
+        looked = Looked(self._around)
+        for name in meant.reads:
+            base = looked.snapshot(name)
+            if base is not None and looked.sources(name) is not None and not is_built(base):
+                found_view(name, self._around).refresh()
 
     def _redefined(self, attempt: RefreshAttempt, meant: Definition, metadata: Metadata | None) -> Refresh | None:
         record = attempt.record
@@ -334,8 +411,20 @@ class View(Derived):
                 attempt.optimize()
                 return
 
-    def drop(self) -> None:
-        """Delete the view, with its table and its state."""
+    def drop(self, *, cascade: bool = False) -> list[str]:
+        """Delete the view, with its table and its state; gives the names of what was deleted, in that order.
+
+        Views that read it are deleted before it with ``cascade``, and are an error without.
+        """
+        around = self._around
+        before = drop_readers(
+            self.name, around, lambda name: found_view(name, around).delete(), cascade=cascade, verb="drop()"
+        )
+        self.delete()
+        return [*before, self.name]
+
+    def delete(self) -> None:
+        """Delete the view, whoever reads it: `drop` asks for them."""
         tidying.stop(self.name, self._around)
         one = lives.live(self._around.root, self.name)
         with one.guard:

@@ -27,6 +27,7 @@ from headwater.base.errors import NotFoundError
 from headwater.base.schema import Field
 from headwater.lake import find, partitions
 from headwater.lake.actions import AddFile
+from headwater.lake.published import check_built
 from headwater.lake.scan import live_vector, map_files
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark import tasks
@@ -74,6 +75,7 @@ def read(
         Files that hold no row that meets these are not opened either; their rows are not filtered.
     """
     now = table.snapshot
+    check_built(table.name, now)
     wanted = find.condition(now, where)
     asked = [now.schema.field(c, now.where).name for c in columns] if columns is not None else now.schema.names
     used = {c for _, c in wanted.columns} if wanted is not None else set()

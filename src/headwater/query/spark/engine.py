@@ -128,7 +128,7 @@ class _Query:
         self.lake, self.fragment = lake, fragment
         self.session: SparkSession = lake.spark
         self.pinned = Pinned(lake, relations)
-        self.known = {name.lower(): name for name in lake.tables()}
+        self.known = {name.lower(): name for name in lake.catalog.names()}
         self.views: list[str] = []
         self.columns: list[str] = []
         self.shifts: list[tuple[int, int]] = [(0, 0)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from headwater.query.result import Result
 
-__all__ = ["counts", "nothing", "snake_case", "version_only"]
+__all__ = ["counts", "dropped", "nothing", "snake_case", "version_only"]
 
 
 def counts(verb: str, values: Mapping[str, int | float | str], version: int | None = None) -> Result:
@@ -31,6 +31,11 @@ def version_only(verb: str, version: int) -> Result:
 def nothing(verb: str) -> Result:
     """No columns and no rows: the statement did what it said."""
     return Result.of(pa.table({}), verb)
+
+
+def dropped(verb: str, names: Sequence[str]) -> Result:
+    """Nothing, where one thing was dropped; else the names of all, in the order in which they went."""
+    return nothing(verb) if len(names) < 2 else Result.of(pa.table({"dropped": list(names)}), verb)
 
 
 def snake_case(name: str) -> str:

@@ -10,7 +10,7 @@ from headwater.lake.conform import is_spark_frame
 from headwater.query.result import Result
 from headwater.query.run import run
 from headwater.query.session import Session
-from headwater.query.statements.answers import counts, nothing, version_only
+from headwater.query.statements.answers import counts, dropped, nothing, version_only
 from headwater.query.statements.insert import mentions
 from headwater.query.statements.placing import placing
 from headwater.sql.select_items import check_names
@@ -80,5 +80,5 @@ def attach(statement: AttachTable, session: Session) -> Result:
 @placing
 def drop(statement: DropTable, session: Session) -> Result:
     if not (statement.if_exists and statement.table not in session.lake):
-        session.lake.drop(statement.table)
+        return dropped(statement.verb, session.lake.drop(statement.table, cascade=statement.cascade))
     return nothing(statement.verb)

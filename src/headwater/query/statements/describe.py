@@ -77,6 +77,8 @@ def describe(statement: DescribeTable, session: Session) -> Result:
     if statement.extended:
         detail = table.detail()
         rows += [("", "", ""), ("# Detailed Table Information", "", ""), ("Name", table.name, "")]
+        if session.lake.catalog.kind(table.name) == "view":
+            rows += [(name, value, "") for name, value in session.lake.status(table.name)[0].facts()]
         rows += [("Comment", detail["description"], "")] if detail["description"] else []
         rows += [("Location", table.location, ""), ("Provider", "delta", ""), ("Version", str(now.version), "")]
         rows += [(f"Constraint {name}", text, "") for name, text in now.constraints.items()]

@@ -12,7 +12,7 @@ from headwater.lake.published import is_view
 from headwater.query.result import Result
 from headwater.query.run import GUARDS, run
 from headwater.query.session import Session
-from headwater.query.statements.answers import counts, nothing
+from headwater.query.statements.answers import counts, dropped, nothing
 from headwater.query.statements.placing import place_of, placing
 from headwater.query.statements.show import fits
 from headwater.sql.statements import (
@@ -89,22 +89,25 @@ def _shards(statement: CreateView) -> int:
 @run.register
 @placing
 def refresh(statement: RefreshView, session: Session) -> Result:
-    done = session.lake.view(statement.table).refresh(full=statement.full)
-    row = {
-        "mode": [done.mode],
-        "rows_in": [done.rows_in],
-        "rows_out": [done.rows_out],
-        "frontier": [str(done.after)],
-        "reason": [done.reason],
+    done = session.lake.view(statement.table).refresh(full=statement.full, cascade=statement.cascade)
+    # One row for each view that was refreshed, the one that was asked for first.
+    rows = [done, *done.upstream]
+    found = {
+        "mode": [one.mode for one in rows],
+        "rows_in": [one.rows_in for one in rows],
+        "rows_out": [one.rows_out for one in rows],
+        "frontier": [str(one.after) for one in rows],
+        "reason": ["; ".join([one.reason, *map(str, one.behind)]) for one in rows],
+        "view": [one.name for one in rows],
     }
-    return Result.of(pa.table(row), statement.verb)
+    return Result.of(pa.table(found), statement.verb)
 
 
 @run.register
 @placing
 def drop(statement: DropView, session: Session) -> Result:
     try:
-        session.lake.drop_view(statement.table)
+        return dropped(statement.verb, session.lake.drop_view(statement.table, cascade=statement.cascade))
     except NotFoundError:
         if not statement.if_exists:
             raise

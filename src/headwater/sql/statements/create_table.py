@@ -67,6 +67,7 @@ class DropTable(Statement):
 
     table: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 @reader("CREATE", "TABLE", form=_FORM)
@@ -80,10 +81,15 @@ def read_replace(cursor: Cursor) -> CreateTable | CreateTableAs | AttachTable:
     return _read(cursor, "replace")
 
 
-@reader("DROP", "TABLE", form="DROP TABLE [IF EXISTS] name")
+@reader("DROP", "TABLE", form="DROP TABLE [IF EXISTS] name [CASCADE]")
 def read_drop(cursor: Cursor) -> DropTable:
     if_exists = cursor.take("IF", "EXISTS")
-    return DropTable(cursor.table(), if_exists)
+    return DropTable(cursor.table(), if_exists, drops_readers(cursor))
+
+
+def drops_readers(cursor: Cursor) -> bool:
+    """Whether what reads it is to be dropped too: CASCADE; RESTRICT says that it is not, as nothing does."""
+    return cursor.take("CASCADE") or (cursor.take("RESTRICT") and False)
 
 
 def _read(cursor: Cursor, mode: Mode) -> CreateTable | CreateTableAs | AttachTable:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from headwater.sql.fragment import Fragment
-from headwater.sql.statements.create_table import properties
+from headwater.sql.statements.create_table import drops_readers, properties
 from headwater.sql.statements.cursor import Cursor
 from headwater.sql.statements.registry import reader
 from headwater.sql.statements.statement import Statement
@@ -41,12 +41,13 @@ class CreateView(Statement):
 
 @dataclass(frozen=True)
 class RefreshView(Statement):
-    """Bring a view forward; ``full`` computes it anew."""
+    """Bring a view forward, after the views that it reads unless ``cascade`` is off; ``full`` computes it from scratch."""
 
     verb: ClassVar[str] = "REFRESH MATERIALIZED VIEW"
 
     table: str
     full: bool = False
+    cascade: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class DropView(Statement):
 
     table: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,15 +81,16 @@ def read_replace_view(cursor: Cursor) -> CreateView:
     return _read(cursor, "replace")
 
 
-@reader("REFRESH", "MATERIALIZED", "VIEW", form="REFRESH MATERIALIZED VIEW name [FULL]")
+@reader("REFRESH", "MATERIALIZED", "VIEW", form="REFRESH MATERIALIZED VIEW name [FULL] [RESTRICT]")
 def read_refresh_view(cursor: Cursor) -> RefreshView:
-    return RefreshView(cursor.table("the name of a view"), cursor.take("FULL"))
+    table, full = cursor.table("the name of a view"), cursor.take("FULL")
+    return RefreshView(table, full, cursor.take("CASCADE") or not cursor.take("RESTRICT"))
 
 
-@reader("DROP", "MATERIALIZED", "VIEW", form="DROP MATERIALIZED VIEW [IF EXISTS] name")
+@reader("DROP", "MATERIALIZED", "VIEW", form="DROP MATERIALIZED VIEW [IF EXISTS] name [CASCADE]")
 def read_drop_view(cursor: Cursor) -> DropView:
     if_exists = cursor.take("IF", "EXISTS")
-    return DropView(cursor.table("the name of a view"), if_exists)
+    return DropView(cursor.table("the name of a view"), if_exists, drops_readers(cursor))
 
 
 @reader("SHOW", "VIEWS", form="SHOW VIEWS [IN schema] [LIKE 'pattern']")

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from headwater.lake import find
 from headwater.lake.actions import AddFile
+from headwater.lake.published import check_built
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.spark.block_format import coded
@@ -49,6 +50,7 @@ class DeltaSource(Source):
     @classmethod
     def of(cls, table: ReadableTable) -> DeltaSource:
         """All of a table's columns, at the version that it has now."""
+        check_built(table.name, table.snapshot)
         pinned = table.at(version=table.snapshot.version)
         return cls(pinned, tuple(pinned.snapshot.schema.names))
 

@@ -1,0 +1,41 @@
+"""Something that is read by what was to be refreshed could not be refreshed itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from headwater.base.errors.root import HeadwaterError
+from headwater.base.errors.wording import list_some
+
+__all__ = ["UpstreamError"]
+
+
+class UpstreamError(HeadwaterError):
+    """A refresh stopped at an artefact that the one asked for reads. Its ``__cause__`` is the error there."""
+
+    failed: str = ""
+    """The artefact whose refresh failed."""
+    asked: str = ""
+    """The artefact whose refresh was asked for; it was left as it is."""
+    refreshed: tuple[str, ...] = ()
+    """Artefacts that were refreshed before; these refreshes are committed."""
+
+    @classmethod
+    def stopped(cls, asked: str, failed: str, why: str, where: str, hint: str, refreshed: Sequence[str]) -> Self:
+        done = (
+            f"; refreshed and committed before that: {list_some([f'`{one}`' for one in refreshed])}"
+            if refreshed
+            else ""
+        )
+        made = cls(
+            "E1613",
+            f"`{asked}` was not refreshed, because `{failed}`, which it reads, could not be: {why}{done}",
+            where=where or None,
+            hint=f"{hint + '; ' if hint else ''}cascade=False refreshes `{asked}` alone",
+        )
+        made.failed, made.asked, made.refreshed = failed, asked, tuple(refreshed)
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"failed": self.failed, "asked": self.asked, "refreshed": self.refreshed})

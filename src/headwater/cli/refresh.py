@@ -1,0 +1,77 @@
+"""`headwater refresh`: bring views forward, each after those that it reads."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from headwater.cli._lake import add_lake, open_lake
+from headwater.cli._screen import Screen
+
+if TYPE_CHECKING:
+    from headwater.base.derived import Refresh
+    from headwater.base.errors import HeadwaterError
+
+SUMMARY = "refresh materialized views, all or those named, each after the views that it reads"
+
+_HEADINGS = ("view", "mode", "rows in", "rows out", "seconds", "frontier", "why")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_lake(parser)
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a view (default: all of them)")
+    parser.add_argument("--full", action="store_true", help="compute the views that are named from scratch")
+    parser.add_argument(
+        "--no-cascade",
+        action="store_true",
+        help="leave the views that they read as they are; exit code 3 if such a view is stale",
+    )
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    from headwater.cli._verbs import Exit
+
+    with open_lake(arguments.lake) as lake:
+        found = lake.refresh(*arguments.names, full=arguments.full, cascade=not arguments.no_cascade)
+    done, failed, skipped = found.done, found.failed, found.skipped
+    if screen.as_json:
+        views: list[dict[str, Any]] = [one.as_dict() for one in done]
+        views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
+        views += [{"name": name, "skipped": list(because)} for name, because in skipped.items()]
+        screen.document({"lake": lake.location, "views": views})
+    else:
+        _print(screen, done, skipped)
+        if not (done or failed or skipped):
+            screen.say(f"no materialized views in {lake.location}")
+        for name, error in failed.items():
+            _complain(screen, name, error)
+    if failed or skipped:
+        return Exit.FAILED
+    return Exit.STALE if any(one.behind for one in done) else Exit.OK
+
+
+def _print(screen: Screen, done: list[Refresh], skipped: dict[str, tuple[str, ...]]) -> None:
+    from headwater.cli._listing import print_entries
+
+    rows: list[tuple[str, ...]] = [
+        (
+            one.name,
+            one.mode,
+            f"{one.rows_in:,}",
+            f"{one.rows_out:,}",
+            f"{one.seconds:.3f}",
+            str(one.after),
+            "; ".join([one.reason, *map(str, one.behind)]),
+        )
+        for one in done
+    ]
+    rows += [
+        (name, "skipped", "", "", "", "", f"{', '.join(because)} could not be refreshed")
+        for name, because in skipped.items()
+    ]
+    print_entries(screen, _HEADINGS, rows, right=(2, 3, 4), head=2)
+
+
+def _complain(screen: Screen, name: str, error: HeadwaterError) -> None:
+    screen.say(f"{name} was not refreshed:")
+    screen.complain(error)

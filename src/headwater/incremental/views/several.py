@@ -1,0 +1,94 @@
+"""Several views at once: each is refreshed once, after those that it reads. One that fails does not stop the others, but for its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from headwater.base import markup
+from headwater.base.derived import Refresh
+from headwater.base.errors import HeadwaterError, NotFoundError
+from headwater.incremental.views.cascade import Cascade
+from headwater.incremental.views.dependencies import upstream_first
+from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.upstream import behind
+
+__all__ = ["Refreshes", "refresh_several"]
+
+
+@dataclass(frozen=True)
+class Refreshes:
+    """What became of several refreshes.
+
+    Parameters
+    ----------
+    done : list of Refresh
+        the reports, in the order in which they were made
+    failed : mapping of str to HeadwaterError
+        views that could not be refreshed, each with the reason
+    skipped : mapping of str to tuple of str
+        views that were not tried, each with those of ``failed`` that it reads, directly or through others
+    """
+
+    done: list[Refresh] = field(default_factory=list)
+    failed: dict[str, HeadwaterError] = field(default_factory=dict)
+    skipped: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all were refreshed."""
+        return not self.failed and not self.skipped
+
+    def __iter__(self) -> Iterator[Refresh]:
+        return iter(self.done)
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = [
+            (one.name, one.mode, f"{one.rows_in:,}", f"{one.rows_out:,}", one.after, one.reason) for one in self.done
+        ]
+        rows += [(name, "failed", "", "", "", str(error)) for name, error in self.failed.items()]
+        rows += [(name, "skipped", "", "", "", f"reads {', '.join(why)}") for name, why in self.skipped.items()]
+        return markup.listing("refreshed", ("view", "mode", "rows in", "rows out", "frontier", "why"), rows)
+
+    def __str__(self) -> str:
+        lines = [f"{one.name}: {one}" for one in self.done]
+        lines += [f"{name}: failed: {error.message}" for name, error in self.failed.items()]
+        lines += [f"{name}: skipped: {', '.join(why)} could not be refreshed" for name, why in self.skipped.items()]
+        return "\n".join(lines)
+
+
+def refresh_several(names: Sequence[str], around: Surroundings, *, full: bool, cascade: bool) -> Refreshes:
+    """Refresh some views, or all where no name is given; ``full`` is about those that are named."""
+    known = around.views()
+    asked = [_known(name, known, around) for name in names] or known
+    run, found = Cascade(around), Refreshes()
+    order = run.order(asked) if cascade else upstream_first(asked, run.looked.sources)
+    for name in order if cascade else [name for name in order if name in asked]:
+        lost = [n for n in run.looked.sources(name) or () if n in found.failed or n in found.skipped]
+        if lost:
+            why = {one for n in lost for one in found.skipped.get(n, (n,))}
+            found.skipped[name] = tuple(sorted(why))
+            continue
+        try:
+            if name in asked:
+                done = run.refresh(name, around.table(name), full=full)
+            elif (only := run.upstream(name)) is not None:
+                done = only
+            else:
+                continue  # it is where it should be
+        except HeadwaterError as error:
+            found.failed[name] = error
+            continue
+        left = () if cascade else behind(run.looked.sources(name) or (), run.looked)
+        found.done.append(replace(done, behind=left))
+    return found
+
+
+def _known(name: str, known: Sequence[str], around: Surroundings) -> str:
+    found = around.table(name).name
+    if found not in known:
+        raise NotFoundError.view(name, known, around.root.url)
+    return found
