@@ -86,7 +86,7 @@ def _is_drawn(name: str, drawn: str) -> None:
 class _Here(Stream):
     """A stream that is run in this process."""
 
-    def collect(self) -> pa.Table:
+    def collect(self, *, sort: bool = True) -> pa.Table:
         return run_here(self.plan)
 
 

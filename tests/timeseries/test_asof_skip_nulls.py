@@ -1,4 +1,4 @@
-"""As-of joins that skip nulls: for each column the nearest row with a value, against a search through all rows and polars."""
+"""As-of joins that skip nulls: for each column the nearest row with a value, against a search and polars."""
 
 from __future__ import annotations
 

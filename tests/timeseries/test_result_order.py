@@ -45,7 +45,7 @@ def test_equals_pythons_sort_both_ways(seed: int) -> None:
     order = tuple((name, rng.random() < 0.5) for name in rng.sample(["k", "n"], 2))
     wanted = rows.to_pylist()
     for name, descends in reversed(order):
-        wanted.sort(key=lambda row, name=name: row[name], reverse=descends)  # type: ignore[misc]
+        wanted.sort(key=lambda row, name=name: row[name], reverse=descends)
     assert in_order(rows, order).to_pylist() == wanted
 
 

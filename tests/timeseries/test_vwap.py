@@ -75,6 +75,8 @@ def test_spark_says_the_same(spark: SparkSession) -> None:
         assert_close(running.frame(rows).toArrow().sort_by("seq").to_pylist(), answer(running))
         windows = VwapWindows(Values(table), ORDERING, "x", "i", every)
         order = [("s", "ascending"), ("t", "ascending")]
-        found = windows.frame(rows).toArrow()
+        own = windows.frame(rows)
+        assert own is not None
+        found = own.toArrow()
         assert found.schema.types == windows.schema.types
         assert_close(found.sort_by(order).to_pylist(), run_here(windows).sort_by(order).to_pylist())

@@ -9,7 +9,8 @@ blocks of many rows (`block_format`), as values of a column. A row of Spark's is
     size   long    and
     block  binary  what `block_format` says
 
-A row whose side is -1 has no rows of the operators, but what the task did (`figures`), as text; it goes to the first bucket.
+A row whose side is -1 has no rows of the operators, but what the task did (`figures`), as text; it goes to the first
+bucket.
 
 Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its scheduler, its shuffle with spilling and checksums, its retries
 and its lineage do the rest. A task that is run again makes the same blocks with the same origins.
@@ -345,8 +346,9 @@ def exchanged(sides: Sequence[DataFrame], buckets: int) -> DataFrame:
 
 
 def results_of(frame: DataFrame, source: Source, sink: Sink, column: str, figures: Figures | None = None) -> pa.Table:
-    """What a sink of one's own makes of the tables of each task, here: values of one column, ``name type`` in Spark's words.
+    """What a sink of one's own makes of the tables of each task, here.
 
+    ``column`` is the one column that it gives, ``name type`` in Spark's words.
     ``figures`` are given what the tasks did.
     """
     stage = _Stage(source, SaidBeside(sink), SaidAlone.beside(column))

@@ -1,9 +1,10 @@
 """What tasks did: the rows, bytes and seconds of each operator, brought to the driver with the rows themselves.
 
-An operator in a task is a source of tables, and `Counted` is a source that counts what another gives. Its seconds are those of its own work:
-what the sources below it took, in the same task, is not among them. The counts of a task are one small piece of text beside its
-blocks. A task that reads blocks adds up the texts that come with them and hands on one of its own; so the driver gets the counts of
-all stages with the last one, of each task once, however often it was tried, and on Spark Connect as well.
+An operator in a task is a source of tables, and `Counted` is a source that counts what another gives. Its seconds are
+those of its own work: what the sources below it took, in the same task, is not among them. The counts of a task are
+one small piece of text beside its blocks. A task that reads blocks adds up the texts that come with them and hands on
+one of its own; so the driver gets the counts of all stages with the last one, of each task once, however often it was
+tried, and on Spark Connect as well.
 
 Counts are by mark: a number that the driver gives to each operator of a run.
 """

@@ -77,7 +77,7 @@ class Slicing:
     reach: tuple[int, int] | None = None
     """How long before and after a slice rows are still given to it."""
     values: tuple[str, ...] = ()
-    """Columns of which a slice also needs the nearest rows that have a value, where ``before`` or ``after`` rows are needed."""
+    """Columns of which a slice also needs the nearest rows with a value, where it needs ``before`` or ``after``."""
 
 
 class Node(ABC):
@@ -118,7 +118,7 @@ class Node(ABC):
         return (None,) * len(self.inputs)
 
     def time_columns(self) -> tuple[str | None, ...]:
-        """For each input the column in which every row has to have a time (see `present_times`); None if there is none."""
+        """For each input the column in which every row has to have a time (see `present_times`), or None."""
         ordering = getattr(self, "ordering", None)
         if isinstance(ordering, Ordering):
             return (ordering.time,) * len(self.inputs)

@@ -1,10 +1,12 @@
 """Rows without a time: refused, in one place, for every operator that goes by time.
 
-A null time has no place in a series. Sorted first it would be the row before the first one, so that `shift` and `ema` begin with it;
-left out, rows would be lost without a message. pandas and polars refuse it in their as-of joins too. So whoever goes by time says so
-(`Node.time_columns`), and what runs a plan puts this check in front of it: in tasks, in this process, and in Spark's own operators.
+A null time has no place in a series. Sorted first it would be the row before the first one, so that `shift` and `ema`
+begin with it; left out, rows would be lost without a message. pandas and polars refuse it in their as-of joins too.
+So whoever goes by time says so (`Node.time_columns`), and what runs a plan puts this check in front of it: in tasks,
+in this process, and in Spark's own operators.
 
-Conditions (`filter`, `before`, `after`, `between`) do not go by time but compare it: as in SQL, a comparison with null is not true.
+Conditions (`filter`, `before`, `after`, `between`) do not go by time but compare it: as in SQL, a comparison with
+null is not true.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ class PresentTimes:
 
     >>> PresentTimes("t")(pa.table({"t": [1, 2]})).num_rows
     2
-    >>> PresentTimes("t")(pa.table({"t": [1, None]}))
+    >>> PresentTimes("t")(pa.table({"t": [1, None]}))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    headwater.base.errors.InputError: error[E1024]: the time column `t` is null in at least 1 row: a row without a time has no place in its series
+    headwater.base.errors.InputError: error[E1024]: the time column `t` is null in at least 1 row: ...
       hint: leave such rows out first: .filter("t IS NOT NULL"); or give them a time with with_columns
     """
 

@@ -5,7 +5,7 @@ of them or so long a time. `neighbourhoods` gives each chunk with what its rows 
 they reach forward to is there. What is held is then the reach, not the series.
 
 Invariants: each row is answered once, in order; all rows of its series within reach are in the table. A reach in time includes rows of the same
-time, on both sides, and rows without a time are in reach of each other only.
+time, on both sides. Every row has a time (`present_times`).
 """
 
 from __future__ import annotations
@@ -143,30 +143,24 @@ class _Series:
     def __init__(self, table: pa.Table, start: int, ordering: Ordering, reach: Reach) -> None:
         self._start, self._reach = start, reach
         self._rows: int = table.num_rows
-        self._untimed: int = 0
         if reach.in_time:
-            column = table.column(ordering.time).slice(start)
-            # Nulls come first.
-            self._untimed = column.null_count
-            self._times = time_numbers(column.slice(self._untimed))[0]
+            self._times = time_numbers(table.column(ordering.time).slice(start))[0]
 
     def answerable(self) -> int:
         """Up to where all rows within reach are there, whatever comes next."""
         if not self._reach.in_time:
             return max(self._start, self._rows - self._reach.after)
-        if not len(self._times):
-            return self._start
         # What comes may have the last row's time.
         limit = max(int(self._times[-1]) - self._reach.after, _LEAST)
-        return int(self._start + self._untimed + np.searchsorted(self._times, limit, "left"))
+        return int(self._start + np.searchsorted(self._times, limit, "left"))
 
     def reached_from(self, row: int) -> int:
         """The first row that this one, and all after it, may reach."""
         if not self._reach.in_time:
             # One row at least: it tells whether the series goes on.
             return max(self._start, row - max(self._reach.before, 1))
-        at = min(row, self._rows - 1) - self._start - self._untimed
+        at = min(row, self._rows - 1) - self._start
         if at < 0:
             return self._start
         limit = max(int(self._times[at]) - self._reach.before, _LEAST)
-        return int(self._start + self._untimed + np.searchsorted(self._times, limit, "left"))
+        return int(self._start + np.searchsorted(self._times, limit, "left"))

@@ -1,9 +1,9 @@
 """The order of collected rows: the one that people expect, put on the driver.
 
-Tasks finish in any order, so rows reach the driver in none. What comes there is sorted there: by the order that the last
-operator gives its rows (`Node.result_order`: top_k by rank, groups by key), else by the stream's own: its ``by`` columns,
-its time and its tiebreak, ascending, nulls first and NaN last. Rows that agree in all of these, and rows of a stream without a
-time, stay as they come. Columns of nested types have no order and end the comparison.
+Tasks finish in any order, so rows reach the driver in none. What comes there is sorted there: by the order that the
+last operator gives its rows (`Node.result_order`: top_k by rank, groups by key), else by the stream's own: its ``by``
+columns, its time and its tiebreak, ascending, nulls first and NaN last. Rows that agree in all of these, and rows of
+a stream without a time, stay as they come. Columns of nested types have no order and end the comparison.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many rows each series has, counted exactly, in pieces that are put together.
 
-Series are told apart by their keys themselves, by the equality of keys (null is a key, NaN is one, -0.0 is 0.0). What is held is a row for
-each series that was seen.
+Series are told apart by their keys themselves, by the equality of keys (null is a key, NaN is one, -0.0 is 0.0). What
+is held is a row for each series that was seen.
 """
 
 from __future__ import annotations

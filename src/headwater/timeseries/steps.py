@@ -1,8 +1,9 @@
 """Steps: how time is cut into pieces that follow each other, of one length or by months of the calendar.
 
-A step is a whole number in the unit of a time column, or `MonthSteps`. Steps have numbers: the n-th begins at ``begin_of(n)``, and a
-time lies in the step ``number_of(time)``. Months are those of UTC, as the days of windows are. With n months to a step, steps begin at multiples
-of n months since January 1970, so that quarters and years are the usual ones, or at the ``first`` month that an origin says.
+A step is a whole number in the unit of a time column, or `MonthSteps`. Steps have numbers: the n-th begins at
+``begin_of(n)``, and a time lies in the step ``number_of(time)``. Months are those of UTC, as the days of windows are.
+With n months to a step, steps begin at multiples of n months since January 1970, so that quarters and years are the
+usual ones, or at the ``first`` month that an origin says.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ Step = int | MonthSteps
 def number_of(times: Numbers, step: Step, offset: int = 0) -> Numbers:
     """In which step each time lies.
 
-    >>> number_of(np.array([-1, 0, 58, 59]), MonthSteps(1, days=True)).tolist(), number_of(np.array([-1, 25]), 10).tolist()
-    ([-1, 0, 1, 2], [-1, 2])
+    >>> number_of(np.array([-1, 25]), 10).tolist(), number_of(np.array([-1, 0, 59]), MonthSteps(1, days=True)).tolist()
+    ([-1, 2], [-1, 0, 2])
     """
     if isinstance(step, int):
         return (times - offset) // step

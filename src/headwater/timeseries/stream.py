@@ -75,8 +75,9 @@ class Stream(
     def collect(self, *, sort: bool = True) -> pa.Table:
         """All rows, as an Arrow table: by the ``by`` columns, time and tiebreak, in ascending order.
 
-        Nulls come first and NaN last. The rows of `top_k` and `nearest` keep their ranks, and groups are ordered by their keys. Rows
-        that agree in all of these columns, and rows of a stream without a time, are in no particular order.
+        Nulls come first and NaN last. The rows of `top_k` and `nearest` keep their ranks, and groups are ordered by
+        their keys. Rows that agree in all of these columns, and rows of a stream without a time, are in no particular
+        order.
 
         Parameters
         ----------
@@ -160,8 +161,8 @@ class Stream(
     def explain(self) -> str:
         """What would run on Spark: its stages, what each does, and why it is done there.
 
-        After an action of this stream each operator says what it gave in that run: rows, bytes, and the seconds of its own work in all tasks
-        together. Operators of Spark's own are not counted.
+        After an action of this stream each operator says what it gave in that run: rows, bytes, and the seconds of
+        its own work in all tasks together. Operators of Spark's own are not counted.
         """
         from headwater.timeseries.running.explaining import text_of
 

@@ -6,8 +6,8 @@ the first. So sorted rows are cut into pieces, and where a series goes on over a
 side: with that column's nearest value, at its time, and nothing in the other columns. What lies before is known when a piece comes. What lies behind is not: it is collected on a first
 pass over the rows (`Spool`), backwards over one line for each piece.
 
-Invariants: rows of one series and time are in one piece, so that of several of them the last one is the one that is known. Rows without a time
-know of each other only, and have none around them. What is held is a piece, not a series.
+Invariants: rows of one series and time are in one piece, so that of several of them the last one is the one that is
+known. What is held is a piece, not a series.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Surrounded:
     Attributes
     ----------
     starts : numpy array
-        where each series begins in the table; rows without a time are a series of their own
+        where each series begins in the table
     after : int or None
         the time of the last row before the piece, if its first series goes on from there
     """
@@ -159,14 +159,8 @@ def _cut(chunks: Iterable[pa.Table], ordering: Ordering) -> Iterator[pa.Table]:
 def _pieces(tables: Iterable[pa.Table], ordering: Ordering) -> Iterator[_Piece]:
     before: pa.Table | None = None
     for table in tables:
-        times, valid = time_numbers(table.column(ordering.time))
+        times, _ = time_numbers(table.column(ordering.time))
         starts = key_starts(table, ordering.by)
-        if valid is not None:
-            # Rows without a time come first, and know of each other only.
-            new = np.zeros(len(times), np.bool_)
-            new[starts] = True
-            new[1:] |= valid[1:] != valid[:-1]
-            starts = np.flatnonzero(new)
         edge = table.slice(0, 1).select([*ordering.by, ordering.time])
         goes_on = before is not None and _same_series(before, edge, ordering)
         yield _Piece(table, times, starts, goes_on)
@@ -174,8 +168,7 @@ def _pieces(tables: Iterable[pa.Table], ordering: Ordering) -> Iterator[_Piece]:
 
 
 def _same_series(before: pa.Table, edge: pa.Table, ordering: Ordering) -> bool:
-    pair = pa.concat_tables([before, edge])
-    return pair.column(ordering.time).null_count == 0 and len(key_starts(pair, ordering.by)) == 1
+    return len(key_starts(pa.concat_tables([before, edge]), ordering.by)) == 1
 
 
 def _last_known(piece: _Piece, ordering: Ordering, columns: Sequence[str]) -> _Around:

@@ -1,8 +1,9 @@
 """Sides that are larger than memory, walked together in order: a left one, and one or more right ones.
 
-All sides come sorted by key and time, in chunks. For each chunk of the left one the right rows that it may meet are at hand: those up
-to its last row, the next one, and the last one before its first, each with all others of its key and time, so that a tie is seen however
-rows are cut; and with a reach, those within it. What no later left row can meet is released.
+All sides come sorted by key and time, in chunks. For each chunk of the left one the right rows that it may meet are
+at hand: those up to its last row, the next one, and the last one before its first, each with all others of its key
+and time, so that a tie is seen however rows are cut; and with a reach, those within it. What no later left row can
+meet is released.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def walked(
     before: int = 0,
     after: int = 0,
 ) -> Iterator[tuple[pa.Table, list[pa.Table]]]:
-    """Chunks of the left side, each with the rows of each right side that it may meet; all in order, of which the last column is the time.
+    """Chunks of the left side, each with the rows of each right side that it may meet.
+
+    All are in order, of which the last column is the time.
 
     >>> trades, quotes = pa.table({"t": [1, 5]}), pa.table({"t": [0, 2, 4, 7, 9]})
     >>> [(l["t"].to_pylist(), r["t"].to_pylist()) for l, (r,) in walked(Rows([trades]), [Rows([quotes])], ["t"], ["t"])]
@@ -54,7 +57,7 @@ class _Side:
         self._held = rows.schema.empty_table()
 
     def up_to(self, end: list[pa.ChunkedArray]) -> pa.Table:
-        """The rows at hand, after those up to a bound were read, and the next one with all others of its key and time."""
+        """The rows at hand: at least those up to a bound, and the next one with all others of its key and time."""
         while not self._has_next(_before(self._held, self._order, end, or_equal=True)):
             more = next(self._coming, None)
             if more is None:
@@ -63,7 +66,7 @@ class _Side:
         return self._held
 
     def _has_next(self, place: int) -> bool:
-        """Whether the row at a place, and all others of its key and time, are at hand for sure: a later one is there."""
+        """Whether the row at a place and all others of its key and time are at hand: a later one is there."""
         last = self._held.num_rows - 1
         if place >= last:
             return False

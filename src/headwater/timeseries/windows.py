@@ -51,7 +51,8 @@ class Tumbling:
     Parameters
     ----------
     size : str, timedelta or int
-        how long a window is; of timestamps and dates also months, quarters and years of the calendar (``"1 month"``), in UTC
+        how long a window is; of timestamps and dates also months, quarters and years of the calendar (``"1 month"``),
+        in UTC
     offset : str, timedelta or int
         how long after a multiple of `size` since the epoch windows begin
     origin : datetime, date, int or str, optional

@@ -119,7 +119,7 @@ class InputError(HeadwaterError, ValueError):
             "E1025",
             f"two intervals that overlap at {time} differ in `{column}`, so there is no one value",
             where=series,
-            hint="let only one of them hold: shorten the other, aggregate them first, or put the values into two columns",
+            hint="let only one of them hold: shorten the other, aggregate them first, or use two columns",
         )
 
     @classmethod

@@ -1,8 +1,8 @@
 """Cross-validation in time: a stream cut into training and test rows, so that no model has seen the future of its test.
 
-The test rows of a fold come after all of its training rows, in every series: cuts are times, the same for all series, so what one series
-knows of the future cannot reach another. (Cut by the number of rows in each series, a model would be trained on Tuesday's rows of one
-and tested on Monday's rows of another.)
+The test rows of a fold come after all of its training rows, in every series: cuts are times, the same for all series,
+so what one series knows of the future cannot reach another. (Cut by the number of rows in each series, a model would
+be trained on Tuesday's rows of one and tested on Monday's rows of another.)
 """
 
 from __future__ import annotations
@@ -61,18 +61,22 @@ class FoldMethods(Methods):
         train: Length | None = None,
         even: Literal["rows", "time"] = "rows",
     ) -> list[Fold[Self]]:
-        """Cut the stream in time into ``k`` pairs of training and test rows: ``for train, test in stream.folds(5, gap="1 day")``.
+        """Cut the stream in time into ``k`` pairs of training and test rows.
 
-        Time is cut into k + 1 parts. The i-th test has part i + 1, and its training has all rows before it: of every series, and none of them
-        later than any row of the test. The times of the cuts are looked up at once, in one pass over the time column; the folds
-        themselves are lazy, like every stream. ``fold.train.spark()`` is a DataFrame for Spark ML.
+        ``for train, test in stream.folds(5, gap="1 day"): ...``
+
+        Time is cut into k + 1 parts. The i-th test has part i + 1, and its training has all rows before it: of every
+        series, and none of them later than any row of the test. The times of the cuts are looked up at once, in one
+        pass over the time column; the folds themselves are lazy, like every stream. ``fold.train.spark()`` is a
+        DataFrame for Spark ML.
 
         Parameters
         ----------
         k
             How many folds.
         gap
-            How long before a test its training ends: rows of that time are in neither. As long as a label looks ahead, so that none of it is known.
+            How long before a test its training ends: rows of that time are in neither. As long as a label looks
+            ahead, so that none of it is known.
         train
             How much time a training may have, at most; all that there is before, if None.
         even

@@ -1,7 +1,7 @@
 """Interval sets: rows that hold from a start to an end, and what can be asked of them.
 
-`IntervalMethods.intervals` makes `Intervals` of a stream; `Intervals.to_stream` makes a stream of them again, by the time at which they
-start. Intervals are half-open: the end does not belong to them.
+`IntervalMethods.intervals` makes `Intervals` of a stream; `Intervals.to_stream` makes a stream of them again, by the
+time at which they start. Intervals are half-open: the end does not belong to them.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class Intervals(Generic[S]):
     def disjoint(self) -> Intervals[S]:
         """The same values in intervals of which no two of one series overlap.
 
-        Each series is cut wherever one of its intervals starts or ends, and a piece has the values of all intervals that hold in it; a null
-        says nothing. Two that hold at once and differ in a value are refused. Pieces that touch and agree in all columns are one. An
-        interval whose start is its end holds at no time, and gives nothing.
+        Each series is cut wherever one of its intervals starts or ends, and a piece has the values of all intervals
+        that hold in it; a null says nothing. Two that hold at once and differ in a value are refused. Pieces that
+        touch and agree in all columns are one. An interval whose start is its end holds at no time, and gives
+        nothing.
         """
         return self._of(checked(Disjoint(self._stream.plan, self.start, self.end, self.by)))
 
@@ -124,13 +125,15 @@ class IntervalMethods(Methods):
         by
             What tells one series from another, if it is not what the stream says.
         name, value, names
-            For stacked values, a row for each: the column that names them, the column that has them, and the names, each of which becomes a
-            column of values. Rows of other names are left out. `Intervals.disjoint` puts values that hold at once into one row.
+            For stacked values, a row for each: the column that names them, the column that has them, and the names,
+            each of which becomes a column of values. Rows of other names are left out. `Intervals.disjoint` puts
+            values that hold at once into one row.
 
         >>> from headwater.timeseries.operators.values import Values
         >>> from headwater.timeseries.running.here import run_here
         >>> rows = pa.table({"t": [1, 3], "end": [5, 9], "what": ["a", "b"], "v": [7, 8]})
-        >>> stacked = IntervalMethods(Values(rows), Ordering("t")).intervals(end="end", name="what", value="v", names=["a", "b"])
+        >>> stream = IntervalMethods(Values(rows), Ordering("t"))
+        >>> stacked = stream.intervals(end="end", name="what", value="v", names=["a", "b"])
         >>> [tuple(row.values()) for row in run_here(stacked.disjoint().to_stream().plan).to_pylist()]
         [(1, 3, 7, None), (3, 5, 7, 8), (5, 9, None, 8)]
         """

@@ -53,9 +53,9 @@ class JoinMethods(Methods):
         strict
             Leave out rows of exactly the same time.
         skip_nulls
-            For each column of the other stream take the nearest row that has a value in it, by the same direction, tolerance and strictness,
-            instead of the nearest row: ``bid`` and ``ask`` may then come of different rows. The other stream's time is that of the nearest
-            row, whatever it has.
+            For each column of the other stream take the nearest row that has a value in it, by the same direction,
+            tolerance and strictness, instead of the nearest row: ``bid`` and ``ask`` may then come of different rows.
+            The other stream's time is that of the nearest row, whatever it has.
         by
             The columns that have to agree: those of this stream by default, some of them, or a mapping to the other's names.
         on

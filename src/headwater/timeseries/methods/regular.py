@@ -48,7 +48,8 @@ class RegularMethods(Methods):
         Parameters
         ----------
         every : str, timedelta or int
-            how long a step is; of timestamps and dates also ``"1 month"``, ``"1 quarter"`` or ``"1 year"``, by the calendar in UTC
+            how long a step is; of timestamps and dates also ``"1 month"``, ``"1 quarter"`` or ``"1 year"``, by the
+            calendar in UTC
         how : str or dict
             the name of an aggregate (``first`` or ``floor``, ``last`` or ``ceil``, ``min``, ``max``, ``mean``, ``sum``, ``median`` …) for all
             columns, or for each new column an aggregate in SQL or as a Column of PySpark, or its name if the column exists

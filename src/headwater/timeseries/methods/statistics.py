@@ -76,9 +76,9 @@ class StatisticsMethods(Methods):
     def describe(self, columns: str | Sequence[str] | None = None, *, error: float = 0.01) -> Self:
         """A row about each column: values, nulls, NaN; of numbers mean, standard deviation, extremes and quartiles.
 
-        Of dates and timestamps there are the ``first`` and the ``last``, as text. The row of the stream's time also says how many
-        ``series`` there are, and how many rows the smallest and the largest of them have (``fewest_rows``, ``most_rows``).
-        `describe_series` says it of each series.
+        Of dates and timestamps there are the ``first`` and the ``last``, as text. The row of the stream's time also
+        says how many ``series`` there are, and how many rows the smallest and the largest of them have
+        (``fewest_rows``, ``most_rows``). `describe_series` says it of each series.
 
         >>> import pyarrow as pa
         >>> from headwater.timeseries.operators.values import Values
@@ -95,10 +95,10 @@ class StatisticsMethods(Methods):
         return self._with(checked(Describe(self.plan, tuple(names), _error(error), self.ordering)))
 
     def describe_series(self) -> Self:
-        """A row about each series: its rows, its first and last time, and the shortest and longest gap between two rows.
+        """A row about each series: its rows, its first and last time, and its shortest and longest gap.
 
-        A gap is the time between a row and the one before it; a series of one row has none. They are durations, of dates days and of
-        whole numbers the difference.
+        A gap is the time between a row and the one before it; a series of one row has none. They are durations, of
+        dates days and of whole numbers the difference.
 
         >>> import pyarrow as pa
         >>> from headwater.timeseries.operators.values import Values

@@ -5,15 +5,16 @@ the earlier one if they are equally far. ``strict`` leaves out rows of exactly t
 further away. Keys are compared as in SQL, so that a null key meets nobody, and neither does a null time. Every left row comes
 out once, with nulls if it met nobody (or not at all: ``how="inner"``).
 
-``skip_nulls`` asks for each column of the right side by itself: the nearest row that has a value in it, by the same rule, tolerance and
-strictness. Columns may so come of different rows; the right side's time, which is never null, says when the nearest row of all was, and
-whether a left row met somebody is decided by that one.
+``skip_nulls`` asks for each column of the right side by itself: the nearest row that has a value in it, by the same
+rule, tolerance and strictness. Columns may so come of different rows; the right side's time, which is never null,
+says when the nearest row of all was, and whether a left row met somebody is decided by that one.
 
-The kernel in memory: both sides' keys become numbers by one dictionary, key and time one 64-bit word where they fit, the right side is sorted once,
-and one binary search a left row finds its match; left columns are not moved at all, right ones are gathered once. Where a side is
-larger than the budget, both are sorted into chunks (`rows`) and walked together: for each left chunk the right rows up to its
-end are at hand, and the last one before it. With ``skip_nulls`` the right side is first cut into one part for each column that has
-nulls, the rows with a value in it, and a part for all other columns; each part is looked up, and walked, as a side of its own.
+The kernel in memory: both sides' keys become numbers by one dictionary, key and time one 64-bit word where they fit,
+the right side is sorted once, and one binary search a left row finds its match; left columns are not moved at all,
+right ones are gathered once. Where a side is larger than the budget, both are sorted into chunks (`rows`) and walked
+together: for each left chunk the right rows up to its end are at hand, and the last one before it. With
+``skip_nulls`` the right side is first cut into one part for each column that has nulls, the rows with a value in it,
+and a part for all other columns; each part is looked up, and walked, as a side of its own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """What there is in each column, in one pass: describe.
 
-A row for each column: how many values, nulls and NaN it has, and for numbers the mean, the sample standard deviation, the smallest and
-largest value (exactly) and the quartiles (within the error of `quantiles`). Null and NaN are in none of these. Numbers are given as doubles.
-Of dates, timestamps and the stream's time there are the first and the last, as text; of the stream's time also how many series there
-are, and how many rows the smallest and the largest of them have. Of other columns there are the counts only. Standard deviations are of values relative to one of the column's own, so that large ones that are
-close together keep their digits; the last ones depend on how rows are cut.
+A row for each column: how many values, nulls and NaN it has, and for numbers the mean, the sample standard deviation,
+the smallest and largest value (exactly) and the quartiles (within the error of `quantiles`). Null and NaN are in none
+of these. Numbers are given as doubles. Of dates, timestamps and the stream's time there are the first and the last,
+as text; of the stream's time also how many series there are, and how many rows the smallest and the largest of them
+have. Of other columns there are the counts only. Standard deviations are of values relative to one of the column's
+own, so that large ones that are close together keep their digits; the last ones depend on how rows are cut.
 """
 
 from __future__ import annotations

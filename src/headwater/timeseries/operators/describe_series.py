@@ -1,7 +1,8 @@
 """What there is of each series: describe_series.
 
-A row for each series: how many rows it has, its first and last time, and the shortest and longest gap between two rows that follow each
-other in time. Rows come sorted by time, so of a series that goes on in the next chunk only these few numbers are carried.
+A row for each series: how many rows it has, its first and last time, and the shortest and longest gap between two
+rows that follow each other in time. Rows come sorted by time, so of a series that goes on in the next chunk only
+these few numbers are carried.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Disjoint intervals: overlapping ones cut into pieces, with the values of all that hold in each.
 
-An interval is half-open: it holds from its start up to its end, and not at its end, so two that touch do not overlap, and one whose end is
-its start holds never and gives nothing. A series is cut wherever one of its intervals starts or ends. A piece has, of each column, the
-value of the intervals that hold in it; those that have none (null) say nothing. Two that hold at once and have different values are
-refused: there is no one value. Pieces that touch and agree in all columns are one; so the answer is the shortest there is, and to ask
-for it again changes nothing.
+An interval is half-open: it holds from its start up to its end, and not at its end, so two that touch do not overlap,
+and one whose end is its start holds never and gives nothing. A series is cut wherever one of its intervals starts or
+ends. A piece has, of each column, the value of the intervals that hold in it; those that have none (null) say
+nothing. Two that hold at once and have different values are refused: there is no one value. Pieces that touch and
+agree in all columns are one; so the answer is the shortest there is, and to ask for it again changes nothing.
 
-The kernel needs no pairs of intervals. Values of one column that overlap are all equal, so overlapping intervals of a column are one
-longer interval, and of those each piece lies in at most one: a binary search for each column. Rows come sorted by start; wherever no
-earlier interval reaches a start, what came before is done, so what is held are the intervals that hang together.
+The kernel needs no pairs of intervals. Values of one column that overlap are all equal, so overlapping intervals of a
+column are one longer interval, and of those each piece lies in at most one: a binary search for each column. Rows
+come sorted by start; wherever no earlier interval reaches a start, what came before is done, so what is held are the
+intervals that hang together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sliding windows: beside each row the aggregates of the rows of its series within a length of time around it.
 
-The frame is Spark's RANGE: all rows whose times are within it, also those of the row's own time, in whatever order. In sorted rows it is a stretch, and
-both of its ends are found by a search. Rows without a time look at each other. A chunk is answered with what its rows reach on both sides, so
-a series may be larger than memory.
+The frame is Spark's RANGE: all rows whose times are within it, also those of the row's own time, in whatever order.
+In sorted rows it is a stretch, and both of its ends are found by a search. A chunk is answered with what its rows
+reach on both sides, so a series may be larger than memory.
 
 Spark's own form is the same text over a RANGE frame, except where an aggregate goes by the order of rows.
 """
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import InputError
@@ -119,25 +118,12 @@ class _Sliding:
             chunks = checked(chunks, self.ordering, self.aggregates.ordered)
         for near in neighbourhoods(chunks, self.ordering, Reach(max(0, -self.low), max(0, self.high), in_time=True)):
             table = near.table
-            times, valid = time_numbers(table.column(self.ordering.time))
+            times, _ = time_numbers(table.column(self.ordering.time))
             check_room(times, abs(self.low) + abs(self.high), self.ordering.time)
             starts = near.starts
             series = series_of(starts, len(times))
-            parts = starts
-            if valid is not None:
-                # Rows without a time come first in their series, and are a series of their own here.
-                new = np.zeros(len(times), np.bool_)
-                new[starts] = True
-                new[1:] |= valid[1:] != valid[:-1]
-                parts = np.flatnonzero(new)
-            part = series_of(parts, len(times))[near.begin : near.end]
-            asked = times[near.begin : near.end]
-            lo = first_from(times, parts, part, asked + self.low)
-            hi = first_from(times, parts, part, asked + self.high + 1)
-            if valid is not None:
-                untimed = ~valid[near.begin : near.end]
-                ends = np.append(parts[1:], len(times))
-                lo, hi = np.where(untimed, parts[part], lo), np.where(untimed, ends[part], hi)
-            moments = pa.array(times, mask=None if valid is None else ~valid)
-            made = self.aggregates.of_rows(table, near.begin, near.end, lo, hi, series, moments)
+            mine, asked = series[near.begin : near.end], times[near.begin : near.end]
+            lo = first_from(times, starts, mine, asked + self.low)
+            hi = first_from(times, starts, mine, asked + self.high + 1)
+            made = self.aggregates.of_rows(table, near.begin, near.end, lo, hi, series, pa.array(times))
             yield pa.Table.from_arrays([*near.rows.columns, *made], schema=self.schema)

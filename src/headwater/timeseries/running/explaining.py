@@ -14,7 +14,9 @@ __all__ = ["graph_of", "text_of"]
 
 
 def text_of(stage: Stage, figures: Figures | None = None) -> str:
-    """The stages, the last one first; what they get rows from is indented below them. After a run each operator has its figures.
+    """The stages, the last one first; what they get rows from is indented below them.
+
+    After a run each operator has its figures.
 
     >>> scan = Stage(("scan trades@3: 8 files", "filter price > 0"), "8 tasks read files")
     >>> print(text_of(Stage(("shift price by 1",), "exchange by symbol into 4", (scan,), "there are about 90 MB")))

@@ -100,7 +100,10 @@ class Pipe:
     def beside(
         self, kernel: KeyedKernel, second: pa.Table, schema: pa.Schema, line: str, second_time: str | None = None
     ) -> Pipe:
-        """Rows stay where they are, and each task is given all rows of the second input, which have a time in ``second_time``."""
+        """Rows stay where they are, and each task is given all rows of the second input.
+
+        ``second_time`` is the column in which these have to have a time.
+        """
         source = _Beside(self.source, kernel, self.schema, encode(second), second.schema, second_time)
         keys = self.keys if self.keys is not None and set(self.keys) <= set(schema.names) else None
         return self._then(source, schema, line, keys)
