@@ -145,6 +145,22 @@ def test_a_dropped_column_that_is_added_again_is_another_one(lake: Lake) -> None
     assert change(table, 3, columns=["id", "p"]) == [(1, "x", 1)]
 
 
+def test_a_column_that_was_dropped_and_restored_on_the_way(lake: Lake) -> None:
+    table = lake.table("t").create(ROWS.schema, data=ROWS, properties=MAPPED)
+    table.drop_column("v")
+    table.delete("id = 1")
+    table.create(ROWS.schema.remove(2), mode="replace", properties=MAPPED)
+    table.restore(0)
+    table.delete("id = 2")
+    assert change(table, 0) == [(2, "y", 2.5, -1)], "rows that went while it was dropped have its values"
+    table.restore(2)
+    table.optimize()
+    table.restore(0)
+    assert change(table, 5, columns=["id"]) == [(2, 1)]
+    with pytest.raises(hw.SchemaError, match="rewrote files without column `v`"):
+        table.changes(after=0)
+
+
 def test_a_narrowed_column_is_refused_only_where_its_values_are_read(lake: Lake) -> None:
     table = lake.write("t", pa.table({"id": pa.array([1], pa.int32()), "v": ["a"]}))
     table.widen_column("id", pa.int64())

@@ -10,7 +10,8 @@ another definition, each column asked for is matched with the column that it was
 - where the older definition has no column mapping and the newer one has, the name inside files is the name of then;
 - where column mapping was given up, a column is the one that had its name.
 
-The same rules hold for the fields of structs. A column without a match is null in those files.
+The same rules hold for the fields of structs. A column without a match is null in those files, but for one thing: a column that was dropped
+and has been restored since is found in files by its name there, whatever the definition between said, since its values never went.
 
 >>> old = Schema((Field("a", "integer", True, {"delta.columnMapping.physicalName": "c1"}),))
 >>> new = Field("b", "long", True, {"delta.columnMapping.physicalName": "c1"})
@@ -60,6 +61,10 @@ class Aligned:
         """The column of then that the column ``f`` of now is."""
         return self._match(f, self.then.schema.fields)
 
+    def in_file(self, f: Field) -> Field | None:
+        """The column as files of then may hold it: that of then, or one that was dropped before."""
+        return self.was(f) or (f if self._now_mapped and self._then_mapped else None)
+
     def _match(self, f: Field, fields: Sequence[Field]) -> Field | None:
         return counterpart(f, fields, mapped=self._now_mapped, theirs_mapped=self._then_mapped)
 
@@ -75,7 +80,8 @@ class Aligned:
 
     def _renamed(self, f: Field, was: Field | None) -> Field:
         if was is None:
-            return replace(f, metadata={**f.metadata, _PHYSICAL: _ABSENT})
+            dropped = self._now_mapped and self._then_mapped
+            return f if dropped else replace(f, metadata={**f.metadata, _PHYSICAL: _ABSENT})
         name = was.physical_name if self._then_mapped else was.name
         return replace(f, type=self.in_files(f.type, was.type), metadata={**f.metadata, _PHYSICAL: name})
 

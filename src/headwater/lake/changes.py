@@ -89,8 +89,13 @@ def _interval(until: Snapshot, after: int) -> tuple[list[Commit], MetadataHistor
     return commits, MetadataHistory.until(until, after, commits)
 
 
-def files_of(reader: Snapshot, commits: Sequence[Commit], history: MetadataHistory) -> list[FileChange]:
-    """The files whose rows make up the change of some commits, to be read under the schema of ``reader``."""
+def files_of(
+    reader: Snapshot, commits: Sequence[Commit], history: MetadataHistory, columns: Sequence[str] | None = None
+) -> list[FileChange]:
+    """The files whose rows make up the change of some commits, to be read under the schema of ``reader``.
+
+    ``columns`` are those that will be read, by default all.
+    """
     # How often each file, under each of its vectors, was added less how often it was removed. A file may come twice:
     # added, folded into another by OPTIMIZE (which counts nothing), and brought back by RESTORE.
     net: dict[str, dict[str | None, int]] = {}
@@ -98,6 +103,8 @@ def files_of(reader: Snapshot, commits: Sequence[Commit], history: MetadataHisto
     feed: list[tuple[FileChange, int]] = []
     for commit in commits:
         version = commit.version
+        if not all(f.data_change for f in commit.adds):
+            _check_rewritten(reader, history, version, reader.schema.names if columns is None else columns)
         if commit.cdc:
             feed += [(FileChange(None, _feed_file(action), feed=True), version) for action in commit.cdc]
             continue
@@ -185,10 +192,7 @@ def _check_returned(
     """Raise if a restored schema brought a dropped column back: rows that were null in it have their old values again."""
     if after < 0 or until.mapping_mode == "none" or not any(c.metadata is not None for c in commits):
         return
-    then = history.at(after)
-    aligned, last = align(until.state.metadata, then), int(then.configuration.get(_LAST_ID, "0"))
-    fields = [until.schema.field(c) for c in columns] if aligned is not None else []
-    back = [f for f in fields if aligned and aligned.was(f) is None and int(f.metadata.get(_ID, last + 1)) <= last]
+    back = _dropped(until, history.at(after), columns)
     if not back:
         return
     first: dict[str, bool] = {}  # whether what the interval does first to a file is to add it
@@ -199,9 +203,28 @@ def _check_returned(
             first.setdefault(new.path, True)
     if not all(first.values()) or any(path not in first for path in until.files):
         raise SchemaError.conflicting(
-            f"column `{back[0].name}` was dropped at version {after}, and has its old values again at {until.version}",
+            f"column `{back[0]}` was dropped at version {after}, and has its old values again at {until.version}",
             until.where,
             "read the changes since a version that has the column, or columns that both versions have",
+        )
+
+
+def _dropped(reader: Snapshot, then: Metadata, columns: Sequence[str]) -> list[str]:
+    """Columns that had been dropped at some point, and are there again for the reader: a restore brought them back."""
+    aligned, last = align(reader.state.metadata, then), int(then.configuration.get(_LAST_ID, "0"))
+    if aligned is None or reader.mapping_mode == "none":
+        return []
+    fields = [reader.schema.field(c) for c in columns]
+    return [f.name for f in fields if aligned.was(f) is None and int(f.metadata.get(_ID, last + 1)) <= last]
+
+
+def _check_rewritten(reader: Snapshot, history: MetadataHistory, version: int, columns: Sequence[str]) -> None:
+    """Raise if rows were rewritten, as no change, while a column was dropped that a restore has brought back."""
+    if lost := _dropped(reader, history.at(version), columns):
+        raise SchemaError.conflicting(
+            f"version {version} rewrote files without column `{lost[0]}`, which was dropped then and is there again",
+            reader.where,
+            f"read the changes until version {version} and after it apart",
         )
 
 
@@ -268,7 +291,7 @@ def stream_changes(
         raise InputError.bad_range(after, until.version)
     commits, history = _interval(until, after)
     _check_returned(until, after, commits, history, names)
-    files = files_of(until, commits, history)
+    files = files_of(until, commits, history, names)
     every = columns is None
     return stream_files(until, files, names, consolidated=consolidated and not (every and _one_sign(files)))
 

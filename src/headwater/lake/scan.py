@@ -160,7 +160,7 @@ class _Shape:
         self.sources: dict[str, str] = {}
         self.types: dict[str, DeltaType] = {}
         for f in self.fields:
-            was = f if aligned is None else aligned.was(f)
+            was = f if aligned is None else aligned.in_file(f)
             if was is None:
                 continue
             self.types[f.name] = f.type if aligned is None else aligned.in_files(f.type, was.type)

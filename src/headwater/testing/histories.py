@@ -50,7 +50,7 @@ _TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 _WIDER = {"int": ["long", "double"], "float": ["double"], "date": ["time"], "decimal": ["wide"]}
 _STEPS = [
-    *["append"] * 4, *["delete", "update"] * 2, *["repartition"] * 2, "replace", "overwrite", "add", "drop", "drop and add",
+    *["append"] * 4, *["delete", "update"] * 2, *["repartition"] * 3, "replace", "overwrite", "add", "drop", "drop and add",
     "rename", "swap", "widen", "restore", "restore", "optimize", "checkpoint",
 ]  # fmt: skip
 Row = dict[str, Any]
@@ -115,7 +115,7 @@ class History:
         self.versions: dict[int, Version] = {}
         self._tokens = 0
         columns = (Column(KEY, self._token(KEY, mode), "long"), *self._new_columns(2, mode, taken={KEY}))
-        self._create(Version((), columns, self._partitioning(columns), mode), mode_of_create="error")
+        self._create(Version(self._rows(columns), columns, self._partitioning(columns), mode), mode_of_create="error")
 
     @property
     def now(self) -> Version:
@@ -343,9 +343,13 @@ class History:
         return False
 
     def has_returned(self, after: int, until: int) -> bool:
-        """Whether a column of ``until`` that had been there before is not there at ``after``."""
-        missing = [c for c in self.versions[until].columns if self.was(c, until, after) is None]
-        return any(self.was(c, until, version) is not None for c in missing for version in range(after))
+        """Whether a column of ``until`` that had been there before is missing at ``after``, or at a version between them."""
+        for column in self.versions[until].columns:
+            there = [self.was(column, until, version) is not None for version in range(until)]
+            first = there.index(True) if True in there else until
+            if not all(there[max(first, after) :]):
+                return True
+        return False
 
     def difference(self, after: int, until: int) -> ChangeBatch:
         """The change from one version to another, under the columns of the later one."""

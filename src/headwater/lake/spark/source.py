@@ -143,7 +143,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for commit in commits:
             if commit.metadata is not None:
                 self._check_columns(commit.version, commit.metadata)
-            changed = changes.files_of(base, [commit], history)
+            changed = changes.files_of(base, [commit], history, self.stream.columns)
             if all(f.before is None and not f.feed for f in changed) or all(f.after is None for f in changed):
                 parts += [VersionPart(commit.version, [f]) for f in changed]
             else:
