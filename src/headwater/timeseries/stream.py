@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.base.packages import required
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
 from headwater.timeseries.methods.plotting import PlottingMethods
@@ -66,14 +67,12 @@ class Stream(
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows, for pandas."""
+        required("pandas", "to_pandas()", "spark")
         return self.collect().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
         """All rows, for polars."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.collect())
-        assert isinstance(frame, pl.DataFrame)
+        frame: pl.DataFrame = required("polars", "to_polars()", "spark").from_arrow(self.collect())
         return frame
 
     def count(self) -> int:
