@@ -23,7 +23,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base import rowkey
-from headwater.base.errors import ConstraintError, InputError, SchemaError, SetupError, UnsupportedError
+from headwater.base.errors import ConstraintError, InputError, SchemaError, UnsupportedError
+from headwater.base.packages import required
 
 __all__ = ["WEIGHT", "ChangeBatch", "as_table", "show_value"]
 
@@ -251,18 +252,12 @@ class ChangeBatch:
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, ``_weight`` last."""
-        try:
-            return self._table.to_pandas()
-        except ImportError:
-            raise SetupError.missing_package("pandas", "to_pandas()") from None
+        required("pandas", "to_pandas()")
+        return self._table.to_pandas()
 
     def to_polars(self) -> Any:
         """A polars DataFrame, ``_weight`` last."""
-        try:
-            import polars
-        except ImportError:
-            raise SetupError.missing_package("polars", "to_polars()") from None
-        return polars.from_arrow(self._table)
+        return required("polars", "to_polars()").from_arrow(self._table)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._table.__arrow_c_stream__(requested_schema)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import pyarrow as pa
 
 from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.packages import required
 from headwater.base.schema import spark_type
 from headwater.base.storage import Storage
 from headwater.lake import history, snapshot
@@ -153,12 +154,11 @@ class ReadableTable:
         return self.to_reader(columns, where=where).read_all()
 
     def to_pandas(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> Any:
+        required("pandas", "to_pandas()")
         return self.to_arrow(columns, where=where).to_pandas()
 
     def to_polars(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> Any:
-        import polars
-
-        return polars.from_arrow(self.to_arrow(columns, where=where))
+        return required("polars", "to_polars()").from_arrow(self.to_arrow(columns, where=where))
 
     def to_pylist(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.to_arrow(columns, where=where).to_pylist()

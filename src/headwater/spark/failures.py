@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from headwater.base import errors
-from headwater.base.errors import HeadwaterError
+from headwater.base.errors import HeadwaterError, SetupError
 
 __all__ = ["TaskError", "carried", "packed", "told"]
 
+# As pyspark puts it in the driver, and Python in a task.
+_NOT_INSTALLED = re.compile(r"(\w+) (?:>= \S+ )?must be installed")
+_NO_MODULE = re.compile(r"No module named '(headwater|numba|numpy|pandas|polars|pyarrow|obstore|duckdb|sqlglot)\b")
 _MARK = re.compile(r"headwater\[([A-Za-z0-9+/=]+)\]")
 
 
@@ -58,10 +61,18 @@ def told() -> Iterator[None]:
     except HeadwaterError:
         raise
     except Exception as error:
-        inner = _within(str(error))
+        inner = _within(str(error)) or _missing(error)
         if inner is None:
             raise
         raise inner from None
+
+
+def _missing(error: Exception) -> SetupError | None:
+    """A package that this process, or a task on an executor, cannot import."""
+    if isinstance(error, ImportError) and (found := _NOT_INSTALLED.search(str(error))) is not None:
+        return SetupError.missing_package(found[1].lower(), "Spark", extra="spark")
+    found = _NO_MODULE.search(str(error)) if type(error).__module__.startswith(("pyspark", "py4j")) else None
+    return None if found is None else SetupError.executors_lack(found[1])
 
 
 def _within(text: str) -> HeadwaterError | None:

@@ -202,7 +202,7 @@ def failure(text: str, error: Exception) -> ExpressionError:
     """A DuckDB error met while evaluating ``text``, in plain words.
 
     >>> failure("1 / a", Exception("Invalid Input Error: headwater!division by zero")).message
-    'evaluating `1 / a` failed: division by zero'
+    'the evaluation failed: division by zero'
     """
     message, kind = str(error).split("\n")[0], type(error).__name__
     if ERROR_MARK in message:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.base.packages import required
 from headwater.spark.failures import told
 from headwater.timeseries.methods.folding import FoldMethods
 from headwater.timeseries.methods.intervals import IntervalMethods
@@ -103,14 +104,12 @@ class Stream(
 
     def to_pandas(self, *, sort: bool = True) -> pd.DataFrame:
         """All rows, for pandas, in the order of `collect`."""
+        required("pandas", "to_pandas()", "spark")
         return self.collect(sort=sort).to_pandas()
 
     def to_polars(self, *, sort: bool = True) -> pl.DataFrame:
         """All rows, for polars, in the order of `collect`."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.collect(sort=sort))
-        assert isinstance(frame, pl.DataFrame)
+        frame: pl.DataFrame = required("polars", "to_polars()", "spark").from_arrow(self.collect(sort=sort))
         return frame
 
     def count(self) -> int:

@@ -27,6 +27,14 @@ class SetupError(HeadwaterError):
         return cls("E7002", f"{what} needs the package `{package}`", hint=how)
 
     @classmethod
+    def executors_lack(cls, package: str) -> Self:
+        hint = (
+            f"install {package} for the Python of the executors too, and set PYSPARK_PYTHON (spark.pyspark.python) to that "
+            "Python; or ship an environment that holds headwater, numba and pyarrow: spark.archives=env.tar.gz#env"
+        )
+        return cls("E7007", f"the tasks of the Spark cluster cannot import `{package}`", hint=hint)
+
+    @classmethod
     def out_of_memory(cls, limit_bytes: int) -> Self:
         limit = f"{limit_bytes:,} bytes" if limit_bytes else "what this machine has"
         return cls(

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from headwater.base.change import as_table
 from headwater.base.errors import HeadwaterError, InputError, SchemaError
+from headwater.base.packages import required
 
 __all__ = [
     "Batch",
@@ -88,9 +89,7 @@ def name_of(function: Function) -> str:
 def as_batch(table: pa.Table, batch: str) -> Any:
     """The rows as the function wants them."""
     if batch == "polars":
-        import polars
-
-        return polars.from_arrow(table)
+        return required("polars", 'batch="polars"', "spark").from_arrow(table)
     return table.to_pandas() if batch == "pandas" else table
 
 
