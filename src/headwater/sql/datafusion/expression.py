@@ -10,14 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from headwater.sql.datafusion import (
-    aggregate_forms,
-    array_forms,
-    moment_forms,
-    number_forms,
-    operators,
-    text_forms,
-)
 from headwater.sql.binding import (
     LET,
     WASTE,
@@ -30,6 +22,14 @@ from headwater.sql.binding import (
     is_small,
     naming,
     parts_of_let,
+)
+from headwater.sql.datafusion import (
+    aggregate_forms,
+    array_forms,
+    moment_forms,
+    number_forms,
+    operators,
+    text_forms,
 )
 from headwater.sql.datafusion.spelling import literal, opaque, refusal, type_name, zero_free
 from headwater.sql.functions.function import Form
