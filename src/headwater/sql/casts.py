@@ -6,7 +6,7 @@ that Spark refuses. Each pair of families is therefore listed with its DuckDB fo
 Forms (x is the operand's SQL):
 - to integers: from floats and decimals by trunc(x);
 - from texts: plain numbers and dates natively, all other texts that Spark reads by Python functions (`text_casts`);
-- decimal to double: up to 15 digits, where the division is rounded once, in every engine;
+- decimal to double: up to 15 digits by a division, which is rounded once; all others, and floats, by way of text;
 - decimal to text: with one more digit, because DuckDB prints ``.5`` where Spark prints ``0.5``;
 - dates print as text only between the years 1 and 9999, outside which the engines differ: an error there;
 - instants to wall clocks and back through the count of microseconds, which no session's time zone touches.
@@ -28,9 +28,9 @@ from headwater.sql.nested_casts import nested_fallible, nested_form
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.quoting import literal_sql
 from headwater.sql.text_casts import PAIRS, text_cast_form
-from headwater.sql.types import digits_of, family, name_of
+from headwater.sql.types import digits_of, family, has_void, name_of
 
-__all__ = ["ERROR_MARK", "cast", "cast_form", "raise_form", "try_cast"]
+__all__ = ["ERROR_MARK", "by_text", "cast", "cast_form", "raise_form", "try_cast"]
 
 ERROR_MARK = "headwater!"
 _EXACT_DOUBLE_DIGITS = 15
@@ -50,7 +50,7 @@ _ALLOWED: dict[tuple[str, str], bool | None] = {
     ("float", "boolean"): False,
     ("decimal", "decimal"): None,
     ("decimal", "integer"): True,
-    ("decimal", "float"): None,
+    ("decimal", "float"): False,
     ("decimal", "string"): False,
     ("decimal", "boolean"): False,
     ("date", "string"): True,
@@ -74,6 +74,8 @@ def cast(node: Node, dtype: pa.DataType) -> Node:
     source = node.dtype
     if source == dtype:
         return node
+    if family(source) == "null" and has_void(dtype) and not node.fallible:
+        return Literal(None, dtype)
     if is_interval(source) or is_interval(dtype):
         return interval_cast(node, dtype, cast)
     if isinstance(node, Literal):
@@ -87,6 +89,8 @@ def cast(node: Node, dtype: pa.DataType) -> Node:
         and all(isinstance(a, Literal) for a in node.args)
     ):
         return call("array", tuple(cast(a, dtype.value_type) for a in node.args), dtype)
+    if isinstance(node, Call) and node.op == "map" and not node.args and pa.types.is_map(dtype):
+        return call("map", (), dtype)
     if family(source) == "null":
         return Call("cast", (node,), dtype, node.fallible)
     fallible = _fallible(source, dtype)
@@ -141,16 +145,17 @@ def _fallible(source: pa.DataType, target: pa.DataType) -> bool:
         return fixed
     if pair == ("float", "float"):
         return bool(target == pa.float32())
-    if pair == ("decimal", "float"):
-        if target == pa.float32() or source.precision > _EXACT_DOUBLE_DIGITS:
-            raise refusal
-        return False
     have, want = digits_of(source), digits_of(target)
     assert have is not None and want is not None
     if pair == ("integer", "integer"):
         return want[0] < have[0]
     rounds = want[1] < have[1]
     return want[0] - want[1] < have[0] - have[1] + rounds
+
+
+def by_text(source: pa.DataType, target: pa.DataType) -> bool:
+    """Is a decimal read from its text as a float? Two roundings, of a quotient and to a float, could differ from one."""
+    return family(source) == "decimal" and (target == pa.float32() or source.precision > _EXACT_DOUBLE_DIGITS)
 
 
 def raise_form(reason: str) -> str:
@@ -164,6 +169,9 @@ def raise_form(reason: str) -> str:
 
 def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "CAST") -> str:
     """The DuckDB SQL of a cast that `cast` allowed; ``word`` is TRY_CAST where a null stands for what cannot be cast."""
+    if family(source) == "null":
+        # An engine has given the column some type, from which not every other one can be reached.
+        return f"(CASE WHEN {x} IS NULL THEN CAST(NULL AS {duckdb_type(target)}) END)"
     if family(source) == "nested":
         return nested_form(x, source, target, cast_form)
     pair, name = (family(source), family(target)), duckdb_type(target)
@@ -171,6 +179,8 @@ def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "
         return found
     if (found := moment_cast_form(x, source, target)) is not None:
         return found
+    if pair == ("decimal", "float") and by_text(source, target):
+        return f"CAST(CAST({x} AS VARCHAR) AS {name})"
     if pair in (("float", "integer"), ("decimal", "integer")):
         return f"{word}(trunc({x}) AS {name})"
     if pair[1] == "boolean" and pair[0] != "null":

@@ -44,7 +44,7 @@ from headwater.sql.functions.function import Form
 from headwater.sql.functions.user import duckdb_name, is_user
 from headwater.sql.nodes import Call, Column, Literal, Node, Refused
 from headwater.sql.quoting import literal_sql, quote_identifier
-from headwater.sql.types import digits_of, family
+from headwater.sql.types import digits_of, family, has_void
 
 __all__ = ["Relations", "Renderer", "float_guard", "render"]
 
@@ -73,7 +73,7 @@ class Renderer:
     def written(self, node: Node) -> str:
         """DuckDB's SQL of a part of a tree."""
         if isinstance(node, Literal):
-            return literal_sql(node.value, node.dtype)
+            return "NULL" if has_void(node.dtype) else literal_sql(node.value, node.dtype)
         if isinstance(node, Column):
             bare = self._bare(node)
             # A query guards columns where it scans them, but not what lies inside of structs.

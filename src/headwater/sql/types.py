@@ -24,6 +24,7 @@ __all__ = [
     "BOOLEAN",
     "DATE",
     "DOUBLE",
+    "EMPTY_MAP",
     "INT",
     "LONG",
     "NULL",
@@ -100,6 +101,10 @@ def map_of(key: pa.DataType, value: pa.DataType) -> pa.DataType:
     return pa.map_(pa.field("key", key, False), pa.field("value", value))
 
 
+# What `map()` is: Spark's map<void,void>, which Arrow cannot hold, since the keys of its maps are never null.
+EMPTY_MAP = map_of(STRING, NULL)
+
+
 def has_void(dtype: pa.DataType) -> bool:
     """Is the type, or a part of it, that of ``NULL`` and ``array()``?
 
@@ -150,6 +155,8 @@ def name_of(dtype: pa.DataType) -> str:
         return "void"
     if isinstance(dtype, IntervalType):
         return dtype.name
+    if dtype == EMPTY_MAP:
+        return "map<void,void>"
     if pa.types.is_list(dtype):
         return f"array<{name_of(dtype.value_type)}>"
     if pa.types.is_struct(dtype) and has_interval(dtype):
@@ -169,7 +176,7 @@ def column_type(dtype: pa.DataType) -> pa.DataType | None:
     True
     """
     t = pa.types
-    if has_interval(dtype):  # of a subquery
+    if has_interval(dtype) or has_void(dtype):  # of a subquery
         return dtype
     if t.is_dictionary(dtype):
         return column_type(dtype.value_type)
@@ -264,6 +271,8 @@ def _nested_meeting(
         element = meet(a.value_type, b.value_type)
         return None if element is None else array_of(element)
     if t.is_map(a) and t.is_map(b):
+        if EMPTY_MAP in (a, b):
+            return b if a == EMPTY_MAP else a
         key, value = meet(a.key_type, b.key_type), meet(a.item_type, b.item_type)
         return None if key is None or value is None else map_of(key, value)
     if not (t.is_struct(a) and t.is_struct(b)) or [f.name.lower() for f in a] != [f.name.lower() for f in b]:

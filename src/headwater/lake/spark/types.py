@@ -16,6 +16,7 @@ from pyspark.sql import types as st
 from headwater.base.errors import SchemaError
 from headwater.base.schema import DeltaType, Field, Schema, arrow_type
 from headwater.base.spark_text import quoted_name
+from headwater.sql.types import EMPTY_MAP
 
 __all__ = ["arrow_schema", "column", "loose_field", "physical_struct", "spark_struct", "spark_type"]
 
@@ -81,12 +82,25 @@ def _physical_type(dtype: DeltaType) -> DeltaType:
     return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
 
 
+def _void_type(kind: object) -> pa.DataType | None:
+    """The Arrow type of ``NULL``, ``array()`` or ``map()``, and None for all others."""
+    if kind == "void":
+        return pa.null()
+    if not isinstance(kind, dict):
+        return None
+    if kind.get("type") == "array" and (element := _void_type(kind["elementType"])) is not None:
+        return pa.list_(element)
+    if kind.get("type") == "map" and kind["keyType"] == "void":
+        return EMPTY_MAP
+    return None
+
+
 def arrow_schema(struct: st.StructType) -> pa.Schema:
     """A frame's columns as Arrow types, each of which may be null: that a frame has none now is no rule for a table."""
     fields = []
     for f in json.loads(struct.json())["fields"]:
-        if f["type"] == "void":
-            fields.append(pa.field(f["name"], pa.null()))
+        if (empty := _void_type(f["type"])) is not None:
+            fields.append(pa.field(f["name"], empty))
             continue
         try:
             kind = arrow_type(_loose(f["type"]))

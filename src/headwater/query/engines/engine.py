@@ -15,6 +15,7 @@ import pyarrow as pa
 from headwater.query.pinned import Relations
 from headwater.query.sources import Source
 from headwater.sql.fragment import Fragment
+from headwater.sql.types import has_void
 
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
@@ -81,9 +82,18 @@ def conformed(
     def stream() -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(batch.columns, loose, strict=True)]
+                columns = [_cast(c, f.type) for c, f in zip(batch.columns, loose, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=loose)
         except Exception as error:  # noqa: BLE001 (told in plain words)
             raise failure(error) from None
 
     return pa.RecordBatchReader.from_batches(loose, stream())
+
+
+def _cast(column: pa.Array, dtype: pa.DataType) -> pa.Array:
+    if column.type == dtype:
+        return column
+    if has_void(dtype):
+        # What `array()` and `map()` hold has a type of its own in an engine, and here there is nothing of it.
+        return pa.array(column.to_pylist(), dtype)
+    return column.cast(dtype)

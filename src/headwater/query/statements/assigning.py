@@ -20,7 +20,7 @@ from headwater.base.schema import normalize_type, spark_type
 from headwater.lake.snapshot import Snapshot
 from headwater.sql import expressions
 from headwater.sql.fragment import Fragment, joined
-from headwater.sql.types import family, has_void, name_of
+from headwater.sql.types import EMPTY_MAP, family, has_void, name_of
 
 __all__ = ["assigned", "cast_for", "cast_to", "may_store", "quoted"]
 
@@ -35,6 +35,8 @@ def may_store(have: pa.DataType, want: pa.DataType) -> bool:
     (True, False)
     """
     if have == want or pa.types.is_null(have):
+        return True
+    if have == EMPTY_MAP and pa.types.is_map(want):
         return True
     if family(have) == "nested" or family(want) == "nested":
         return _alike(have, want) and all(may_store(a, b) for a, b in _pairs(have, want))
@@ -58,6 +60,8 @@ def _as_it_is(have: pa.DataType, want: pa.DataType) -> bool:
     """Whether the lake stores such a value as Spark does, or raises where Spark does."""
     if have == want or pa.types.is_null(have):
         return True
+    if has_void(have):
+        return False
     if family(have) == "nested":
         named = not pa.types.is_struct(have) or [f.name for f in have] == [f.name for f in want]
         return named and all(_as_it_is(a, b) for a, b in _pairs(have, want))
@@ -72,9 +76,17 @@ def _as_it_is(have: pa.DataType, want: pa.DataType) -> bool:
 
 
 def cast_to(
-    column: str, have: pa.DataType, want: pa.DataType, where: str | None = None, *, by_name: bool = False
+    column: str,
+    have: pa.DataType,
+    want: pa.DataType,
+    where: str | None = None,
+    *,
+    by_name: bool = False,
+    inside: bool = False,
 ) -> str | None:
     """The type that a value has to be cast to on its way into a column, or None where it goes as it is.
+
+    ``inside``: what lies inside of arrays, maps and structs is cast too, for a writer that does not do it.
 
     >>> cast_to("n", pa.float64(), pa.int32()), cast_to("n", pa.int64(), pa.int32())
     ('int', None)
@@ -82,7 +94,7 @@ def cast_to(
     have, want = have if has_void(have) else normalize_type(have), normalize_type(want)
     ordered = _in_order(have, want) if by_name else have
     if may_store(ordered, want) and (not by_name or _same_names(ordered, want)):
-        if _as_it_is(ordered, want):
+        if _as_it_is(ordered, want) and not (inside and pa.types.is_nested(have) and have != want):
             return None
         if ordered == have:
             return spark_type(want)
@@ -104,7 +116,13 @@ def _same_names(have: pa.DataType, want: pa.DataType) -> bool:
 
 
 def cast_for(
-    column: str, have: pa.DataType, base: Snapshot, *, by_name: bool = True, evolve: bool = False
+    column: str,
+    have: pa.DataType,
+    base: Snapshot,
+    *,
+    by_name: bool = True,
+    evolve: bool = False,
+    inside: bool = False,
 ) -> str | None:
     """As `cast_to`, for a column of a table; what the table lacks, or computes itself, is not looked at.
 
@@ -115,7 +133,7 @@ def cast_for(
         return None
     if evolve and pa.types.is_nested(have):
         return None
-    return cast_to(column, have, base.schema.field(column).arrow.type, base.where, by_name=by_name)
+    return cast_to(column, have, base.schema.field(column).arrow.type, base.where, by_name=by_name, inside=inside)
 
 
 def assigned(
@@ -128,7 +146,7 @@ def assigned(
             dtype = expressions.parse(value, schema=schemas).dtype
         except HeadwaterError:
             # The lake reads it once more and says so itself, after it has looked at the columns.
-            found[column] = value
+            found[column] = _typed(column, value, schemas, base)
             continue
         try:
             kind = cast_for(column, dtype, base)
@@ -136,6 +154,18 @@ def assigned(
             raise error.placed_at(whole, value.place(0)) from None
         found[column] = value if kind is None else joined("CAST((", value, f") AS {kind})")
     return found
+
+
+def _typed(column: str, value: Fragment, schemas: Mapping[str, pa.Schema], base: Snapshot) -> Fragment:
+    """``array()`` and ``map()`` have no type of their own, and take the column's."""
+    if column not in base.schema or not pa.types.is_nested(want := base.schema.field(column).arrow.type):
+        return value
+    cast = joined("CAST((", value, f") AS {spark_type(normalize_type(want))})")
+    try:
+        expressions.parse(cast, schema=schemas)
+    except HeadwaterError:
+        return value
+    return cast
 
 
 def quoted(name: str) -> str:

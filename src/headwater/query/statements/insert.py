@@ -68,17 +68,17 @@ def _rows(statement: Insert, session: Session, base: Snapshot) -> Any:
         wrong = SchemaError.column_count(len(own), wanted)
         raise wrong.placed_at(statement.text, statement.query.place(0))
     names = [*wanted, *fixed]
-    casts = _casts(statement, base, names, given)
+    casts = _casts(statement, base, names, given, inside=frame is not None)
     if frame is not None:
         return _cast_frame(frame.toDF(*names), casts)
     return renamed(session.data(_cast_query(query, casts), relations), names)
 
 
-def _casts(statement: Insert, base: Snapshot, names: list[str], given: pa.Schema) -> list[str | None]:
+def _casts(statement: Insert, base: Snapshot, names: list[str], given: pa.Schema, *, inside: bool) -> list[str | None]:
     """The types that the columns have to be cast to, None for those that go as they are."""
     try:
         return [
-            cast_for(name, dtype, base, by_name=statement.by_name, evolve=statement.evolve)
+            cast_for(name, dtype, base, by_name=statement.by_name, evolve=statement.evolve, inside=inside)
             for name, dtype in zip(names, given.types, strict=True)
         ]
     except SchemaError as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from headwater.sql.casts import by_text
 from headwater.sql.datafusion.spelling import lazy, literal, one_nan, raise_form, refusal, type_name, witness
 from headwater.sql.moment_casts import PAIRS as MOMENT_PAIRS
 from headwater.sql.nodes import Node
@@ -47,7 +48,7 @@ def cast_form(x: str, node: Node, target: pa.DataType, *, word: str = "CAST") ->
     source = node.dtype
     pair = (family(source), family(target))
     if pair[0] == "null":
-        return f"CAST({x} AS {type_name(target)})"
+        return f"(CASE WHEN {x} IS NULL THEN CAST(NULL AS {type_name(target)}) END)"
     if pair[0] == "string":
         return _text_form(x, node, target, word)
     if pair[1] == "boolean":
@@ -60,6 +61,8 @@ def cast_form(x: str, node: Node, target: pa.DataType, *, word: str = "CAST") ->
     printed = pair[1] == "string" and pair[0] in ("float", "timestamp", "timestamp_ntz")
     if printed or "nested" in pair or pair in MOMENT_PAIRS:
         raise refusal(f"a cast of {name_of(source)} to {name_of(target)}")
+    if pair == ("decimal", "float") and by_text(source, target):
+        return f"CAST(CAST({x} AS VARCHAR) AS {type_name(target)})"
     sql = f"{word}({x} AS {type_name(target)})"
     return one_nan(sql, target) if pair == ("float", "float") else sql
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headwater.base.schema import duckdb_type
 from headwater.sql.binding import fresh, let
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import MANY, Builder, Form, Function
@@ -18,7 +19,19 @@ from headwater.sql.functions.typing import argument
 from headwater.sql.nested_order import sorted_form
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import united
-from headwater.sql.types import BOOLEAN, INT, LONG, NULL, array_of, family, is_comparable, name_of, tighter
+from headwater.sql.types import (
+    BOOLEAN,
+    EMPTY_MAP,
+    INT,
+    LONG,
+    NULL,
+    array_of,
+    family,
+    has_void,
+    is_comparable,
+    name_of,
+    tighter,
+)
 
 __all__ = ["FUNCTIONS", "NO_ZERO", "as_array", "comparable_elements", "meeting", "null_if_null"]
 
@@ -59,6 +72,12 @@ def _array(args: Sequence[Node]) -> Node:
     return call("array", same, array_of(same[0].dtype))
 
 
+def _array_form(node: Call, a: list[str]) -> str:
+    if not a and not has_void(node.dtype):
+        return f"CAST([] AS {duckdb_type(node.dtype)})"
+    return "[" + ", ".join(a) + "]"
+
+
 def _size(args: Sequence[Node]) -> Node:
     if not (pa.types.is_list(args[0].dtype) or pa.types.is_map(args[0].dtype)):
         raise Refused(f"size() of {name_of(args[0].dtype)}", "pass an array or a map")
@@ -71,6 +90,8 @@ def _size(args: Sequence[Node]) -> Node:
 def _key(node: Node, key: Node, name: str) -> Node:
     """A key in the type of a map's keys."""
     wanted = node.dtype.key_type
+    if node.dtype == EMPTY_MAP:
+        raise Refused(f"{name} of {name_of(node.dtype)}", "cast it first: CAST(map() AS MAP<STRING, INT>)")
     meet = tighter(wanted, key.dtype)
     if key.dtype == NULL or meet != wanted:
         what = f"{name} of {name_of(node.dtype)} with a key of type {name_of(key.dtype)}"
@@ -199,7 +220,7 @@ def _searched(op: str, form: Form) -> dict[str, Form]:
 _OTHER_FORMS: dict[str, Form] = {"item": _item_form, "map value": "map_extract_value({0}, {1})"}
 _SIZE = {"size": "CAST(len({0}) AS {type})", "map size": "CAST(cardinality({0}) AS {type})"}
 FUNCTIONS = (
-    Function("array", "array", _array, 0, MANY, {"array": lambda _, a: "[" + ", ".join(a) + "]"}),
+    Function("array", "array", _array, 0, MANY, {"array": _array_form}),
     Function("size", "array", _size, 1, 1, _SIZE, note="of a null it is null, as in ANSI mode"),
     Function("cardinality", "array", _size, 1, 1),
     Function("[]", "array", _item, 2, 2, _OTHER_FORMS),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headwater.base.schema import duckdb_type
 from headwater.sql.binding import fresh, let
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.array import as_array, null_if_null
@@ -17,7 +18,7 @@ from headwater.sql.functions.function import MANY, Builder, Form, Function
 from headwater.sql.functions.typing import argument
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import united
-from headwater.sql.types import BOOLEAN, NULL, STRING, array_of, family, map_of, name_of, tighter
+from headwater.sql.types import BOOLEAN, EMPTY_MAP, NULL, STRING, array_of, family, has_void, map_of, name_of, tighter
 
 __all__ = ["FUNCTIONS", "as_map", "checked_key", "entries_of"]
 
@@ -26,6 +27,8 @@ def as_map(node: Node, name: str) -> Node:
     """The argument, if it is a map."""
     if not pa.types.is_map(node.dtype):
         raise Refused(f"{name}() of {name_of(node.dtype)}", "pass a map")
+    if node.dtype == EMPTY_MAP:
+        raise Refused(f"{name}() of {name_of(node.dtype)}", "cast it first: CAST(map() AS MAP<STRING, INT>)")
     return node
 
 
@@ -43,7 +46,9 @@ def entries_of(node: Node) -> Node:
 
 
 def _map(args: Sequence[Node]) -> Node:
-    if len(args) % 2 or not args:
+    if not args:
+        return call("map", (), EMPTY_MAP)
+    if len(args) % 2:
         raise Refused(f"map() of {len(args)} arguments", "give a key and a value for each entry")
     keys, values = (united(args[i::2], "map()", promote_text=False) for i in (0, 1))
     if values[0].dtype == NULL:
@@ -139,7 +144,9 @@ def _text_form(node: Call, a: list[str]) -> str:
     return f"map_from_entries({pairs})"
 
 
-def _map_form(_: Call, a: list[str]) -> str:
+def _map_form(node: Call, a: list[str]) -> str:
+    if not a:
+        return "MAP([], [])" if has_void(node.dtype) else f"CAST(MAP([], []) AS {duckdb_type(node.dtype)})"
     return "MAP {" + ", ".join(f"{k}: {v}" for k, v in zip(a[::2], a[1::2], strict=True)) + "}"
 
 
@@ -153,7 +160,7 @@ FUNCTIONS = (
         "map",
         "map",
         _map,
-        2,
+        0,
         MANY,
         {"map": _map_form},
         note="maps are not compared, sorted, grouped by or made distinct: use map_entries(m)",

@@ -31,9 +31,7 @@ from headwater.sql.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     array_of,
-    has_void,
     literal_decimal,
-    name_of,
 )
 
 if TYPE_CHECKING:
@@ -71,8 +69,6 @@ class Context:
 
     def named(self, name: str, node: Node) -> Named:
         """A new column for an expression."""
-        if node.dtype != NULL and has_void(node.dtype):
-            raise Refused(f"a column of type {name_of(node.dtype)}", "cast the array to its type")
         return Named(self.attribute(name, node.dtype, nullable=nullable(node)), node)
 
     def table_name(self, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.sql.casts import by_text
 from headwater.sql.types import digits_of, family
 from headwater.sql.vectorised.decimals import rescaled
 from headwater.sql.vectorised.frame import OVERFLOW, Frame, Kernel, both, count_true
@@ -128,7 +129,7 @@ def _body(source: pa.DataType, target: pa.DataType) -> Body | None:
         return lambda x: (x.astype(real), None)
     # At most 15 digits: both numbers are exact doubles, and the quotient is rounded once.
     unit = float(10**source.scale)
-    return None if is_wide(source) else lambda x: (x / unit, None)
+    return None if is_wide(source) or by_text(source, target) else lambda x: (x / unit, None)
 
 
 def number_cast(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Kernel | None:
