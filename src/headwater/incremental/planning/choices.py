@@ -21,7 +21,7 @@ import pyarrow as pa
 from headwater.incremental.layout import kind_of
 from headwater.sql.functions.catalogue import apply_function, by_order
 from headwater.sql.functions.struct import field_of
-from headwater.sql.nodes import AggregateCall, Literal, Node, Ordering, Refused, WindowCall, call
+from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Ordering, Refused, WindowCall, call, walk
 from headwater.sql.operators import is_zero_sign, zero_sign
 from headwater.sql.plan import Aggregate, Named
 from headwater.sql.types import BOOLEAN, family
@@ -70,8 +70,12 @@ def chosen(one: _Many, order: Sequence[Ordering] = ()) -> _Many:
 
 def _choice(op: str, args: Sequence[Node], order: Sequence[Ordering]) -> list[Ordering]:
     value, greatest = args[0], op in _GREATEST
+    if not any(isinstance(part, Column) for arg in args for part in walk(arg)):  # the same for all rows
+        return []
     if by_order(op) == "list":
         if op == "listagg" and len(args) > 2:
+            if args[2] == value:  # equal texts are the same
+                return []
             down, first = (isinstance(a, Literal) and bool(a.value) for a in args[3:5])
             order = (Ordering(args[2], down, first),)
         return [*(() if op == "collect_set" else order), *value_order(value)]
@@ -79,6 +83,8 @@ def _choice(op: str, args: Sequence[Node], order: Sequence[Ordering]) -> list[Or
         # Equal values differ only in their zeros.
         signs = [o for o in value_order(value, descending=greatest) if is_zero_sign(o.node)]
         return [_towards(value, descending=greatest), *signs] if signs else []
+    if value in args[1:] and family(value.dtype) not in ("float", "nested"):
+        return []
     by = [_towards(a, descending=greatest) for a in args[1:]]
     return [*by, *value_order(value, descending=greatest)]
 

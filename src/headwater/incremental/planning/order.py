@@ -93,14 +93,20 @@ def _framed(plan: Window) -> Window:
         assert isinstance(one, WindowCall)
         if by_order(one.op) != "place":
             return replace(item, node=chosen(one, one.order))
-        if one.within or _counts(one):
+        if one.within or _counts(one) or _same_for_peers(one):
             return item
         order = _total(one.order, plan.child.output, one.partition)
         if kind_of(one.dtype) == "nested":  # two rows that tie in all that is compared may still differ in it
             order += tuple(o for o in value_order(one.args[0]) if o not in order)
-        return replace(item, node=replace(one, within=order))
+        return item if order == one.order else replace(item, node=replace(one, within=order))
 
     return replace(plan, items=tuple(map(framed, plan.items)))
+
+
+def _same_for_peers(one: WindowCall) -> bool:
+    """Is it a value of the order itself? Zeros are peers, and differ."""
+    value = one.args[0]
+    return family(value.dtype) not in ("float", "nested") and value in (*one.partition, *(o.node for o in one.order))
 
 
 def _passes(plan: Window) -> Plan:

@@ -152,7 +152,8 @@ def joined_back(scope: Scope, partition: Sequence[Node], calls: Mapping[str, Win
     chosen = []
     for name, one in calls.items():
         op = f"{one.op} ignore nulls" if one.ignore_nulls else one.op
-        plain = AggregateCall(op, one.args, one.dtype, one.distinct, one.where, one.within)
+        within = one.within or (one.order if takes_a_row(one) else ())
+        plain = AggregateCall(op, one.args, one.dtype, one.distinct, one.where, within)
         chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema))
     kept = [(c, c) for c in scope.stream.columns]
     source = arguments.added_to(scope.stream)
