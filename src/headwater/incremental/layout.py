@@ -222,8 +222,12 @@ class Layout:
     @cached_property
     def order_parts(self) -> Parts:
         """The parts of the order within a key."""
+        return self.first_order_parts(len(self.order))
+
+    def first_order_parts(self, columns: int) -> Parts:
+        """The parts of the first columns of the order."""
         parts: list[tuple[int, int, int]] = []
-        for one in self.order:
+        for one in self.order[:columns]:
             at = self.schema.get_field_index(one.column)
             column = self.columns[at]
             own = [w for w in self.order_words if w.column == at]

@@ -127,14 +127,16 @@ def by_value(
 
 @inlined
 def _compare_values(rows: Rows, i: int, j: int, word: int, kind: int) -> int:
-    """Compare two values: kind 0 a word, 1 a double, 2 two words, 3 a slot."""
+    """Compare two values: kind 0 a word, 1 a double, of which -0.0 is before 0.0, 2 two words, 3 a slot."""
     if kind == 3:
         return compare_slots(rows[i, word], rows[i, word + 1], 0, rows[j, word], rows[j, word + 1], 0)
     x = rows[i, word]
     y = rows[j, word]
     if kind == 1:
-        x = float_rank(x)
-        y = float_rank(y)
+        p = float_rank(x)
+        q = float_rank(y)
+        if p != q:
+            return -1 if p < q else 1
     if x == y and kind == 2:
         x = rows[i, word + 1]
         y = rows[j, word + 1]

@@ -70,6 +70,7 @@ class Expressions(Renderer):
         if isinstance(node, WindowCall):
             over = f" OVER ({self._window(node)})"
         skip = " IGNORE NULLS" if isinstance(node, WindowCall) and node.ignore_nulls else ""
+        within = self._within(node)
 
         def apply(function: str, *args: str, only: str = "") -> str:
             if isinstance(node, WindowCall):
@@ -79,7 +80,7 @@ class Expressions(Renderer):
                 conditions.append(self.render(node.where))
             where = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
             distinct = "DISTINCT " if node.distinct else ""
-            return f"{function}({distinct}{', '.join(args)}{skip}){where}{over}"
+            return f"{function}({distinct}{', '.join(args)}{within}{skip}){where}{over}"
 
         args = [self._argument(node, a) for a in node.args]
         return AGGREGATE_FORMS[node.op](node, args, apply)
@@ -87,6 +88,14 @@ class Expressions(Renderer):
     def _argument(self, node: AggregateCall | WindowCall, arg: Node) -> str:
         sql = self.render(guarded(arg, node.where))
         return zero_free(sql, arg.dtype) if node.distinct else sql
+
+    def _within(self, node: AggregateCall | WindowCall) -> str:
+        """The order in which rows are taken. Of distinct values it has to be said by the very texts of the arguments."""
+        order = node.within
+        if node.distinct:
+            order = tuple(o for o in order if o.node in node.args)
+        keys = [self.ordering(o, self._argument(node, o.node)) for o in order]
+        return f" ORDER BY {', '.join(keys)}" if keys else ""
 
     def _window(self, node: WindowCall) -> str:
         parts = []
@@ -99,9 +108,9 @@ class Expressions(Renderer):
             parts.append(_frame(node.frame))
         return " ".join(parts)
 
-    def ordering(self, order: Ordering) -> str:
+    def ordering(self, order: Ordering, rendered: str | None = None) -> str:
         direction = "DESC" if order.descending else "ASC"
-        key = null_or_key(self.render(order.node), order.node.dtype)
+        key = null_or_key(self.render(order.node) if rendered is None else rendered, order.node.dtype)
         return f"{key} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
 
 

@@ -92,24 +92,28 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateCall:
-    """One value of many rows: ``op`` over ``args``, of the rows for which ``where`` is true."""
-
-    op: str
-    args: tuple[Node, ...]
-    dtype: pa.DataType
-    distinct: bool = False
-    where: Node | None = None
-    fallible: ClassVar[bool] = False
-
-
-@dataclass(frozen=True, slots=True)
 class Ordering:
     """One key of an ORDER BY."""
 
     node: Node
     descending: bool = False
     nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One value of many rows: ``op`` over ``args``, of the rows for which ``where`` is true.
+
+    ``within`` is the order in which the rows are taken, where the answer depends on it: of several values that would do, the first is given.
+    """
+
+    op: str
+    args: tuple[Node, ...]
+    dtype: pa.DataType
+    distinct: bool = False
+    where: Node | None = None
+    within: tuple[Ordering, ...] = ()
+    fallible: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A function of a row and its neighbours: an aggregate over a frame, a rank, or lag and lead."""
+    """A function of a row and its neighbours: an aggregate over a frame, a rank, or lag and lead.
+
+    ``order`` says which rows are in the frame and which are peers, ``within`` in which order the rows of a frame are taken.
+    """
 
     op: str
     args: tuple[Node, ...]
@@ -154,6 +161,7 @@ class WindowCall:
     distinct: bool = False
     where: Node | None = None
     ignore_nulls: bool = False
+    within: tuple[Ordering, ...] = ()
     fallible: ClassVar[bool] = False
 
 
@@ -219,11 +227,12 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     """The nodes directly below ``node``; those of a subquery's plan are not among them."""
     if isinstance(node, Call | SubqueryCall):
         return node.args
-    if isinstance(node, AggregateCall):
-        return node.args if node.where is None else (*node.args, node.where)
-    if isinstance(node, WindowCall):
+    if isinstance(node, AggregateCall | WindowCall):
         where = () if node.where is None else (node.where,)
-        return (*node.args, *node.partition, *(o.node for o in node.order), *where)
+        within = tuple(o.node for o in node.within)
+        if isinstance(node, AggregateCall):
+            return (*node.args, *where, *within)
+        return (*node.args, *node.partition, *(o.node for o in node.order), *where, *within)
     return ()
 
 
@@ -251,15 +260,25 @@ def rewrite(node: Node, change: Callable[[Node], Node | None], known: dict[int, 
         return call(node.op, tuple(map(below, node.args)), node.dtype, fallible=node.fallible)
     if isinstance(node, SubqueryCall):
         return replace(node, args=tuple(map(below, node.args)))
+
+    def ordered(order: tuple[Ordering, ...]) -> tuple[Ordering, ...]:
+        return tuple(replace(o, node=below(o.node)) for o in order)
+
     if isinstance(node, AggregateCall):
-        return replace(node, args=tuple(map(below, node.args)), where=None if node.where is None else below(node.where))
+        return replace(
+            node,
+            args=tuple(map(below, node.args)),
+            where=None if node.where is None else below(node.where),
+            within=ordered(node.within),
+        )
     if isinstance(node, WindowCall):
         return replace(
             node,
             args=tuple(map(below, node.args)),
             partition=tuple(map(below, node.partition)),
-            order=tuple(replace(o, node=below(o.node)) for o in node.order),
+            order=ordered(node.order),
             where=None if node.where is None else below(node.where),
+            within=ordered(node.within),
         )
     return node
 

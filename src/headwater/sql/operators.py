@@ -43,12 +43,14 @@ __all__ = [
     "compare",
     "contains",
     "is_null",
+    "is_zero_sign",
     "like",
     "logic",
     "minus",
     "negate",
     "united",
     "whole_quotient",
+    "zero_sign",
 ]
 
 _COMPARABLE = {
@@ -144,6 +146,16 @@ def negate(node: Node) -> Node:
 def is_null(node: Node) -> Call:
     """IS NULL, of any type."""
     return call("is null", (node,), BOOLEAN)
+
+
+def zero_sign(node: Node) -> Call:
+    """Is a float the negative zero? It compares as equal to the other zero, and is another value."""
+    return call("zero sign", (node,), BOOLEAN)
+
+
+def is_zero_sign(node: Node) -> bool:
+    """Is it what only tells the two zeros apart?"""
+    return isinstance(node, Call) and node.op == "zero sign"
 
 
 def between(value: Node, low: Node, high: Node) -> Node:

@@ -152,10 +152,9 @@ class Expressions:
     def aggregate(self, kind: str, *, exactly: bool = False) -> tuple[str, str]:
         """An aggregate of a type; where it need not be exactly of that, also of an array."""
         rng = self.rng
-        if not exactly and rng.random() < 0.1:
-            which = rng.choice(["collect_list", "collect_set"])
-            return f"sort_array({which}({self.of('int', depth=1, column=True)}))", "array"
-        sql = rng.choice(self._aggregates(kind))
+        if not exactly and rng.random() < 0.15:
+            return self._list(), "array"
+        sql = rng.choice(self._choosing(kind) if rng.random() < 0.3 else self._aggregates(kind))
         if rng.random() < 0.2:
             head, bracket, tail = sql.partition(" )")
             sql = f"{head} ) FILTER (WHERE {self.of('bool', depth=1)}){tail}" if bracket else sql
@@ -192,10 +191,38 @@ class Expressions:
             "moment": [],
             "bool": [f"bool_or({own} )", f"bool_and({own} )", "(count(* ) > 1)", f"(count_if({own} ) = 1)"],
         }[kind]
-        if kind == "double":
-            # Which of two zeros is the least is left open.
-            return [*found, f"(max({own} ) + 0.0D)", f"(min({own} ) + 0.0D)"]
         return [*found, f"max({own} )", f"min({own} )"]
+
+    def _list(self, over: str = "") -> str:
+        function = self.rng.choice(["array_agg", "collect_list", "collect_set"])
+        sql = f"{function}({self.of('int', depth=1, column=True)}){over}"
+        return self.rng.choice([f"sort_array({sql})", sql])
+
+    def _choosing(self, kind: str) -> list[str]:
+        """Calls of a type whose answer depends on the order of rows; a view makes the same choice everywhere."""
+        rng = self.rng
+        own = self.of(kind, depth=1, column=True)
+        by = self.of(rng.choice(_ORDERED), depth=rng.choice([0, 1]), column=True)
+        found = [f"{f}({own} )" for f in ("any_value", "first", "first_value", "last", "last_value")]
+        found += [f"{f}({own}, TRUE )" for f in ("any_value", "first", "last")]
+        found += [f"{f}({own}, {by} )" for f in ("max_by", "min_by", "max_by", "min_by")]
+        found += [f"{f}({own}, {own} )" for f in ("max_by", "min_by")]
+        if kind == "text":
+            once = rng.choice(["", "", "DISTINCT "])
+            # Of different values the order has to be their own.
+            key = own if once else by
+            found += [f"{f}({once}{own}, ',' )" for f in ("listagg", "string_agg")]
+            ordered = f"{key}{rng.choice(['', ' DESC', ' NULLS LAST'])}"
+            found += [f"{f}({once}{own}, '/') WITHIN GROUP (ORDER BY {ordered} )" for f in ("listagg", "string_agg")]
+        if kind == "double":
+            direction = rng.choice(["", " DESC"])
+            shares = [
+                f"{f}(0.5) WITHIN GROUP (ORDER BY {own}{direction} )" for f in ("percentile_cont", "percentile_disc")
+            ]
+            found += [*shares, f"approx_percentile({own}, 0.25 )", f"percentile_approx({own}, 0.75 )"]
+        else:
+            found += [f"mode({own} )", f"mode({own} )"]
+        return found
 
     def window(self) -> tuple[str, str]:
         """A window function, and its type."""
@@ -211,7 +238,10 @@ class Expressions:
         key = self.of(ordering, depth=rng.choice([0, 0, 1]), column=True)
         order = f"ORDER BY {key}{rng.choice(['', ' DESC', ' NULLS LAST'])}"
         roll = rng.random()
-        if roll < 0.3:
+        if rng.random() < 0.25:  # ties are then of rows that are the same
+            order = "ORDER BY " + ", ".join(sql for sql, k in self.scope if k != "array")
+            ordering = "several"
+        if roll < 0.25:
             function, kind = rng.choice(
                 [
                     ("row_number()", "int"),
@@ -223,34 +253,40 @@ class Expressions:
                 ]
             )
             return f"{function} OVER ({partition}{order})", kind
-        if roll < 0.5:
+        if roll < 0.4:
             default = rng.choice(["", f", {self.of(kind, depth=0)}"])
             function = f"{rng.choice(['lag', 'lead'])}({value}, {rng.randint(0, 2)}{default})"
             return f"{function} OVER ({partition}{order})", kind
-        if roll < 0.65:
-            function = rng.choice([f"first_value({value})", f"last_value({value})", f"nth_value({value}, 2)"])
-            rows = rng.choice(
-                [
-                    "2 PRECEDING AND CURRENT ROW",
-                    "UNBOUNDED PRECEDING AND 1 FOLLOWING",
-                    "CURRENT ROW AND UNBOUNDED FOLLOWING",
-                ]
-            )
-            return f"{function} OVER ({partition}{order} ROWS BETWEEN {rows})", kind
-        plain = self.of("text", depth=1, column=True) if kind == "double" else value
-        least = "text" if kind == "double" else kind
+        if roll < 0.7:
+            if ordering != "several" and rng.random() < 0.3:  # peers have the same
+                value, kind = key, ordering
+            return self._place(value, partition, order, ordering), kind
+        if roll < 0.8:
+            if rng.random() < 0.25:
+                return self._list(f" OVER ({partition})"), "array"
+            call = rng.choice([c for c in self._choosing(kind) if "WITHIN" not in c and "DISTINCT" not in c])
+            return f"{call.replace(' )', ')')} OVER ({partition})", kind
         function, kind = rng.choice(
             [
                 (f"sum({number})", "long"),
                 (f"count({value})", "long"),
                 ("count(*)", "long"),
-                (f"min({plain})", least),
-                (f"max({plain})", least),
+                (f"min({value})", kind),
+                (f"max({value})", kind),
                 (f"avg({number})", "double"),
                 (f"sum({self.of('double', depth=0, column=True)})", "double"),
             ]
         )
         return f"{function} OVER ({partition}{rng.choice(['', self._framed(order, ordering)])})", kind
+
+    def _place(self, value: str, partition: str, order: str, ordering: str) -> str:
+        """The value of one row of a frame."""
+        rng = self.rng
+        named = rng.choice(["any_value", "first", "first_value", "last", "last_value", "nth_value", "nth_value"])
+        call = f"{named}({value}, {rng.randint(1, 3)})" if named == "nth_value" else f"{named}({value})"
+        skip = rng.choice(["", "", " IGNORE NULLS"])
+        frame = rng.choice(["", order, self._framed(order, ordering), self._framed(order, ordering)])
+        return f"{call}{skip} OVER ({partition}{frame})"
 
     def rank(self) -> str:
         """A rank within a partition."""
@@ -263,14 +299,18 @@ class Expressions:
         rng = self.rng
         frames = [
             "",
+            "",
             " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
             " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
             " ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
             " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
             " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+            " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
         ]
         if ordering == "int":
-            frames.append(" RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING")
+            frames += 2 * [" RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING"]
+        if ordering == "decimal":
+            frames += 2 * [" RANGE BETWEEN 1.5 PRECEDING AND 10 FOLLOWING"]
         if ordering == "moment":
             frames.append(" RANGE BETWEEN INTERVAL 1 SECOND PRECEDING AND INTERVAL 40 SECONDS FOLLOWING")
         if ordering == "date":

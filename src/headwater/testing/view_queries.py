@@ -48,7 +48,9 @@ class Queries:
         rng = self.rng
         source, scope = self.relation()
         where = f" WHERE {self.condition(scope)}" if rng.random() < 0.5 else ""
-        style = rng.choice(["plain", "plain", "group", "group", "sets", "window", "distinct", "global"])
+        style = rng.choice(
+            ["plain", "plain", "group", "group", "sets", "window", "window", "window", "distinct", "global"]
+        )
         if style in ("group", "sets", "global"):
             return self._grouped(source, scope, where, types, style, top=top)
         made = Expressions(rng, scope)
@@ -56,7 +58,7 @@ class Queries:
         if types is None and style == "plain" and self.budget > 0 and rng.random() < 0.15:
             items.append(self._scalar(scope))
         if style == "window" and types is None:
-            items += [made.window() for _ in range(rng.randint(1, 2))]
+            items += [made.window() for _ in range(rng.randint(1, 3))]
         word = "SELECT DISTINCT" if style == "distinct" else "SELECT"
         rest = f" FROM {source}{where}"
         if style == "window" and rng.random() < 0.3:

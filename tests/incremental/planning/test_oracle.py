@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
-from headwater.testing.views import play, random_view
+from headwater.sql.functions.catalogue import AGGREGATES
+from headwater.testing.views import is_determined, play, random_view
 
 # To build a view costs as much as many steps: every day there are fewer of them, with longer histories.
 STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "40"))
 SEEDS = int(os.environ["HEADWATER_TEST_SEEDS"]) * 55 if "HEADWATER_TEST_SEEDS" in os.environ else 55
 CHUNK = 11
+_INSIDE = r"(?:[^()]|\([^()]*\))*"
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
@@ -30,3 +33,30 @@ def test_random_views_are_of_many_kinds() -> None:
         "OVER", "QUALIFY", "LIMIT", "OFFSET", "explode", "FILTER", "VALUES",
     ]  # fmt: skip
     assert [w for w in words if not any(w in t for t in texts)] == []
+
+
+def test_random_views_have_every_function_that_depends_on_the_order_of_rows() -> None:
+    texts = " ".join(random_view(seed) for seed in range(3_000))
+    named = [n for n, f in AGGREGATES.items() if f.by_order != "no"]
+    assert len(named) > 20
+    assert [n for n in named if not re.search(rf"\b{n}\(", texts)] == []
+    for name in ("any_value", "first", "first_value", "last", "last_value", "nth_value"):
+        over = re.findall(rf"\b{name}\({_INSIDE}\)(?: IGNORE NULLS)? OVER \(({_INSIDE})\)", texts)
+        frames = {
+            next((w for w in ("ROWS", "RANGE") if f"{w} BETWEEN" in frame), "ORDER" * ("ORDER" in frame))
+            for frame in over
+        }
+        assert frames == {"", "ORDER", "RANGE", "ROWS"}, name
+        assert re.search(rf"\b{name}\({_INSIDE}\) IGNORE NULLS OVER", texts), name
+
+
+def test_spark_is_asked_about_functions_that_depend_on_the_order_of_rows() -> None:
+    # Where ties are of rows that are the same, or the value is that of the order, there is one answer.
+    missing = {"first_value", "lag", "max_by", "listagg"}
+    for sql in map(random_view, range(5_000, 8_000)):
+        found = {name for name in missing if re.search(rf"\b{name}\(", sql)}
+        if found and is_determined(sql):
+            missing -= found
+        if not missing:
+            return
+    raise AssertionError(missing)

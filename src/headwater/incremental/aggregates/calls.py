@@ -15,9 +15,11 @@ from headwater.base.errors import UnsupportedError
 from headwater.incremental.aggregates.aggregation import Aggregation, Extreme
 from headwater.incremental.aggregates.registry import aggregation
 from headwater.incremental.layout import Order
+from headwater.sql.functions.catalogue import by_order
 from headwater.sql.functions.struct import field_of
 from headwater.sql.guarding import guarded
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node
+from headwater.sql.operators import is_zero_sign
 
 __all__ = ["aggregation_of", "arguments_of"]
 
@@ -54,7 +56,6 @@ def aggregation_of(
     name: str,
     column: Callable[[Node], str],
     schema: Callable[[], pa.Schema],
-    by: Sequence[Order] = (),
 ) -> Aggregation:
     """The aggregate of a call, under a name.
 
@@ -64,8 +65,6 @@ def aggregation_of(
         gives the name of the column that holds an expression
     schema
         of the rows, once all columns are asked for
-    by
-        the order in which a list is collected
     """
     where = None if call.where is None else column(call.where)
     op, ignore_nulls = call.op.removesuffix(" ignore nulls"), call.op.endswith(" ignore nulls")
@@ -76,9 +75,14 @@ def aggregation_of(
     args = arguments_of(call)
     if op in {"min", "max"} and pa.types.is_struct(call.dtype):
         return _extreme_struct(call, name, column, where)
+    order = _order(call, column)
+    if call.distinct and by_order(op) != "no":  # -0.0 and 0.0 are one value, and what is shown is that
+        args = [_zero_free(a) for a in args]
     columns = [column(guarded(a, call.where)) for a in args]
+    if op in {"min_by", "max_by"} and order:
+        return Extreme(name, columns[0], call.dtype, False, tuple(order), (columns[1],), where=where)
     share: float | list[float] | None = None
-    separator, order = "", list(by)
+    separator = ""
     if "percentile" in op:
         share = _share(call, options, columns)
         flags = [o for o in options if isinstance(o, bool)]
@@ -87,7 +91,8 @@ def aggregation_of(
         separator = str(options[0])
         if len(columns) == 2:
             descending, first = (bool(o) for o in (*options[1:], False, False)[:2])
-            order = [Order(columns.pop(), descending=descending, nulls_first=first)]
+            key = Order(columns.pop(), descending=descending, nulls_first=first)
+            order = order or [key]
     return aggregation(
         op,
         columns,
@@ -100,6 +105,18 @@ def aggregation_of(
         separator=separator,
         ignore_nulls=ignore_nulls,
     )
+
+
+def _order(call: AggregateCall, column: Callable[[Node], str]) -> list[Order]:
+    """The order in which rows are taken, where it is more than the order of the values, which every aggregate has by itself."""
+    within = list(call.within)
+    if by_order(call.op) == "list" and not pa.types.is_nested(call.args[0].dtype):
+        within = [o for o in within if not is_zero_sign(o.node)]
+        if [o.node for o in within] == [call.args[0]]:
+            return []
+    elif by_order(call.op) == "extreme" and not pa.types.is_nested(call.args[0].dtype):
+        return []
+    return [Order(column(o.node), descending=o.descending, nulls_first=o.nulls_first) for o in within]
 
 
 def _share(call: AggregateCall, options: Sequence[object], columns: Sequence[str]) -> float | list[float]:
@@ -116,8 +133,15 @@ def _extreme_struct(call: AggregateCall, name: str, column: Callable[[Node], str
     """The least or greatest struct: by its fields, one after the other."""
     value = guarded(call.args[0], call.where)
     held = column(value)
-    order = tuple(Order(column(part)) for part in _ordered_parts(value, call.op))
-    return Extreme(name, held, call.dtype, call.op == "max", order, (held,), where=where)
+    order = [Order(column(part)) for part in _ordered_parts(value, call.op)]
+    order += [Order(column(o.node), descending=True) for o in call.within if is_zero_sign(o.node)]
+    return Extreme(name, held, call.dtype, call.op == "max", tuple(order), (held,), where=where)
+
+
+def _zero_free(node: Node) -> Node:
+    if not pa.types.is_floating(node.dtype):
+        return node
+    return Call("+", (node, Literal(0.0, node.dtype)), node.dtype, node.fallible)
 
 
 def _ordered_parts(value: Node, op: str) -> list[Node]:

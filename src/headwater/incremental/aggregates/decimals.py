@@ -19,9 +19,11 @@ from headwater.incremental.aggregates.aggregation import Accumulator, Array, Lin
 from headwater.incremental.aggregates.linear import carried, counted
 from headwater.kernels.accumulate import SUM_PAIR, SUM_WORD
 
-__all__ = ["AverageDecimal", "SumDecimal", "whole_numbers"]
+__all__ = ["AverageDecimal", "SumDecimal", "averages", "exceeds", "whole_numbers"]
 
 _LIMB = 0xFFFFFFFF
+_LOW = (1 << 64) - 1
+_MOST = np.int64((1 << 63) - 1)
 _FLIP = np.int64(-(1 << 63))
 _SHORT = 18
 
@@ -93,21 +95,72 @@ class AverageDecimal(_OfDecimal):
         count = sums[1][:, 0]
         nulls = count <= 0
         divisor = np.where(nulls, 1, count)
-        # 20000 times the sum, and twice the count, have to fit a word.
-        most = (1 << 62) // 20000
-        small = (high == low >> 63) & (low > -most) & (low < most) & (divisor < 1 << 60)
-        sign = np.where(low < 0, -1, 1)
-        quotient = sign * ((20000 * np.where(small, abs(low), 0) + divisor) // (2 * divisor))
-        upper = quotient >> 63
-        for i in np.flatnonzero(~small & ~nulls):
-            total, n = (int(high[i]) << 64) + (int(low[i]) & ((1 << 64) - 1)), int(divisor[i])
-            found = (20000 * abs(total) + n) // (2 * n) * (-1 if total < 0 else 1)
-            upper[i] = found >> 64
-            lower = found & ((1 << 64) - 1)
-            quotient[i] = lower - (1 << 64) if lower >> 63 else lower
+        upper, lower = averages(high, low, divisor, 10 ** (self.field.type.scale - self.dtype.scale))
+        if (exceeds(upper, lower, self.field.type.precision) & ~nulls).any():
+            raise failed(self, f"the average does not fit {self.field.type}")
         if self.field.type.precision <= _SHORT:
-            return Values(quotient[:, None], nulls)
-        return Values(np.stack([upper, quotient ^ _FLIP], axis=1), nulls)
+            return Values(lower[:, None], nulls)
+        return Values(np.stack([upper, lower ^ _FLIP], axis=1), nulls)
+
+
+def averages(high: Words, low: Words, count: Words, more: int) -> tuple[Words, Words]:
+    """Numbers of two words, times ``more``, divided by a count and rounded half away from zero: two words again.
+
+    What does not fit two words becomes the largest number that does, which no decimal has the digits for. No row is looked at on its own: frames ask for the averages of as many rows as their groups have.
+
+    >>> averages(np.array([0, -1, 1]), np.array([5, -5, 0]), np.array([2, 2, 3]), 1)
+    (array([ 0, -1,  0]), array([                  3,                  -3, 6148914691236517205]))
+    """
+    # The product and twice the count have to fit a word.
+    most = (1 << 62) // (2 * more)
+    small = (high == low >> 63) & (low > -most) & (low < most) & (count < 1 << 60)
+    sign = np.where(low < 0, -1, 1)
+    lower = sign * ((2 * more * np.where(small, abs(low), 0) + count) // (2 * count))
+    upper = lower >> 63
+    large = np.flatnonzero(~small)
+    if len(large):
+        upper[large], lower[large] = _long_averages(high[large], low[large], count[large], more)
+    return upper, lower
+
+
+def _long_averages(high: Words, low: Words, count: Words, more: int) -> tuple[Words, Words]:
+    """The same by long division, limb by limb of 32 bits."""
+    if (count >= 1 << 31).any():  # no limb has room for twice the count
+        pairs = zip(high.tolist(), low.tolist(), count.tolist(), strict=True)
+        most = (1 << 127) - 1
+        numbers = [min(max(_average(((h << 64) + (x & _LOW)) * more, n), -most), most) for h, x, n in pairs]
+        lower = np.array([n & _LOW for n in numbers], dtype=np.uint64).view(np.int64)
+        return np.array([n >> 64 for n in numbers], dtype=np.int64), lower
+    negative = high < 0
+    # -x is ~x + 1
+    top = np.where(negative, ~high + (low == 0), high).view(np.uint64)
+    rest = np.where(negative, -low, low).view(np.uint64)
+    half = np.uint64(32)
+    mask = np.uint64(_LIMB)
+    limbs = [rest & mask, rest >> half, top & mask, top >> half]
+    carry = count.view(np.uint64)
+    product = []
+    for limb in limbs:
+        found = limb * np.uint64(2 * more) + carry
+        product.append(found & mask)
+        carry = found >> half
+    divisor = count.view(np.uint64) * np.uint64(2)
+    left = np.zeros(len(high), dtype=np.uint64)
+    quotient = []
+    for limb in (carry, *reversed(product)):
+        left = (left << half) | limb
+        quotient.append(left // divisor)
+        left %= divisor
+    upper = ((quotient[1] << half) | quotient[2]).view(np.int64)
+    lower = ((quotient[3] << half) | quotient[4]).view(np.int64)
+    over = (quotient[0] != 0) | (upper < 0)
+    upper, lower = np.where(over, _MOST, upper), np.where(over, -1, lower)
+    return np.where(negative, ~upper + (lower == 0), upper), np.where(negative, -lower, lower)
+
+
+def _average(numerator: int, denominator: int) -> int:
+    found = (2 * abs(numerator) + denominator) // (2 * denominator)
+    return found if numerator >= 0 else -found
 
 
 def halves(limbs: Words, precision: int) -> tuple[Words, Words, Mask]:
@@ -124,8 +177,13 @@ def halves(limbs: Words, precision: int) -> tuple[Words, Words, Mask]:
         low = ((b & _LIMB) << 32) | (a & _LIMB)
         high = (d << 32) | (c & _LIMB)
         wide = (d >> 31) != (d >> 63)
+    return high, low, wide | exceeds(high, low, precision)
+
+
+def exceeds(high: Words, low: Words, precision: int) -> Mask:
+    """Which numbers have more digits than ``precision``."""
     most = 10**precision - 1
-    return high, low, wide | _greater(high, low, most) | _greater(~high, ~low, most - 1)
+    return _greater(high, low, most) | _greater(~high, ~low, most - 1)
 
 
 def _greater(high: Words, low: Words, most: int) -> Mask:

@@ -293,6 +293,8 @@ def _joined(call: _Call, _: AggregateCall) -> Aggregation:
 
 
 def _mode(call: _Call, typed: AggregateCall) -> Aggregation:
+    if call.distinct:  # all are equally frequent
+        return Extreme(call.name, call.columns[0], typed.dtype, last=False, where=call.where)
     return Mode(call.name, call.columns[0], typed.dtype, where=call.where)
 
 

@@ -97,7 +97,8 @@ def read_slices(trace: Trace, reach: Reach) -> Slices:
     table = trace.table(staged=True)
     assert reach.mode is not None, "a whole group is read by its key"
     distances = any(bound for bound in (*reach.core, *reach.context))
-    value = order_value(layout) if reach.mode != BY_ROWS and distances else _NO_VALUE
+    value = order_value(layout, reach.peers) if reach.mode != BY_ROWS and distances else _NO_VALUE
+    peers = len(layout.order) if reach.peers is None else reach.peers
     picks, firsts = slices(
         table,
         layout.width,
@@ -106,7 +107,7 @@ def read_slices(trace: Trace, reach: Reach) -> Slices:
         reach.mode,
         reach.extent,
         value,
-        np.concatenate([layout.key_parts, layout.order_parts]),
+        np.concatenate([layout.key_parts, layout.first_order_parts(peers)]),
     )
     changes = np.zeros((len(firsts), picks.shape[1]), dtype=np.int64)
     changes[:, 0] = len(table) - 1

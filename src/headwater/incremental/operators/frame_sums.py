@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.base.errors import ExpressionError, UnsupportedError
 from headwater.incremental.aggregates.aggregation import Values
+from headwater.incremental.aggregates.decimals import averages, exceeds
 from headwater.kernels.window_sums import DOUBLE, PAIR, WORD, sums
 
 if TYPE_CHECKING:
@@ -133,21 +134,16 @@ class Sums:
         if not pa.types.is_decimal(placed.dtype):
             return _doubles(found.totals / np.where(nulls, 1, found.counts), nulls)
         dtype = result_type("avg", placed)
+        if (~found.fits & ~nulls).any():
+            raise ExpressionError.failed(f"avg({placed.name})", "the sum does not fit 128 bits")
+        divisor = np.where(nulls, 1, found.counts)
         more = 10 ** (dtype.scale - placed.dtype.scale)
-        words = np.zeros((len(nulls), 1 if dtype.precision <= 18 else 2), dtype=np.int64)
-        for i in np.flatnonzero(~nulls):
-            if not found.fits[i]:
-                raise ExpressionError.failed(f"avg({placed.name})", "the sum does not fit 128 bits")
-            total = (int(found.pairs[i, 0]) << 64) + (int(found.pairs[i, 1]) & _LOW)
-            mean = _half_up(total * more, int(found.counts[i]))
-            if abs(mean) >= 10**dtype.precision:
-                raise ExpressionError.failed(f"avg({placed.name})", f"the average does not fit {dtype}")
-            if words.shape[1] == 1:
-                words[i, 0] = mean
-            else:
-                words[i, 0] = mean >> 64
-                words[i, 1] = (mean & _LOW) - (1 << 63)
-        return Values(words, nulls)
+        upper, lower = averages(found.pairs[:, 0], found.pairs[:, 1], divisor, more)
+        if (exceeds(upper, lower, dtype.precision) & ~nulls).any():
+            raise ExpressionError.failed(f"avg({placed.name})", f"the average does not fit {dtype}")
+        if dtype.precision <= 18:
+            return Values(lower[:, None], nulls)
+        return Values(np.stack([upper, lower ^ _FLIP], axis=1), nulls)
 
 
 def _check(placed: Placed, dtype: pa.DataType, found: _Found) -> None:
@@ -159,16 +155,6 @@ def _check(placed: Placed, dtype: pa.DataType, found: _Found) -> None:
         total = (int(found.pairs[i, 0]) << 64) + (int(found.pairs[i, 1]) & _LOW)
         if not found.fits[i] or abs(total) >= most:
             raise ExpressionError.failed(f"sum({placed.name})", f"the sum does not fit {dtype}")
-
-
-def _half_up(numerator: int, denominator: int) -> int:
-    """A quotient rounded half away from zero.
-
-    >>> _half_up(5, 2), _half_up(-5, 2), _half_up(4, 3)
-    (3, -3, 1)
-    """
-    found = (2 * abs(numerator) + denominator) // (2 * denominator)
-    return found if numerator >= 0 else -found
 
 
 def _doubles(values: npt.NDArray[np.float64], nulls: npt.NDArray[np.bool_]) -> Values:

@@ -83,28 +83,28 @@ class Frame:
             return f"{abs(bound):,} row{'' if abs(bound) == 1 else 's'}"
         return str(abs(bound))
 
-    def bounds(self, layout: Layout) -> tuple[int | None, int | None]:
+    def bounds(self, layout: Layout, peers: int | None = None) -> tuple[int | None, int | None]:
         """The distances in units of the order column, or in rows."""
-        begin, end = (self._bound(layout, b) for b in (self.begin, self.end))
+        begin, end = (self._bound(layout, b, peers) for b in (self.begin, self.end))
         if begin is not None and end is not None and begin > end:
             raise InputError.bad_argument("frame", f"{self.begin} to {self.end}", "an end that is not before the begin")
         return begin, end
 
-    def _bound(self, layout: Layout, bound: Distance | None) -> int | None:
+    def _bound(self, layout: Layout, bound: Distance | None, peers: int | None) -> int | None:
         if bound is None:
             return None
         if not bound:
             return 0
         if self.unit == "range":
-            return units(layout, bound)
+            return units(layout, bound, peers)
         if not isinstance(bound, int):
             raise InputError.bad_argument("frame", bound, "a number of rows")
         return bound
 
 
-def units(layout: Layout, distance: Distance) -> int:
+def units(layout: Layout, distance: Distance, peers: int | None = None) -> int:
     """A distance in units of the one order column of a layout: ticks, days, or the last digit of a decimal."""
-    order_value(layout)
+    order_value(layout, peers)
     return units_of(layout.column(layout.order[0].column).dtype, distance)
 
 
@@ -162,7 +162,10 @@ class FrameFunction:
 
 
 class Frames(Over):
-    """Functions over one frame of an arranged stream."""
+    """Functions over one frame of an arranged stream.
+
+    ``peers`` is how many columns of the order a RANGE frame goes by, None for all; the others say in which order its rows are taken.
+    """
 
     def __init__(
         self,
@@ -170,20 +173,24 @@ class Frames(Over):
         functions: Sequence[FrameFunction],
         *,
         frame: Frame | None = None,
+        peers: int | None = None,
         columns: Sequence[tuple[str, str]] | None = None,
         sql: str = "",
     ) -> None:
         layout = source.layout
         self._frame = frame or Frame()
-        self._begin, self._end = self._frame.bounds(layout)
+        self._begin, self._end = self._frame.bounds(layout, peers)
         back = None if self._begin is None else -self._begin
         self._by_value = self._frame.unit == "range" and bool(self._begin or self._end)
-        self._value = order_value(layout) if self._by_value else None
-        reach = Reach.values(back, self._end) if self._frame.unit == "range" else Reach.rows(back, self._end)
-        if not layout.order and self._frame.unit == "range":
+        self._value = order_value(layout, peers) if self._by_value else None
+        columns_of_peers = len(layout.order) if peers is None else peers
+        self._peer_parts = layout.first_order_parts(columns_of_peers)
+        reach = Reach.values(back, self._end, peers) if self._frame.unit == "range" else Reach.rows(back, self._end)
+        if not columns_of_peers and self._frame.unit == "range":
             reach = Reach.whole()
         self._functions = tuple(functions)
-        detail = f"{', '.join(map(_text, functions))}; {self._frame.unit} {self._begin} to {self._end}"
+        by = "" if peers is None else f" by the first {peers} of the order"
+        detail = f"{', '.join(map(_text, functions))}; {self._frame.unit} {self._begin} to {self._end}{by}"
         fields = [f.field(layout) for f in functions]
         super().__init__(source, fields, reach=reach, columns=columns, label="frames", detail=detail, sql=sql)
         self.shown = f"{', '.join(map(_words, functions))}; {self._frame.words()}"
@@ -202,7 +209,7 @@ class Frames(Over):
             return
         layout = groups.layout
         if self._value is None:
-            by_peers(groups.rows, groups.at, groups.offsets, layout.order_parts, endless, lo, hi)
+            by_peers(groups.rows, groups.at, groups.offsets, self._peer_parts, endless, lo, hi)
             return
         words = [(d >> 64, ((d & 0xFFFFFFFFFFFFFFFF) ^ (1 << 63)) - (1 << 63)) for d in (begin, end)]
         distance = np.array(words, dtype=np.int64)

@@ -33,13 +33,16 @@ _MOST = (1 << 127) - 1
 class Reach:
     """How far the results of a change go; None is endless.
 
+    ``peers`` is how many columns of the order make rows peers, None for all: the others only say in which order peers are taken.
+
     >>> Reach.rows(2, 0)
-    Reach(mode=0, core=(0, 2), context=(2, 0))
+    Reach(mode=0, core=(0, 2), context=(2, 0), peers=None)
     """
 
     mode: int | None
     core: tuple[int | None, int | None] = (0, 0)
     context: tuple[int | None, int | None] = (0, 0)
+    peers: int | None = None
 
     @classmethod
     def whole(cls) -> Reach:
@@ -53,10 +56,10 @@ class Reach:
         return cls(BY_ROWS, (before, after), (after, before))
 
     @classmethod
-    def values(cls, preceding: int | None, following: int | None) -> Reach:
+    def values(cls, preceding: int | None, following: int | None, peers: int | None = None) -> Reach:
         """Results are made of the rows whose order column is so much less, or more; with zeros, of the peers."""
         before, after = _known(following), _known(preceding)
-        return cls(BY_VALUE, (before, after), (after, before))
+        return cls(BY_VALUE, (before, after), (after, before), peers)
 
     @classmethod
     def suffix(cls) -> Reach:
@@ -97,15 +100,16 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >= _SIGN else word
 
 
-def order_value(layout: Layout) -> npt.NDArray[np.int64]:
+def order_value(layout: Layout, peers: int | None = None) -> npt.NDArray[np.int64]:
     """The words of the one order column that can be added to: (rank of nulls or -1, value, low word or -1)."""
-    if len(layout.order) != 1:
-        why = f"the frame has a distance, and the order has {len(layout.order)} columns"
+    columns = len(layout.order) if peers is None else peers
+    if columns != 1:
+        why = f"the frame has a distance, and the order has {columns} columns"
         raise UnsupportedError.operation("RANGE", why, "order by one number, date or timestamp")
     column = layout.column(layout.order[0].column)
     if column.kind not in {"word", "pair"}:
         hint = "order by a whole number, decimal, date or timestamp to have distances"
         raise UnsupportedError.column_type(column.name, str(column.dtype), hint)
-    words = [int(w) for w in layout.order_parts[:, 0]]
+    words = [int(w) for w in layout.first_order_parts(1)[:, 0]]
     rank = words.pop(0) if column.nullable else -1
     return np.array([rank, words[0], words[1] if len(words) > 1 else -1], dtype=np.int64)

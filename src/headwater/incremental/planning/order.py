@@ -3,12 +3,13 @@
 Where rows are counted in an order (LIMIT, row_number, lag, frames of ROWS) and two rows tie, SQL leaves open which comes first. A view must not:
 it is computed again and has to be the same. So `determined` adds to such orders all columns of the row, from left to right, ascending with nulls
 first; structs by their fields; arrays and maps are left out. Circuits, and the query that a view is verified with, are both made of the plan
-that it gives. Where peers count as one (rank, frames of RANGE) nothing is added. Aggregates that may choose are told what
-(`headwater.incremental.planning.choices`).
+that it gives. Where peers count as one (rank, frames of RANGE) the order of the window stays as it is: a function that takes the value of one row of
+such a frame (first_value, nth_value) gets the same total order as its ``within``. Aggregates that compare values or list them get theirs from
+`headwater.incremental.planning.choices`. Which function needs what is in its record of the catalogue (`ByOrder`).
 
 Two things are left. Zeros compare as equal whatever their sign: of rows that differ in nothing else the negative one is first, which a circuit does by
-itself and a query is told (``zero sign``). And of rows that are the same in all columns two window functions may each take another one for the first: so they
-are computed one after the other, and the columns of those before belong to the order of those behind.
+itself and a query has as a key of its own (``zero sign``). And of rows that are the same in all columns two window functions may each take another one for
+the first: so they are computed one after the other, and the columns of those before belong to the order of those behind.
 """
 
 from __future__ import annotations
@@ -21,19 +22,18 @@ import pyarrow as pa
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.layout import Order, kind_of
-from headwater.incremental.planning.choices import with_choices
+from headwater.incremental.planning.choices import chosen, plain_parts, value_order, with_choices
 from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Computed, Scope
+from headwater.sql.functions.catalogue import by_order
 from headwater.sql.functions.struct import field_of
-from headwater.sql.nodes import Call, Node, Ordering, SubqueryCall, WindowCall, call, rewrite
+from headwater.sql.nodes import Node, Ordering, SubqueryCall, WindowCall, call, rewrite
+from headwater.sql.operators import is_zero_sign, zero_sign
 from headwater.sql.plan import Aggregate, Attribute, Limit, Named, Plan, Project, Sort, Window, With
 from headwater.sql.rewriting.rebuilding import with_children, with_expressions
 from headwater.sql.types import BOOLEAN, family, name_of
 
-__all__ = ["determined", "order_columns"]
-
-_COUNTING = {"row_number", "ntile", "lag", "lead"}
-_PEERS = {"rank", "dense_rank", "percent_rank", "cume_dist"}
+__all__ = ["determined", "order_columns", "order_length"]
 
 
 def determined(plan: Plan, *, any_rows: bool = False) -> Plan:
@@ -59,7 +59,7 @@ def determined(plan: Plan, *, any_rows: bool = False) -> Plan:
         return ordered
     if isinstance(below, Aggregate):
         return with_choices(below)
-    return _passes(below) if isinstance(below, Window) else below
+    return _passes(_framed(below)) if isinstance(below, Window) else below
 
 
 def _inside(node: Node, *, any_rows: bool) -> Node:
@@ -83,6 +83,30 @@ def _limited(plan: Limit) -> Plan:
         if not isinstance(inner, Limit) or isinstance(inner.child, Sort):
             return replace(child, child=inner)
     return plan
+
+
+def _framed(plan: Window) -> Window:
+    """Functions over a frame with the order in which its rows are taken, where the answer depends on it."""
+
+    def framed(item: Named) -> Named:
+        one = item.node
+        assert isinstance(one, WindowCall)
+        if by_order(one.op) != "place":
+            return replace(item, node=chosen(one, one.order))
+        if one.within or _counts(one) or _same_for_peers(one):
+            return item
+        order = _total(one.order, plan.child.output, one.partition)
+        if kind_of(one.dtype) == "nested":  # two rows that tie in all that is compared may still differ in it
+            order += tuple(o for o in value_order(one.args[0]) if o not in order)
+        return item if order == one.order else replace(item, node=replace(one, within=order))
+
+    return replace(plan, items=tuple(map(framed, plan.items)))
+
+
+def _same_for_peers(one: WindowCall) -> bool:
+    """Is it a value of the order itself? Zeros are peers, and differ."""
+    value = one.args[0]
+    return family(value.dtype) not in ("float", "nested") and value in (*one.partition, *(o.node for o in one.order))
 
 
 def _passes(plan: Window) -> Plan:
@@ -113,7 +137,7 @@ def _passes(plan: Window) -> Plan:
 
 def _counts(one: WindowCall) -> bool:
     by_rows = one.frame is not None and one.frame.unit == "rows" and not _is_whole(one)
-    return one.op in _COUNTING or (by_rows and one.op not in _PEERS)
+    return by_order(one.op) == "rows" or by_rows
 
 
 def _counted(item: Named, output: Sequence[Attribute]) -> Named:
@@ -123,32 +147,17 @@ def _counted(item: Named, output: Sequence[Attribute]) -> Named:
 
 
 def _is_whole(one: WindowCall) -> bool:
-    frame = one.frame
-    places = {"first", "last", "first_value", "last_value", "nth_value"}
-    named = one.op.removesuffix(" ignore nulls") in places
-    return frame is not None and frame.start is None and frame.end is None and not named
+    return one.frame is not None and one.frame.start is None and one.frame.end is None
 
 
 def _total(order: Sequence[Ordering], output: Sequence[Attribute], fixed: Sequence[Node] = ()) -> tuple[Ordering, ...]:
     """An order with all columns behind it, but those that are the same for all rows that are compared."""
-    given = [o for o in order if not _is_sign(o)]
+    given = [o for o in order if not is_zero_sign(o.node)]
     known = {o.node for o in given} | set(fixed)
-    parts = [part for a in {a.key: a for a in output}.values() for part in _plain_parts(a.column)]
+    parts = [part for a in {a.key: a for a in output}.values() for part in plain_parts(a.column)]
     rest = [Ordering(n) for n in parts if n not in known]
-    signs = [Ordering(call("zero sign", (n,), BOOLEAN), True) for n in parts if family(n.dtype) == "float"]
+    signs = [Ordering(zero_sign(n), True) for n in parts if family(n.dtype) == "float"]
     return (*given, *rest, *signs)
-
-
-def _is_sign(one: Ordering) -> bool:
-    """What only queries need: a circuit has the order of the bits behind all others."""
-    return isinstance(one.node, Call) and one.node.op == "zero sign"
-
-
-def _plain_parts(node: Node) -> list[Node]:
-    """What a column is compared by: of a struct its fields; arrays and maps are not compared."""
-    if pa.types.is_struct(node.dtype):
-        return [part for f in node.dtype for part in _plain_parts(field_of(node, f.name))]
-    return [] if kind_of(node.dtype) == "nested" else [node]
 
 
 def _by_fields(one: Ordering) -> list[Ordering]:
@@ -170,19 +179,29 @@ def _by_fields(one: Ordering) -> list[Ordering]:
 def order_columns(scope: Scope, order: Sequence[Ordering], stream: Stream | None = None) -> tuple[Stream, list[Order]]:
     """The stream with columns for the keys of an order that are no columns, and the order by names.
 
-    A key that stands there twice counts where it is first.
+    A key that stands there twice counts where it is first. Signs of zeros are left out: a circuit has the order of the bits behind all others.
     """
     source = scope.stream if stream is None else stream
+    found, computed = _named(scope, order)
+    if computed:
+        passed: list[tuple[str, Computed]] = [(c, c) for c in source.columns]
+        detail = ", ".join(scope.text(o.node) for o in order)
+        source = source.projected([*passed, *computed], label="order", detail=detail)
+    return source, found
+
+
+def order_length(scope: Scope, order: Sequence[Ordering]) -> int:
+    """How many columns an order has in a circuit: those of `order_columns`, which any longer order begins with."""
+    return len(_named(scope, order)[0])
+
+
+def _named(scope: Scope, order: Sequence[Ordering]) -> tuple[list[Order], list[tuple[str, Computed]]]:
     found: dict[str, Order] = {}
     computed: list[tuple[str, Computed]] = []
-    for one in (part for o in order if not _is_sign(o) for part in _by_fields(o)):
+    for one in (part for o in order if not is_zero_sign(o.node) for part in _by_fields(o)):
         how = scope.computed(one.node)
         name = how if isinstance(how, str) else f"\0order {len(computed)}"
         if not isinstance(how, str):
             computed.append((name, how))
         found.setdefault(name, Order(name, descending=one.descending, nulls_first=one.nulls_first))
-    if computed:
-        passed: list[tuple[str, Computed]] = [(c, c) for c in source.columns]
-        detail = ", ".join(scope.text(o.node) for o in order)
-        source = source.projected([*passed, *computed], label="order", detail=detail)
-    return source, list(found.values())
+    return list(found.values()), computed

@@ -7,6 +7,7 @@ Everything else reads slices of the partition (`headwater.incremental.operators.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headwater.base.errors import UnsupportedError
@@ -19,7 +20,7 @@ from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Rows, Scope, names_for
 from headwater.incremental.planning.session import session_rows
 from headwater.incremental.planning.shape import Shape, keys_of
-from headwater.incremental.planning.window_frames import framed, is_whole, joined_back
+from headwater.incremental.planning.window_frames import framed, is_whole, joined_back, takes_a_row
 from headwater.incremental.planning.window_lag import shifted
 from headwater.sql.nodes import Literal, Node, Ordering, WindowCall
 from headwater.sql.plan import Window
@@ -45,11 +46,15 @@ def _needs(shape: Shape) -> None:
 
 @dataclass
 class Spec:
-    """Functions over one partition, order and frame: by the names of the columns they give."""
+    """Functions over one partition, order and frame: by the names of the columns they give.
+
+    ``within`` is the order in which the rows of a frame are taken, where it is more than the order.
+    """
 
     partition: tuple[Node, ...]
     order: tuple[Ordering, ...]
     how: str
+    within: tuple[Ordering, ...] = ()
     calls: dict[str, WindowCall] = field(default_factory=dict)
 
 
@@ -70,11 +75,17 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
         how = _how(call)
         # A whole partition has no order.
         order = () if how == "whole" else call.order
-        key = (tuple(map(expression_text, call.partition)), tuple(map(ordering_text, order)), how)
-        specs.setdefault(key, Spec(call.partition, order, how)).calls[name] = call
+        within = call.within if takes_a_row(call) and how != "whole" else ()
+        key = (
+            tuple(map(expression_text, call.partition)),
+            tuple(map(ordering_text, order)),
+            how,
+            tuple(map(ordering_text, within)),
+        )
+        specs.setdefault(key, Spec(call.partition, order, how, within)).calls[name] = call
     stream = child.stream
     passed = [c if i in shape.needed else None for i, c in enumerate(child.columns)]
-    todo = list(specs.values())
+    todo = _shared(specs)
     for number, spec in enumerate(todo):
         sql = ", ".join(scope.text(c) for c in spec.calls.values())
         scope.caption(sql, ", ".join(scope.words(c) for c in spec.calls.values()))
@@ -84,6 +95,17 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
         stream = _with(Scope(stream, scope.names), spec, kept, sql)
     called = dict(zip(wanted, names, strict=True))
     return Rows(stream, (*passed, *(called.get(i) for i in range(len(plan.items)))))
+
+
+def _shared(specs: Mapping[tuple[object, ...], Spec]) -> list[Spec]:
+    """The specifications, those that do not care about the order within frames together with one that does."""
+    found = dict(specs)
+    for (*key, within), spec in specs.items():
+        plain = found.get((*key, ())) if within else None
+        if plain is not None:
+            spec.calls.update(plain.calls)
+            del found[(*key, ())]
+    return list(found.values())
 
 
 def _how(call: WindowCall) -> str:
@@ -106,7 +128,7 @@ def _with(scope: Scope, spec: Spec, kept: list[tuple[str, str]], sql: str) -> St
     elif spec.how == "lag":
         return shifted(scope, keyed, keys, spec.order, spec.calls, kept, sql)
     else:
-        vertex = framed(scope, keyed, keys, spec.order, spec.calls, kept, sql)
+        vertex = framed(scope, keyed, keys, (spec.order, spec.within), spec.calls, kept, sql)
     if all((k, k) in kept for k in keys):
         vertex.placed_by = tuple(keys)
     return Stream(stream.circuit, vertex)

@@ -17,18 +17,18 @@ from headwater.incremental.aggregates.calls import aggregation_of, arguments_of
 from headwater.incremental.circuit.aggregating import kept as kept_by
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.circuit.vertex import Vertex
-from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.joins import inner_join
 from headwater.incremental.planning.arguments import Arguments
-from headwater.incremental.planning.order import order_columns
+from headwater.incremental.planning.order import order_columns, order_length
 from headwater.incremental.planning.rows import Scope
+from headwater.sql.functions.catalogue import by_order
 from headwater.sql.nodes import AggregateCall, Literal, Node, Offset, Ordering, WindowCall, call
 from headwater.sql.types import BOOLEAN, name_of
 
-__all__ = ["framed", "is_whole", "joined_back"]
+__all__ = ["framed", "is_whole", "joined_back", "takes_a_row"]
 
-_PLACES = {"first": "first_value", "last": "last_value", "nth_value": "nth_value"}
+_NAMES = {"first": "first_value", "last": "last_value"}
 _AGGREGATES = {"count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop"}
 _MADE_OF = {"bool_and": "min", "bool_or": "max", "count_if": "count", "mean": "avg", "try_avg": "avg"}
 _UNITS = {"day": timedelta(days=1), "microsecond": timedelta(microseconds=1)}
@@ -36,9 +36,14 @@ _NESTED = "compare one of its parts"
 _HINT = "use count, sum, avg, min, max, stddev, variance, first_value, last_value or nth_value, or a frame of the whole partition"
 
 
+def takes_a_row(one: WindowCall) -> bool:
+    """Is it the value of the row at a place of its frame?"""
+    return by_order(one.op) == "place"
+
+
 def is_whole(one: WindowCall) -> bool:
-    """Does a function look at its whole partition, whatever the order?"""
-    if one.op.removesuffix(" ignore nulls") in _PLACES:
+    """Does a function look at its whole partition, and can it be kept as an aggregate of it?"""
+    if one.op == "nth_value":
         return False
     if one.frame is None:
         return not one.order
@@ -51,22 +56,24 @@ def framed(
     scope: Scope,
     stream: Stream,
     keys: Sequence[str],
-    order: Sequence[Ordering],
+    orders: tuple[Sequence[Ordering], Sequence[Ordering]],
     calls: Mapping[str, WindowCall],
     kept: Sequence[tuple[str, str]],
     sql: str,
 ) -> Vertex:
-    """The node of functions over one frame."""
+    """The node of functions over one frame; ``orders`` are that of the window, and that in which the rows of a frame are taken."""
     arguments = Arguments(scope)
     functions = [_function(name, one, arguments) for name, one in calls.items()]
     first = next(iter(calls.values()))
-    source, ordered = order_columns(scope, order, stream)
+    order, within = orders
+    source, ordered = order_columns(scope, within or order, stream)
+    peers = order_length(scope, order) if within else None
     source = arguments.added_to(source)
     frame = _frame(first)
     circuit = source.circuit
     read = [*(c for c, _ in kept), *(f.column for f in functions if f.column is not None)]
     arranged = circuit.arranged(source.vertex, keys, ordered, columns=read)
-    vertex = circuit.add(lambda s: Frames(s, functions, frame=frame, columns=kept, sql=sql), [arranged])
+    vertex = circuit.add(lambda s: Frames(s, functions, frame=frame, peers=peers, columns=kept, sql=sql), [arranged])
     for name, one in calls.items():
         have = vertex.layout.schema.field(name).type
         assert have == one.dtype, f"{one.op} over a frame gives {have}, and the plan says {one.dtype}"
@@ -98,14 +105,16 @@ def _distance(bound: int | Offset | None) -> int | Decimal | timedelta | None:
 def _function(name: str, one: WindowCall, arguments: Arguments) -> FrameFunction:
     op = one.op.removesuffix(" ignore nulls")
     ignores = one.ignore_nulls or op != one.op
-    if one.distinct or (op not in _PLACES and op not in _AGGREGATES and op not in _MADE_OF):
+    places = takes_a_row(one)
+    if one.distinct or (not places and op not in _AGGREGATES and op not in _MADE_OF):
         what = f"{op}({'DISTINCT …' if one.distinct else ''}) over a frame"
         raise UnsupportedError.operation(what, "it cannot be taken from one frame to the next", _HINT).about(op)
-    if op in _PLACES:
+    if places:
         nth = one.args[1].value if op == "nth_value" and isinstance(one.args[1], Literal) else 1
         assert isinstance(nth, int), "a place is a constant"
+        assert one.where is None, "no place is taken of some of the rows"
         column = arguments.column(one.args[0])
-        return FrameFunction(name, _PLACES[op], column, nth=nth, ignore_nulls=ignores)  # type: ignore[arg-type]
+        return FrameFunction(name, _NAMES.get(op, op), column, nth=nth, ignore_nulls=ignores)  # type: ignore[arg-type]
     args = arguments_of(AggregateCall(op, one.args, one.dtype))
     what = _MADE_OF.get(op, op)
     if op in {"min", "max"} and pa.types.is_nested(args[0].dtype):
@@ -145,16 +154,15 @@ def joined_back(
     kept: Sequence[tuple[str, str]],
     sql: str,
 ) -> Stream:
-    """The rows with aggregates of their whole partitions."""
+    """The rows with aggregates of their whole partitions; the first and last of a partition are extremes of its order."""
     arguments = Arguments(scope)
     keys = [arguments.key(node) for node in partition]
     chosen = []
     for name, one in calls.items():
-        plain = AggregateCall(one.op, one.args, one.dtype, one.distinct, one.where)
-        # Of all aggregates only a list shows in which order its rows came.
-        by = one.order if one.op == "collect_list" else ()
-        order = [Order(arguments.column(o.node), descending=o.descending, nulls_first=o.nulls_first) for o in by]
-        chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema, order))
+        op = f"{one.op} ignore nulls" if one.ignore_nulls else one.op
+        within = one.within or (one.order if takes_a_row(one) else ())
+        plain = AggregateCall(op, one.args, one.dtype, one.distinct, one.where, within)
+        chosen.append(aggregation_of(plain, name, arguments.column, arguments.schema))
     source = arguments.added_to(scope.stream)
     keys = list(dict.fromkeys(keys))
     grouped = kept_by(source, keys, chosen, sql=sql)

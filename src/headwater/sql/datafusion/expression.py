@@ -224,6 +224,8 @@ class Expressions:
         form = aggregate_forms.FORMS.get(node.op)
         if form is None:
             raise refusal(f"{node.op}()")
+        if node.within:
+            raise refusal(f"{node.op}() in an order")
         if isinstance(node, WindowCall) and node.distinct:
             raise refusal(f"{node.op}(DISTINCT …) over a window")
         given = [self.render(guarded(a, node.where)) for a in node.args]

@@ -14,11 +14,11 @@ import pyarrow as pa
 from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.decimals import scaled_form, whole_form
-from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, Function
+from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, ByOrder, Function
 from headwater.sql.intervals.types import DAY_TO_SECOND, YEAR_TO_MONTH, IntervalType, is_interval
 from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
-from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, is_comparable, name_of
+from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, has_float, is_comparable, name_of
 
 __all__ = ["FUNCTIONS", "average", "average_form"]
 
@@ -128,11 +128,20 @@ def _extreme(name: str) -> Builder:
 def _extreme_form(function: str) -> AggregateForm:
     def form(node: _Many, a: list[str], apply: Apply) -> str:
         dtype = node.args[0].dtype
+        if node.within:  # the first value that is not null
+            return _chosen_form(node, apply, "any_value", a, f"{a[0]} IS NOT NULL")
         if family(dtype) != "nested":
             return apply(function, a[0])
         return apply(f"arg_{function}", a[0], null_or_key(a[0], dtype))
 
     return form
+
+
+def _chosen_form(node: _Many, apply: Apply, function: str, a: list[str], only: str) -> str:
+    """The first of the rows in their order. What DuckDB chooses of nested values has lost the sign of its zeros, unlike their list."""
+    if node.within and pa.types.is_nested(node.dtype) and has_float(node.dtype):
+        return f"({apply('list', a[0], only=only)})[1]"
+    return apply(function, *a, only=only)
 
 
 def _plain(function: str) -> AggregateForm:
@@ -200,7 +209,8 @@ def _set(args: Sequence[Node]) -> Node:
 
 def _set_form(node: _Many, a: list[str], apply: Apply) -> str:
     kept = apply("list", a[0], only=f"{a[0]} IS NOT NULL")
-    return f"coalesce(list_distinct({kept}), CAST([] AS {duckdb_type(node.dtype)}))"
+    found = f"list_sort(list_distinct({kept}))" if node.within else f"list_distinct({kept})"
+    return f"coalesce({found}, CAST([] AS {duckdb_type(node.dtype)}))"
 
 
 def _listagg(args: Sequence[Node]) -> Node:
@@ -215,8 +225,8 @@ def _listagg(args: Sequence[Node]) -> Node:
 
 
 def _listagg_form(node: _Many, a: list[str], apply: Apply) -> str:
-    if len(a) == 2:
-        return apply("string_agg", *a)
+    if len(a) == 2 or node.within:
+        return apply("string_agg", *a[:2])
     descending, nulls_first = (isinstance(n, Literal) and n.value for n in node.args[3:])
     order = f"{a[2]} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
     return apply("string_agg", a[0], f"{a[1]} ORDER BY {order}")
@@ -233,13 +243,22 @@ def _by(op: str) -> Builder:
 
 def _by_form(function: str) -> AggregateForm:
     # Of rows with a value to order by, the one with the extreme value, even where what it gives is null.
-    return lambda _, a, apply: apply(function, a[0], a[1], only=f"{a[1]} IS NOT NULL")
+    return lambda node, a, apply: _chosen_form(node, apply, function, a, f"{a[1]} IS NOT NULL")
 
 
 def _aggregate(
-    name: str, build: Builder, form: AggregateForm, *, most: int = 1, least: int = 1, note: str = ""
+    name: str,
+    build: Builder,
+    form: AggregateForm,
+    *,
+    most: int = 1,
+    least: int = 1,
+    note: str = "",
+    by_order: ByOrder = "no",
 ) -> Function:
-    return Function(name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note)
+    return Function(
+        name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note, by_order=by_order
+    )
 
 
 _ORDER = "the rows' order decides; without one, any row may be first"
@@ -250,8 +269,8 @@ FUNCTIONS = (
     _aggregate("sum", _sum, _sum_form, note=_DIGITS),
     _aggregate("avg", average, average_form, note=_DIGITS),
     _aggregate("mean", average, average_form, note=_DIGITS),
-    _aggregate("min", _extreme("min"), _extreme_form("min")),
-    _aggregate("max", _extreme("max"), _extreme_form("max")),
+    _aggregate("min", _extreme("min"), _extreme_form("min"), by_order="extreme"),
+    _aggregate("max", _extreme("max"), _extreme_form("max"), by_order="extreme"),
     _aggregate("bool_and", _truths("bool_and"), _plain("bool_and")),
     _aggregate("every", _truths("bool_and"), _plain("bool_and")),
     _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),
@@ -261,18 +280,18 @@ FUNCTIONS = (
     _aggregate("bit_and", _bits("bit_and"), _typed("bit_and")),
     _aggregate("bit_or", _bits("bit_or"), _typed("bit_or")),
     _aggregate("bit_xor", _bits("bit_xor"), _typed("bit_xor")),
-    _aggregate("first", _picked("first"), _plain("first"), most=2, note=_ORDER),
-    _aggregate("first_value", _picked("first"), _plain("first"), most=2, note=_ORDER),
-    _aggregate("any_value", _picked("first"), _plain("first"), most=2, note=_ORDER),
-    _aggregate("last", _picked("last"), _plain("last"), most=2, note=_ORDER),
-    _aggregate("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER),
-    _aggregate("collect_list", _list, _list_form, note=_ORDER),
-    _aggregate("array_agg", _list, _list_form, note=_ORDER),
-    _aggregate("collect_set", _set, _set_form, note="in any order; not of floats"),
+    _aggregate("first", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
+    _aggregate("first_value", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
+    _aggregate("any_value", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
+    _aggregate("last", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
+    _aggregate("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
+    _aggregate("collect_list", _list, _list_form, note=_ORDER, by_order="list"),
+    _aggregate("array_agg", _list, _list_form, note=_ORDER, by_order="list"),
+    _aggregate("collect_set", _set, _set_form, note="in any order; not of floats", by_order="list"),
     _aggregate("try_sum", _try_sum, _try_sum_form, note=_DIGITS),
     _aggregate("try_avg", _try_average, average_form, note=_DIGITS),
-    _aggregate("listagg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN),
-    _aggregate("string_agg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN),
-    _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=2, note=_ORDER),
-    _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=2, note=_ORDER),
+    _aggregate("listagg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN, by_order="list"),
+    _aggregate("string_agg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN, by_order="list"),
+    _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=2, note=_ORDER, by_order="extreme"),
+    _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=2, note=_ORDER, by_order="extreme"),
 )

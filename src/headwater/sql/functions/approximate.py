@@ -34,7 +34,8 @@ _MASK = 2**64 - 1
 
 
 def _ranked(values: list[float | None], shares: list[float], accuracy: int) -> list[float] | None:
-    kept = sorted((v for v in values if v is not None), key=lambda v: (math.isnan(v), v))
+    # -0.0 is before 0.0, whatever the order in which they come.
+    kept = sorted((v for v in values if v is not None), key=lambda v: (math.isnan(v), v, math.copysign(1.0, v)))
     if not kept:
         return None
     if math.floor(2 * (1.0 / accuracy) * len(kept)) > 0:

@@ -40,7 +40,7 @@ from headwater.sql.functions import (
     window,
 )
 from headwater.sql.functions import map as map_
-from headwater.sql.functions.function import AggregateForm, Form, Function, overloaded
+from headwater.sql.functions.function import AggregateForm, ByOrder, Form, Function, overloaded
 from headwater.sql.nodes import AggregateCall, Node, Refused, Wrong
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "UNSTABLE",
     "apply_aggregate",
     "apply_function",
+    "by_order",
 ]
 
 _FAMILIES = (
@@ -146,6 +147,16 @@ def apply_aggregate(name: str, args: Sequence[Node]) -> AggregateCall:
     found = _built(AGGREGATES[key], args)
     assert isinstance(found, AggregateCall)
     return found
+
+
+def by_order(op: str) -> ByOrder:
+    """How an aggregate or window function depends on the order of its rows, by the operator of its calls.
+
+    >>> by_order("rank"), by_order("first ignore nulls"), by_order("sum")
+    ('peers', 'place', 'no')
+    """
+    function = AGGREGATES.get(op.removesuffix(" ignore nulls"))
+    return "no" if function is None else function.by_order
 
 
 def _built(function: Function, args: Sequence[Node]) -> Node:

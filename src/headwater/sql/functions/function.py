@@ -5,18 +5,22 @@ holds DuckDB's SQL of the operators that ``build`` may put into the tree: a temp
 operand, ``{type}`` the result's type) or a function of the node and its operands' SQL. A function that takes ``lambdas`` is given
 them as `Unbound`, and binds them to the types of their parameters. What circuits compute themselves, without an engine, is in
 `headwater.sql.vectorised`.
+
+``by_order`` says whether an aggregate or window function depends on the order of its rows, and how. Everything that has to break ties reads it
+here, through `headwater.sql.functions.catalogue.by_order`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pyarrow as pa
 
 from headwater.sql.nodes import AggregateCall, Call, Node, WindowCall
 
-__all__ = ["MANY", "AggregateForm", "Apply", "Builder", "Form", "Function", "overloaded"]
+__all__ = ["MANY", "AggregateForm", "Apply", "Builder", "ByOrder", "Form", "Function", "overloaded"]
 
 MANY = 10_000
 Builder = Callable[[Sequence[Node]], Node]
@@ -24,6 +28,16 @@ Form = str | Callable[[Call, list[str]], str]
 # ``apply("sum", "x")`` writes sum(x) with the call's own DISTINCT, FILTER and OVER.
 Apply = Callable[..., str]
 AggregateForm = Callable[[AggregateCall | WindowCall, list[str], Apply], str]
+ByOrder = Literal["no", "peers", "rows", "place", "extreme", "list"]
+"""How an answer depends on the order of the rows:
+
+- ``no``: it does not;
+- ``peers``: on the order of the window, in which rows that tie are alike (rank);
+- ``rows``: rows are counted one by one, so a tie has to be broken (row_number, lag);
+- ``place``: it is the value of the row at a place of the group or frame (first, nth_value);
+- ``extreme``: it is chosen by comparing, and values that compare as equal may differ (max_by, mode, the sign of a zero in min);
+- ``list``: it shows all values in their order (collect_list, listagg).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,7 @@ class Function:
     aggregate_form: AggregateForm | None = None
     note: str = ""
     lambdas: bool = False
+    by_order: ByOrder = "no"
 
 
 def overloaded(plain: Builder, nested: Builder) -> Builder:

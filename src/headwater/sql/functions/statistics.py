@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.aggregate import average, average_form
-from headwater.sql.functions.function import AggregateForm, Apply, Builder, Function
+from headwater.sql.functions.function import AggregateForm, Apply, Builder, ByOrder, Function
 from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
@@ -69,8 +69,8 @@ def _kurtosis(values: list[float | None]) -> float | None:
 
 
 def _sorted(values: list[float | None]) -> list[float]:
-    # NaN is above every number.
-    return sorted((v for v in values if v is not None), key=lambda v: (math.isnan(v), v))
+    # NaN is above every number, and -0.0 is before 0.0, whatever the order in which they come.
+    return sorted((v for v in values if v is not None), key=lambda v: (math.isnan(v), v, math.copysign(1.0, v)))
 
 
 def _percentile(values: list[float | None], share: float) -> float | None:
@@ -158,9 +158,18 @@ def _mode(args: Sequence[Node]) -> Node:
 
 
 def _function(
-    name: str, build: Builder, form: AggregateForm, least: int = 1, most: int | None = None, note: str = _DIGITS
+    name: str,
+    build: Builder,
+    form: AggregateForm,
+    least: int = 1,
+    most: int | None = None,
+    note: str = _DIGITS,
+    by_order: ByOrder = "no",
 ) -> Function:
-    return Function(name, "aggregate", build, least, most or least, kind="aggregate", aggregate_form=form, note=note)
+    most = most or least
+    return Function(
+        name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note, by_order=by_order
+    )
 
 
 _SPREADS = {
@@ -226,5 +235,11 @@ FUNCTIONS: tuple[Function, ...] = (
     _function(
         "percentile_disc", _ordered("percentile_disc"), _ordered_form(_DISC), 4, note="WITHIN GROUP (ORDER BY x)"
     ),
-    _function("mode", _mode, _plain("mode"), note="of several values that are equally frequent, any one"),
+    _function(
+        "mode",
+        _mode,
+        _plain("mode"),
+        note="of several values that are equally frequent, any one",
+        by_order="extreme",
+    ),
 )

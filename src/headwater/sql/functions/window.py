@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.sql.casts import cast
-from headwater.sql.functions.function import Apply, Builder, Function
+from headwater.sql.functions.function import Apply, Builder, ByOrder, Function
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.types import DOUBLE, INT, NULL, name_of, wider
 
@@ -58,17 +58,20 @@ def _plain(node: _Many, args: list[str], apply: Apply) -> str:
     return apply(node.op, *args)
 
 
+_RANKS: tuple[tuple[str, pa.DataType, ByOrder], ...] = (
+    ("row_number", INT, "rows"),
+    ("rank", INT, "peers"),
+    ("dense_rank", INT, "peers"),
+    ("percent_rank", DOUBLE, "peers"),
+    ("cume_dist", DOUBLE, "peers"),
+)
 FUNCTIONS = (
     *(
-        Function(name, "window", _rank(name, INT), 0, 0, kind="window", aggregate_form=_typed)
-        for name in ("row_number", "rank", "dense_rank")
+        Function(name, "window", _rank(name, dtype), 0, 0, kind="window", aggregate_form=_typed, by_order=by)
+        for name, dtype, by in _RANKS
     ),
-    *(
-        Function(name, "window", _rank(name, DOUBLE), 0, 0, kind="window", aggregate_form=_typed)
-        for name in ("percent_rank", "cume_dist")
-    ),
-    Function("ntile", "window", _ntile, 1, 1, kind="window", aggregate_form=_typed),
-    Function("lag", "window", _neighbour("lag"), 1, 3, kind="window", aggregate_form=_plain),
-    Function("lead", "window", _neighbour("lead"), 1, 3, kind="window", aggregate_form=_plain),
-    Function("nth_value", "window", _nth, 2, 2, kind="window", aggregate_form=_plain),
+    Function("ntile", "window", _ntile, 1, 1, kind="window", aggregate_form=_typed, by_order="rows"),
+    Function("lag", "window", _neighbour("lag"), 1, 3, kind="window", aggregate_form=_plain, by_order="rows"),
+    Function("lead", "window", _neighbour("lead"), 1, 3, kind="window", aggregate_form=_plain, by_order="rows"),
+    Function("nth_value", "window", _nth, 2, 2, kind="window", aggregate_form=_plain, by_order="place"),
 )

@@ -32,7 +32,7 @@ def expression_text(node: Node) -> str:
     args = ", ".join(map(expression_text, node.args))
     if isinstance(node, AggregateCall):
         where = f" where {expression_text(node.where)}" if node.where is not None else ""
-        return f"{node.op}({'distinct ' if node.distinct else ''}{args}){where}"
+        return f"{node.op}({'distinct ' if node.distinct else ''}{args}{_within(node)}){where}"
     if isinstance(node, WindowCall):
         return _window(node, args)
     if node.op == "cast":
@@ -71,7 +71,12 @@ def _window(node: WindowCall, args: str) -> str:
         parts.append(_frame(node.frame))
     where = f" where {expression_text(node.where)}" if node.where is not None else ""
     skip = " ignore nulls" if node.ignore_nulls else ""
-    return f"{node.op}({'distinct ' if node.distinct else ''}{args}){where}{skip} over ({' '.join(parts)})"
+    inside = f"{'distinct ' if node.distinct else ''}{args}{_within(node)}"
+    return f"{node.op}({inside}){where}{skip} over ({' '.join(parts)})"
+
+
+def _within(node: AggregateCall | WindowCall) -> str:
+    return f" order by {', '.join(map(ordering_text, node.within))}" if node.within else ""
 
 
 def _frame(frame: Frame) -> str:

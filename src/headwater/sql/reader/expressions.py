@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate
+from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate, by_order
 from headwater.sql.functions.user import apply_user
 from headwater.sql.nodes import (
     AggregateCall,
@@ -43,7 +43,6 @@ from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, na
 
 __all__ = ["QueryReader"]
 
-_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 _GENERATORS = ("explode", "posexplode", "inline", "stack", "json_tuple")
 _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", "last ignore nulls"}
 _SKIP_INSIDE = {"first", "last", "any_value"}
@@ -267,10 +266,14 @@ class QueryReader(Reader):
             raise Wrong("DISTINCT cannot stand in a window function", "count distinct values in a GROUP BY")
         if found.op in _UNFRAMED and (order or frame is not None):
             raise Refused(f"{found.op}() over an order or a frame", "leave them out")
-        if found.op.split(" ")[0] in _RANKS and not order:
+        counts = by_order(found.op) in ("peers", "rows")
+        if counts and not order:
             raise Wrong(f"{found.op}() needs an ORDER BY in its OVER", "say by what the rows are ordered")
-        if found.op.split(" ")[0] in _RANKS and frame is not None:
+        if counts and frame is not None:
             raise Refused(f"{found.op}() with a frame", "leave the frame out")
+        if found.where is not None and by_order(found.op) in ("peers", "rows", "place"):
+            what = f"FILTER in the window function {found.op.removesuffix(' ignore nulls')}()"
+            raise Refused(what, "filter the rows in a subquery, or make the others null and write IGNORE NULLS")
         for key in partition:
             if not is_key(key.dtype):
                 raise Refused(f"PARTITION BY {name_of(key.dtype)}", "partition by plain columns")

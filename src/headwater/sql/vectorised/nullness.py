@@ -39,9 +39,14 @@ def _nan(node: Call) -> Kernel | None:
     return _is_nan if family(node.args[0].dtype) == "float" else None
 
 
+def _zero_sign(_: Frame, a: Operand) -> Operand:
+    return Vector(BOOLEAN, (a.values == 0) & np.signbit(a.values), a.valid)
+
+
 OPERATORS = {
     "is null": lambda _: _is_null,
     "is not null": lambda _: _is_not_null,
     "not": lambda _: _not,
     "isnan": _nan,
+    "zero sign": lambda _: _zero_sign,
 }
