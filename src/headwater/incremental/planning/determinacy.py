@@ -26,10 +26,11 @@ def determined(plan: Plan, *, any_rows: bool = False) -> Plan:
     >>> schema = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("c", pa.int32())])
     >>> text = "SELECT a, lag(a) OVER (ORDER BY b) AS before FROM t"
     >>> print(determined(parse_query(text, lambda *_: schema)).dump(), end="")
-    project a#1, before#4
-      window lag(a#1, 1, null) over (order by b#2 asc nulls first, a#1 asc nulls first) as before#4
-        project a#1, b#2
-          scan t [a#1, b#2, c#3]
+    project a#1, lag#4
+      project a#1, lag#4
+        window lag(a#1, 1, null) over (order by b#2 asc nulls first, a#1 asc nulls first) as lag#4
+          project a#1, b#2
+            scan t [a#1, b#2, c#3]
     """
     if order.determined(plan, any_rows=any_rows) == plan:
         return plan
