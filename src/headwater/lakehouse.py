@@ -183,8 +183,8 @@ class Lake:
     def drop(self, name: str, *, cascade: bool = False) -> list[str]:
         """Delete a table with all its files (an attached one is only forgotten); a view is deleted by `drop_view`.
 
-        Views that read it, directly or through others, are deleted before it with ``cascade``, and are an error without. Gives the names of
-        what was deleted, in that order.
+        Views that read it, directly or through others, are deleted before it with ``cascade``, and are an error
+        without. Gives the names of what was deleted, in that order.
         """
         table = self.table(name)
         if table.exists():
@@ -336,9 +336,9 @@ class Lake:
         Parameters
         ----------
         sql
-            The query, in Spark SQL. A view that is not there is made, but not built: reading it is an error before `View.refresh`, or
-            ``refresh=True``, has built it. One that has another query gets this one, and its rows with it. Without a query, the view must
-            be there. ``SELECT *`` means the columns that the sources have now.
+            The query, in Spark SQL. A view that is not there is made, but not built: reading it is an error before
+            `View.refresh`, or ``refresh=True``, has built it. One that has another query gets this one, and its rows
+            with it. Without a query, the view must be there. ``SELECT *`` means the columns that the sources have now.
         policy
             "auto" follows changes where it can and is quicker, and says when it computes anew; "strict" never computes anew by itself;
             "full" always does.
@@ -372,8 +372,8 @@ class Lake:
     def refresh(self, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:
         """Refresh some materialized views, or all, each once and after those that it reads.
 
-        A view that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of the result, or at
-        ``ok``.
+        A view that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of
+        the result, or at ``ok``.
 
         Parameters
         ----------
@@ -410,7 +410,9 @@ class Lake:
         return [found_view(name, self._surroundings()).status() for name in names or self.views()]
 
     def drop_view(self, name: str, *, cascade: bool = False) -> list[str]:
-        """Delete a materialized view, with its table and its state; its functions need not be registered. See `View.drop`."""
+        """Delete a materialized view, with its table and its state; its functions need not be registered. See
+        `View.drop`.
+        """
         from headwater.incremental.views.view import found_view
 
         return found_view(name, self._surroundings()).drop(cascade=cascade)

@@ -122,7 +122,9 @@ class Task:
         self._send("advance")
 
     def expect(self, total: int | None) -> None:
-        """Say how much there is to do, where that becomes known later or changes; what was done before does not count any more."""
+        """Say how much there is to do, where that becomes known later or changes; what was done before does not count
+        any more.
+        """
         with self._lock:
             self._done, self.total = 0, total
 

@@ -1,4 +1,6 @@
-"""Markup: small pieces of HTML for notebooks. Whatever comes in is escaped; nothing is styled but what a notebook styles itself."""
+"""Markup: small pieces of HTML for notebooks. Whatever comes in is escaped; nothing is styled but what a notebook
+styles itself.
+"""
 
 from __future__ import annotations
 

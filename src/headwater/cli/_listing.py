@@ -29,7 +29,8 @@ def print_entries(
 ) -> None:
     """The same, for rows that may be longer than a terminal is wide: then each is an entry of its own.
 
-    An entry is a line of the first ``head`` values, and below it the others by name, wrapped and indented: nothing is left out.
+    An entry is a line of the first ``head`` values, and below it the others by name, wrapped and indented: nothing is
+    left out.
     """
     if not rows:
         return

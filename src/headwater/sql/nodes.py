@@ -118,7 +118,8 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds, or a number of ``dtype``.
+    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds, or a
+    number of ``dtype``.
 
     Where it is only printed, it may be a duration (`plan.wording`).
     """

@@ -57,7 +57,9 @@ def test_labels_are_in_the_words_of_users(sql: str, lake: Lake) -> None:
 
 
 def test_words_do_not_change_what_state_is_found_by(lake: Lake) -> None:
-    """The names of states are those of the tree, in which an interval is a number: state that was saved before is found."""
+    """The names of states are those of the tree, in which an interval is a number: state that was saved before is
+    found.
+    """
     (sql, *_) = SAID
     lake.view("v", sql, refresh=True)
     circuit = lives.live(lake.catalog.root, "v").circuit

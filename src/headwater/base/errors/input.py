@@ -252,12 +252,11 @@ class InputError(HeadwaterError, ValueError):
 
     @classmethod
     def is_read(cls, name: str, readers: Sequence[str], verb: str) -> Self:
-        which = "view" if len(readers) == 1 else "views"
+        which, them = ("view", "it") if len(readers) == 1 else ("views", "them")
         named = list_some([f"`{one}`" for one in readers])
         return cls(
             "E1611",
-            f"`{name}` is read by the materialized {which} {named}: {verb} would leave {'it' if len(readers) == 1 else 'them'} "
-            "without a source",
+            f"`{name}` is read by the materialized {which} {named}: {verb} would leave {them} without a source",
             hint=f"drop the {which} first, or all together with cascade=True (DROP … CASCADE in SQL)",
         )._about(name)
 

@@ -58,7 +58,9 @@ class Node(ABC):
         self.label = label
         self.detail = detail
         self.shown = detail
-        """The detail in the words of users. Unlike the detail it is no part of what state is found by, and may be reworded."""
+        """The detail in the words of users. Unlike the detail it is no part of what state is found by, and may be
+        reworded.
+        """
         self.sql = sql
         self.id = -1
         self.empty = ZSet.empty(layout)

@@ -1,17 +1,18 @@
 """Cascades: a refresh that brings the views forward first which a view reads, in order, each once.
 
-Every table is looked at once (`upstream`), so views that meet again agree. A view that is where it should be is left alone. Each refresh is a
-commit of its own: if one fails, those before it stay, and the error names them.
+Every table is looked at once (`upstream`), so views that meet again agree. A view that is where it should be is left
+alone. Each refresh is a commit of its own: if one fails, those before it stay, and the error names them.
 
 ``until`` is meant for all of them, and each name in it has one of three meanings:
 
 - a table: no view goes beyond that version of it;
-- a view that is read: its readers read that very version, and it is not refreshed itself, nor for its sake what it reads;
+- a view that is read: its readers read that very version, and it is not refreshed itself, nor for its sake what it
+  reads;
 - anything else is not looked at.
 
-A view that ``until`` does not name is refreshed if it names something below it, and its readers then read the newest version of it that
-reflects nothing beyond ``until``: it may have been further already. Where there is no such version, and where ``until`` names nothing below
-it, the readers keep what they have of it.
+A view that ``until`` does not name is refreshed if it names something below it, and its readers then read the newest
+version of it that reflects nothing beyond ``until``: it may have been further already. Where there is no such version,
+and where ``until`` names nothing below it, the readers keep what they have of it.
 """
 
 from __future__ import annotations
@@ -157,7 +158,9 @@ class Cascade:
     # -- which version of a view readers read ----------------------------------------------------------------------
 
     def _choose(self, name: str) -> None:
-        """Let readers read the newest version of a view that reflects nothing beyond ``until``; where there is none, what they have."""
+        """Let readers read the newest version of a view that reflects nothing beyond ``until``; where there is none,
+        what they have.
+        """
         base = self.looked.snapshot(name)
         assert base is not None, "it is a view"
         assert self._goal is not None, "there is something to choose by"

@@ -1,8 +1,9 @@
-"""Dependencies: which derived artefacts read which, in what order they are refreshed, and in what order they are dropped.
+"""Dependencies: which derived artefacts read which, in what order they are refreshed, and in what order they are
+dropped.
 
-Only names are compared here. A caller says what an artefact reads, and None of anything that is not derived: tables, and names that
-stand for nothing. Each artefact comes once, however many ways lead to it. A cycle, which `cycles` refuses and two definitions at the same
-time could still make, ends the walk where it closes.
+Only names are compared here. A caller says what an artefact reads, and None of anything that is not derived: tables,
+and names that stand for nothing. Each artefact comes once, however many ways lead to it. A cycle, which `cycles`
+refuses and two definitions at the same time could still make, ends the walk where it closes.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def reachable(name: str, reads: Reads) -> set[str]:
 
 
 def dependants(names: Iterable[str], sources: Mapping[str, Sequence[str]]) -> list[str]:
-    """The artefacts that read some names, directly or through others; each before those that it reads, as they can be dropped.
+    """The artefacts that read some names, directly or through others; each before those that it reads, as they can be
+    dropped.
 
     >>> dependants(["t"], {"d": ["b", "c"], "b": ["t"], "c": ["b"], "x": ["s"]})
     ['d', 'c', 'b']

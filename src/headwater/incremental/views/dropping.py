@@ -1,7 +1,7 @@
 """Dropping: what others read is not deleted under them.
 
-A table or a view that views read is dropped only with them, and the views go first, those before that read others. So a process that ends on the
-way leaves views with all their sources.
+A table or a view that views read is dropped only with them, and the views go first, those before that read others. So a
+process that ends on the way leaves views with all their sources.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def readers(name: str, around: Surroundings) -> list[str]:
 def drop_readers(
     name: str, around: Surroundings, drop: Callable[[str], None], *, cascade: bool, verb: str
 ) -> list[str]:
-    """Drop the views that read ``name``, in order, and give their names; without ``cascade`` such views are an error."""
+    """Drop the views that read ``name``, in order, and give their names; without ``cascade`` they are an error."""
     found = readers(name, around)
     if found and not cascade:
         raise InputError.is_read(name, found[::-1], verb)

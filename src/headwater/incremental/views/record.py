@@ -9,7 +9,7 @@ It is the value of the domain ``headwater.view.state`` in the table's log, as JS
      "state": "<manifest>" or null,           their state, or one that is a little older (`state_at`)
      "published": <version>,                  the version of the view's own table that this commit makes
      "rates": {…},                            how long things took (`costs`)
-     "last": {"at": <ms>, "mode": "full", "seconds": 0.1, "rows_in": 3, "rows_out": 2},   the last refresh; older records lack it
+     "last": {"at": <ms>, "mode": "full", "seconds": 0.1, "rows_in": 3, "rows_out": 2},   older records lack it
      "clock": "<ISO 8601>"                    what current_timestamp() stood for; only where the policy is "full"}
 
 Rows and frontier change together, since they are one commit, and from its state on the changes up to them can be followed again. In version 1 the

@@ -1,4 +1,6 @@
-"""Several views at once: each is refreshed once, after those that it reads. One that fails does not stop the others, but for its readers."""
+"""Several views at once: each is refreshed once, after those that it reads. One that fails does not stop the others,
+but for its readers.
+"""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class Sources:
     ) -> Sources:
         """The newest version of each source, or that of ``until``; never one before the record's.
 
-        ``newest`` are sources that were looked at already. A source that is a view which was never built is an error, unless its version
-        is asked for, or ``unbuilt`` says that it is about to be built.
+        ``newest`` are sources that were looked at already. A source that is a view which was never built is an error,
+        unless its version is asked for, or ``unbuilt`` says that it is about to be built.
         """
         pinned: dict[str, Snapshot] = {}
         for name in definition.sources:

@@ -163,7 +163,9 @@ class StateFolder:
         return name
 
     def peek(self, name: str, table: str, published: int) -> Manifest | None:
-        """What the newest state consists of (`newest`), without opening it; None if that cannot be had. Nobody has to hold the folder."""
+        """What the newest state consists of (`newest`), without opening it; None if that cannot be had. Nobody has to
+        hold the folder.
+        """
         folder = f"{self.path}/manifests"
         names = [] if self.remote else sorted((e.path.rpartition("/")[2] for e in self.root.list(folder)), reverse=True)
         for other in (*(n for n in names if n > name), name):

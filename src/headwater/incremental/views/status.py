@@ -1,4 +1,6 @@
-"""Status: what a view is, and how fresh, for people and programs. It needs nothing but logs: no query is read, no function asked for."""
+"""Status: what a view is, and how fresh, for people and programs. It needs nothing but logs: no query is read, no
+function asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Upstream: the views that a view reads, and how far they are behind.
 
-A refresh that goes through several views looks at each table once, so that all of them see the same version of it: views that meet again
-further down agree. A view of another lake that is attached here is a table like others; what it reads is not known here.
+A refresh that goes through several views looks at each table once, so that all of them see the same version of it:
+views that meet again further down agree. A view of another lake that is attached here is a table like others; what it
+reads is not known here.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def behind(names: Iterable[str], looked: Looked) -> tuple[Behind, ...]:
 
 
 def lag_of(meant: Definition, record: Record, looked: Looked) -> dict[str, int | None]:
-    """By how many versions a view is behind each of its sources, where rows have changed; None for one that is not there."""
+    """By how many versions a view is behind each of its sources, where rows have changed; None for one that is not
+    there.
+    """
     found: dict[str, int | None] = {}
     for name in meant.reads:
         base = looked.snapshot(name)

@@ -207,18 +207,20 @@ class View(Derived):
     # -- the contract ----------------------------------------------------------------------------------------------
 
     def refresh(self, until: Frontier | None = None, *, full: bool = False, cascade: bool = True) -> Refresh:
-        """Bring the view forward to ``until`` (default: the newest version of each source), after the views that it reads.
+        """Bring the view forward to ``until`` (default: the newest version of each source), after the views that it
+        reads.
 
         Parameters
         ----------
         until
-            versions of tables, and of views that are read. A view that it names is read at that version and not refreshed; one that it
-            does not name is refreshed as far as ``until`` allows (`cascade`).
+            versions of tables, and of views that are read. A view that it names is read at that version and not
+            refreshed; one that it does not name is refreshed as far as ``until`` allows (`cascade`).
         full
-            compute it from scratch, whatever has changed; only the difference is published. Views that it reads are refreshed as usual.
+            compute it from scratch, whatever has changed; only the difference is published. Views that it reads are
+            refreshed as usual.
         cascade
-            refresh the views that it reads first. Their reports are the ``upstream`` of this one. Without it, the report's ``behind``
-            names those that have not read the newest rows.
+            refresh the views that it reads first. Their reports are the ``upstream`` of this one. Without it, the
+            report's ``behind`` names those that have not read the newest rows.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
@@ -251,7 +253,7 @@ class View(Derived):
         return behind(self._stored.reads, Looked(self._around))
 
     def lag(self) -> dict[str, int | None]:
-        """By how many versions it is behind each source whose rows have changed; None for a source that is not there."""
+        """By how many versions it is behind each source whose rows have changed; None for a source that is gone."""
         base = self.table.snapshot
         return lag_of(self._stored, Record.of(base), Looked(self._around))
 
@@ -310,7 +312,7 @@ class View(Derived):
         return head if meant.policy == "full" else f"{head}\n{self.graph().text()}"
 
     def graph(self) -> Graph:
-        """The circuit as a picture, with what its operators have done: in this process, or until its state was saved."""
+        """The circuit as a picture, with what its operators have done: here, or until its state was saved."""
         meant = self._meant
         one = lives.live(self._around.root, self.name)
         circuit = one.circuit

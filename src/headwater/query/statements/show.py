@@ -41,7 +41,8 @@ def fits(name: str, pattern: str | None) -> bool:
 @run.register
 @placing
 def tables(statement: ShowTables, session: Session) -> Result:
-    # In the columns of Spark, which lists views here too; with these columns nobody could tell them apart: SHOW VIEWS lists them.
+    # In the columns of Spark, which lists views here too; with these columns nobody could tell them apart: SHOW VIEWS
+    # lists them.
     rows = [name.rpartition(".") for name in session.lake.tables()]
     if statement.within is not None:
         rows = [row for row in rows if row[0].lower() == statement.within.lower()]

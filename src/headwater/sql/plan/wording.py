@@ -1,7 +1,8 @@
 """Wording: a plan or an expression as people would write it, for pictures and EXPLAIN.
 
-An interval becomes a number of microseconds on its way into a plan. What is computed, and the names of state, go by that number; what is shown
-goes by this form of the tree, in which it is a duration again. It is only printed, never run.
+An interval becomes a number of microseconds on its way into a plan. What is computed, and the names of state, go by
+that number; what is shown goes by this form of the tree, in which it is a duration again. It is only printed, never
+run.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ class CreateView(Statement):
 
 @dataclass(frozen=True)
 class RefreshView(Statement):
-    """Bring a view forward, after the views that it reads unless ``cascade`` is off; ``full`` computes it from scratch."""
+    """Bring a view forward, after the views that it reads unless ``cascade`` is off; ``full`` computes it from
+    scratch.
+    """
 
     verb: ClassVar[str] = "REFRESH MATERIALIZED VIEW"
 
