@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli._lake import add_lake, open_lake
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if screen.as_json:
         views: list[dict[str, Any]] = [one.as_dict() for one in found]
         views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
-        screen.document({"lake": lake.location, "views": sorted(views, key=lambda view: str(view["name"]))})
+        views.sort(key=itemgetter("name"))
+        screen.document({"lake": lake.location, "views": views})
     else:
         rows = [_row(one) for one in found] + [
             (name, "", f"[{error.code}] {error.message}", "", "", "", "") for name, error in failed.items()

@@ -7,7 +7,9 @@ a number of days, or an interval of days or months; along timestamps an interval
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from sqlglot import exp
 
@@ -56,12 +58,11 @@ def offset(value: Node | Interval, order: Sequence[Ordering], unit: str, *, befo
     if len(order) != 1:
         raise Refused("RANGE with an offset over this order", _HINT)
     found = _distance(value, order[0].node)
-    amount = found.amount if isinstance(found, Offset) else found
-    if not amount >= 0:
+    if not _number(found) >= 0:
         raise Refused("a frame whose bound is negative", "write 3 PRECEDING or 3 FOLLOWING")
     if not before:
         return found
-    return Offset(-found.amount, found.unit, found.dtype) if isinstance(found, Offset) else -found
+    return Offset(-_number(found), found.unit, found.dtype) if isinstance(found, Offset) else -found
 
 
 def checked_frame(frame: Frame, *written: object) -> bool:
@@ -72,5 +73,10 @@ def checked_frame(frame: Frame, *written: object) -> bool:
         raise Refused("a frame with bounds of two units", "write both in days, in months or in seconds")
     if frame.start is None or frame.end is None:
         return True
-    low, high = (b.amount if isinstance(b, Offset) else b for b in (frame.start, frame.end))
-    return bool(low <= high)
+    return bool(_number(frame.start) <= _number(frame.end))
+
+
+def _number(bound: Offset | int) -> Any:
+    amount = bound.amount if isinstance(bound, Offset) else bound
+    assert not isinstance(amount, timedelta), "durations are for printing"
+    return amount
