@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["duration_words"]
+__all__ = ["Duration", "duration_words"]
 
 _UNITS = (
     ("day", 86_400_000_000),
@@ -12,6 +12,21 @@ _UNITS = (
     ("millisecond", 1_000),
     ("microsecond", 1),
 )
+
+
+class Duration(int):
+    """A number of microseconds that is printed as a duration.
+
+    >>> Duration(-90_000_000).words
+    '1 minute 30 seconds'
+    """
+
+    __slots__ = ()
+
+    @property
+    def words(self) -> str:
+        """Without its sign."""
+        return duration_words(self)
 
 
 def duration_words(microseconds: int) -> str:

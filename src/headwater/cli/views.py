@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli._lake import add_lake, open_lake
@@ -38,16 +37,20 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if screen.as_json:
         views: list[dict[str, Any]] = [one.as_dict() for one in found]
         views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
-        views.sort(key=itemgetter("name"))
+        views.sort(key=_name)
         screen.document({"lake": lake.location, "views": views})
     else:
-        rows = [_row(one) for one in found] + [
+        rows: list[tuple[str, ...]] = [_row(one) for one in found] + [
             (name, "", f"[{error.code}] {error.message}", "", "", "", "") for name, error in failed.items()
         ]
         print_entries(screen, _HEADINGS, sorted(rows), right=(3, 6), head=1)
         if not rows:
             screen.say(_none(lake))
     return Exit.FAILED if failed else Exit.STALE if any(one.stale for one in found) else Exit.OK
+
+
+def _name(view: dict[str, Any]) -> str:
+    return str(view["name"])
 
 
 def _row(one: ViewStatus) -> tuple[str, ...]:

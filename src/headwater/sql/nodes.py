@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -118,20 +117,16 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds, or a
-    number of ``dtype``.
+    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds, or a number of ``dtype``."""
 
-    Where it is only printed, it may be a duration (`plan.wording`).
-    """
-
-    amount: int | float | Decimal | timedelta
+    amount: int | float | Decimal
     unit: str
     dtype: pa.DataType
 
     @property
     def before(self) -> bool:
         """Is it before the current row?"""
-        return self.amount < timedelta() if isinstance(self.amount, timedelta) else self.amount < 0
+        return self.amount < 0
 
 
 @dataclass(frozen=True, slots=True)

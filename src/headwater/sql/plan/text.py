@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 
-from headwater.base.durations import duration_words
+from headwater.base.durations import Duration
 from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Offset, Ordering, SubqueryCall, WindowCall
 from headwater.sql.plan.attribute import Named
 from headwater.sql.types import name_of
@@ -46,8 +46,8 @@ def _constant(node: Literal) -> str:
     value = node.value
     if isinstance(value, str | bytes):
         return repr(value)
-    if isinstance(value, timedelta):
-        return f"interval {_duration(value)}"
+    if isinstance(value, Duration):
+        return f"interval {value.words}"
     if isinstance(value, datetime):
         return f"timestamp'{value.isoformat(' ')}'"
     if isinstance(value, date):
@@ -55,10 +55,6 @@ def _constant(node: Literal) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _duration(value: timedelta) -> str:
-    return duration_words(value // timedelta(microseconds=1))
 
 
 def _window(node: WindowCall, args: str) -> str:
@@ -83,8 +79,8 @@ def _frame(frame: Frame) -> str:
     def bound(value: int | Offset | None, unbounded: str) -> str:
         if value is None:
             return f"unbounded {unbounded}"
-        if isinstance(value, Offset) and isinstance(value.amount, timedelta):
-            return f"{_duration(value.amount)} {'preceding' if value.before else 'following'}"
+        if isinstance(value, Offset) and isinstance(value.amount, Duration):
+            return f"{value.amount.words} {'preceding' if value.before else 'following'}"
         if isinstance(value, Offset):
             unit = f" {value.unit}s" if value.unit else ""
             return f"{abs(value.amount)}{unit} {'preceding' if value.before else 'following'}"

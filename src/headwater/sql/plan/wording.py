@@ -8,8 +8,8 @@ run.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
+from headwater.base.durations import Duration
 from headwater.sql.nodes import Call, Literal, Node, Offset, WindowCall, call, rewrite
 from headwater.sql.plan.plan import Plan
 from headwater.sql.types import LONG
@@ -17,7 +17,6 @@ from headwater.sql.types import LONG
 __all__ = ["worded", "worded_plan"]
 
 _MICROSECONDS = {"microsecond": 1, "day": 86_400_000_000}
-_LONGEST = timedelta.max // timedelta(microseconds=1)
 
 
 def worded(node: Node) -> Node:
@@ -35,8 +34,8 @@ def worded_plan(plan: Plan) -> Plan:
 def _change(node: Node) -> Node | None:
     if isinstance(node, Call) and node.op == "add micros":
         moment, distance = node.args
-        if isinstance(distance, Literal) and isinstance(distance.value, int) and abs(distance.value) <= _LONGEST:
-            length = Literal(timedelta(microseconds=abs(distance.value)), LONG)
+        if isinstance(distance, Literal) and isinstance(distance.value, int):
+            length = Literal(Duration(abs(distance.value)), LONG)
             return call("-" if distance.value < 0 else "+", (worded(moment), length), node.dtype)
     if isinstance(node, WindowCall) and node.frame is not None:
         start, end = (_bound(b) for b in (node.frame.start, node.frame.end))
@@ -47,7 +46,5 @@ def _change(node: Node) -> Node | None:
 
 def _bound(bound: int | Offset | None) -> int | Offset | None:
     if isinstance(bound, Offset) and bound.unit in _MICROSECONDS and isinstance(bound.amount, int):
-        length = bound.amount * _MICROSECONDS[bound.unit]
-        if abs(length) <= _LONGEST:
-            return replace(bound, amount=timedelta(microseconds=length), unit="")
+        return replace(bound, amount=Duration(bound.amount * _MICROSECONDS[bound.unit]), unit="")
     return bound
