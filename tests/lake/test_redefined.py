@@ -145,11 +145,13 @@ def test_a_dropped_column_that_is_added_again_is_another_one(lake: Lake) -> None
     assert change(table, 3, columns=["id", "p"]) == [(1, "x", 1)]
 
 
-def test_a_column_that_was_dropped_and_restored_on_the_way(lake: Lake) -> None:
-    table = lake.table("t").create(ROWS.schema, data=ROWS, properties=MAPPED)
+@pytest.mark.parametrize("feed", ["true", "false"])
+def test_a_column_that_was_dropped_and_restored_on_the_way(lake: Lake, feed: str) -> None:
+    properties = {**MAPPED, "delta.enableChangeDataFeed": feed}
+    table = lake.table("t").create(ROWS.schema, data=ROWS, properties=properties)
     table.drop_column("v")
     table.delete("id = 1")
-    table.create(ROWS.schema.remove(2), mode="replace", properties=MAPPED)
+    table.create(ROWS.schema.remove(2), mode="replace", properties=properties)
     table.restore(0)
     table.delete("id = 2")
     assert change(table, 0) == [(2, "y", 2.5, -1)], "rows that went while it was dropped have its values"

@@ -90,12 +90,19 @@ def _interval(until: Snapshot, after: int) -> tuple[list[Commit], MetadataHistor
 
 
 def files_of(
-    reader: Snapshot, commits: Sequence[Commit], history: MetadataHistory, columns: Sequence[str] | None = None
+    reader: Snapshot,
+    commits: Sequence[Commit],
+    history: MetadataHistory,
+    columns: Sequence[str] | None = None,
+    *,
+    recorded: bool = False,
 ) -> list[FileChange]:
     """The files whose rows make up the change of some commits, to be read under the schema of ``reader``.
 
-    ``columns`` are those that will be read, by default all.
+    ``columns`` are those that will be read, by default all. With ``recorded`` a commit's own entries of the feed are always given, though
+    they lack a column that was dropped then and has been restored.
     """
+    columns = reader.schema.names if columns is None else columns
     # How often each file, under each of its vectors, was added less how often it was removed. A file may come twice:
     # added, folded into another by OPTIMIZE (which counts nothing), and brought back by RESTORE.
     net: dict[str, dict[str | None, int]] = {}
@@ -104,8 +111,8 @@ def files_of(
     for commit in commits:
         version = commit.version
         if not all(f.data_change for f in commit.adds):
-            _check_rewritten(reader, history, version, reader.schema.names if columns is None else columns)
-        if commit.cdc:
+            _check_rewritten(reader, history, version, columns)
+        if commit.cdc and (recorded or not _dropped(reader, history.at(version), columns)):
             feed += [(FileChange(None, _feed_file(action), feed=True), version) for action in commit.cdc]
             continue
         # A file that goes was laid out as the version before says.

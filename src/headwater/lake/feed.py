@@ -124,7 +124,7 @@ class Feed:
     ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         """The rows that one version changed, and how."""
         # All versions are given under the last schema, so that one answer has one shape.
-        for change in changes.files_of(self.until, [commit], history, columns):
+        for change in changes.files_of(self.until, [commit], history, columns, recorded=True):
             if change.feed:
                 yield from changes.read_feed(self.until, change, columns)
                 continue
