@@ -49,6 +49,7 @@ __all__ = [
     "evaluate",
     "failure",
     "literal_sql",
+    "map_failure",
     "parse",
     "parse_condition",
     "quote_identifier",
@@ -198,6 +199,17 @@ def evaluate(
     return column if column.type == expression.dtype else column.cast(expression.dtype)
 
 
+def map_failure(message: str) -> str | None:
+    """What DuckDB has against the keys of a map, in plain words.
+
+    >>> map_failure("Invalid Input Error: Map keys must be unique.")
+    'a map has one key twice'
+    """
+    if "Map keys must be unique" in message:
+        return "a map has one key twice"
+    return "a key of a map is null" if "Map keys can not be NULL" in message else None
+
+
 def failure(text: str, error: Exception) -> ExpressionError:
     """A DuckDB error met while evaluating ``text``, in plain words.
 
@@ -207,6 +219,8 @@ def failure(text: str, error: Exception) -> ExpressionError:
     message, kind = str(error).split("\n")[0], type(error).__name__
     if ERROR_MARK in message:
         return ExpressionError.failed(text, message.split(ERROR_MARK, 1)[1].strip())
+    if (why := map_failure(message)) is not None:
+        return ExpressionError.failed(text, why)
     if kind == "OutOfRangeException" or "out of range" in message.lower() or "overflow" in message.lower():
         return ExpressionError.failed(text, "a number does not fit its type (overflow)")
     if kind == "ConversionException":

@@ -31,6 +31,7 @@ from headwater.query.engines.planned import PlannedEngine
 from headwater.query.sources import Source, TableSource
 from headwater.sql.casts import ERROR_MARK
 from headwater.sql.duckdb_query import to_duckdb
+from headwater.sql.expressions import map_failure
 from headwater.sql.functions import udfs
 from headwater.sql.plan import Plan, Scan
 
@@ -156,6 +157,8 @@ def failure(text: str, error: Exception, sources: Mapping[Scan, Source]) -> Exce
         return SetupError.out_of_memory(settings.current().memory_limit_bytes)
     if kind.startswith("io") or "magic bytes" in message or "parquet" in message.lower():
         return _file_failure(message, sources) or ExpressionError.query_failed(text, message)
+    if (why := map_failure(message)) is not None:
+        return ExpressionError.query_failed(text, why)
     if kind.startswith("out of range") or "out of range" in message.lower() or "overflow" in message.lower():
         return ExpressionError.query_failed(text, "a number does not fit its type (overflow)")
     if kind.startswith("conversion"):

@@ -134,7 +134,7 @@ def _element_at(name: str) -> Builder:
         if pa.types.is_map(value.dtype):
             return call("map value", (value, _key(value, place, f"{name}()")), value.dtype.item_type)
         as_array(value, name)
-        return call(name, (value, argument("i", place, name)), value.dtype.value_type, fallible=True)
+        return call(name, (value, argument("N", place, name)), value.dtype.value_type, fallible=True)
 
     return build
 

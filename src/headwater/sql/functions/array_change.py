@@ -30,7 +30,7 @@ def _added(op: str) -> Builder:
 
 def _inserted(args: Sequence[Node]) -> Node:
     array, value = meeting(args[0], args[2], "array_insert", void=True)
-    place = argument("i", args[1], "array_insert")
+    place = argument("N", args[1], "array_insert")
     return call("array_insert", (array, place, value), array.dtype, fallible=True)
 
 
@@ -64,7 +64,7 @@ def _compact_form(_: Call, a: list[str]) -> str:
 
 
 def _repeated(args: Sequence[Node]) -> Node:
-    count = argument("i", args[1], "array_repeat")
+    count = argument("N" if args[1].dtype != NULL else "i", args[1], "array_repeat")
     return call("array_repeat", (args[0], count), array_of(args[0].dtype))
 
 

@@ -53,6 +53,8 @@ def _whole(op: str) -> Builder:
 
     def build(args: Sequence[Node]) -> Node:
         if len(args) == 2:
+            if args[0].dtype in (STRING, NULL):
+                raise Refused(f"{op}() of {name_of(args[0].dtype)} to a place", "cast it to a decimal first")
             value = _number(args[0], op)
             if family(value.dtype) == "integer":
                 digits = digits_of(value.dtype)

@@ -1,8 +1,8 @@
 """What an argument has to be: Spark's implicit casts for functions in ANSI mode.
 
-A letter stands for a kind of argument. Small letters take what Spark casts by itself, texts included; capitals only what it takes as it is:
-``s`` text, ``i``/``I`` int, ``l``/``L`` bigint, ``n`` any number, ``d`` double, ``t``/``T`` date, ``z``/``Z`` timestamp, ``b`` boolean, ``x``
-binary, ``a`` anything.
+A letter stands for a kind of argument. Lower case takes what Spark casts by itself, texts included; upper case only what it
+takes as it is: ``s`` text, ``i``/``I`` int, ``N`` a number for an int (no text, no NULL), ``l``/``L`` bigint, ``n`` any number,
+``d`` double, ``t``/``T`` date, ``z``/``Z`` timestamp, ``b`` boolean, ``x`` binary, ``a`` anything.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _ACCEPTED: dict[str, tuple[set[str], pa.DataType | None, str]] = {
     "s": ({*_ANY, "day interval", "month interval"}, STRING, "cast it to a string first"),
     "i": ({*_NUMBERS, "string", "null"}, INT, "cast it to int first"),
     "I": ({"integer", "string", "null"}, INT, "cast it to int first"),
+    "N": ({"integer", "float", "decimal"}, INT, "cast it to int first"),
     "l": ({*_NUMBERS, "string", "null"}, LONG, "cast it to bigint first"),
     "L": ({"integer", "null"}, LONG, "cast it to bigint first"),
     "n": (_NUMBERS, None, "cast it to a number first"),

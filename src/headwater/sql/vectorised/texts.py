@@ -118,6 +118,8 @@ def _joined_with(node: Call) -> Kernel | None:
                 values = [pa.repeat(pa.scalar("", STRING), frame.rows)]
             elif not some.all():
                 values[0] = pc.if_else(arrow_mask(some), values[0], "")
+        if all(isinstance(v, pa.Scalar) for v in values):
+            values[0] = pa.repeat(values[0], frame.rows)
         return Vector(STRING, join.call([*values, between], options))
 
     return kernel
