@@ -1,4 +1,4 @@
-"""Files that the log names by their whole path: deletion vectors, data files of a shallow clone, entries of the feed."""
+"""Files that the log names by their whole path: deletion vectors, files of a shallow clone, entries of the feed."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
 """Alignment: which column of one definition of a table each column of another one is.
 
-A table's definition changes: columns are added, renamed, dropped and widened, and a replaced table may be partitioned otherwise, or
-map its columns where it did not. Data files keep the layout of the definition they were written under. To read such a file under
-another definition, each column asked for is matched with the column that it was then:
+A table's definition changes: columns are added, renamed, dropped and widened, and a replaced table may be partitioned
+otherwise, or map its columns where it did not. Data files keep the layout of the definition they were written under.
+To read such a file under another definition, each column asked for is matched with the column that it was then:
 
-- under column mapping a column is its name inside data files, which it keeps for life: one that was dropped and added again under its
-  old name is another column;
+- under column mapping a column is its name inside data files, which it keeps for life: one that was dropped and added
+  again under its old name is another column;
 - without column mapping a column is its name, whatever its case;
 - where the older definition has no column mapping and the newer one has, the name inside files is the name of then;
 - where column mapping was given up, a column is the one that had its name.
 
-The same rules hold for the fields of structs. A column without a match is null in those files, but for one thing: a column that was dropped
-and has been restored since is found in files by its name there, whatever the definition between said, since its values never went.
+The same rules hold for the fields of structs. A column without a match is null in those files, but for one thing: a
+column that was dropped and has been restored since is found in files by its name there, whatever the definition
+between said, since its values never went.
 
 >>> old = Schema((Field("a", "integer", True, {"delta.columnMapping.physicalName": "c1"}),))
 >>> new = Field("b", "long", True, {"delta.columnMapping.physicalName": "c1"})

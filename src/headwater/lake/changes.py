@@ -9,10 +9,11 @@ of version ``until``. It is read from the log, and costs the change:
 - a file that came and went within the interval is never opened;
 - ``dataChange=false`` (OPTIMIZE) counts nothing.
 
-Each file is opened with the definition that was in force in its own version: which of its columns are partition values, and what the
-others are called inside it (`metadata_history`). Its rows are given under the schema of ``until`` (`alignment`): a column added since is
-null in older rows, a widened one has its new type, and one that was dropped is left out. What cannot be read as the new type is an
-error. The sum may hold a row several times with opposite signs (a rewritten file); `consolidated` adds them up in
+Each file is opened with the definition that was in force in its own version: which of its columns are partition
+values, and what the others are called inside it (`metadata_history`). Its rows are given under the schema of ``until``
+(`alignment`): a column added since is null in older rows, a widened one has its new type, and one that was dropped is
+left out. What cannot be read as the new type is an error. The sum may hold a row several times with opposite signs (a
+rewritten file); `consolidated` adds them up in
 DuckDB, which spills to disk, so memory is bounded whatever the size of the change.
 """
 
@@ -99,8 +100,8 @@ def files_of(
 ) -> list[FileChange]:
     """The files whose rows make up the change of some commits, to be read under the schema of ``reader``.
 
-    ``columns`` are those that will be read, by default all. With ``recorded`` a commit's own entries of the feed are always given, though
-    they lack a column that was dropped then and has been restored.
+    ``columns`` are those that will be read, by default all. With ``recorded`` a commit's own entries of the feed are
+    always given, though they lack a column that was dropped then and has been restored.
     """
     columns = reader.schema.names if columns is None else columns
     # How often each file, under each of its vectors, was added less how often it was removed. A file may come twice:
@@ -153,7 +154,7 @@ def _layout(reader: Snapshot, history: MetadataHistory, version: int) -> Metadat
     if given_up is not None and align(given_up[1], metadata) is not None:
         # A column is known by its token until then and by its name since, and these had changed in between.
         raise SchemaError.conflicting(
-            f"version {given_up[0]} gave up column mapping, and the columns of version {version} had changed before that",
+            f"version {given_up[0]} gave up column mapping, and columns of version {version} had changed by then",
             reader.where,
             f"read the changes until version {given_up[0] - 1} and after it apart",
         )
@@ -196,7 +197,7 @@ def check_types(until: Snapshot, files: Sequence[FileChange], columns: Sequence[
 def _check_returned(
     until: Snapshot, after: int, commits: Sequence[Commit], history: MetadataHistory, columns: Sequence[str]
 ) -> None:
-    """Raise if a restored schema brought a dropped column back: rows that were null in it have their old values again."""
+    """Raise if a restored schema brought a dropped column back, with the old values of rows that were null in it."""
     if after < 0 or until.mapping_mode == "none" or not any(c.metadata is not None for c in commits):
         return
     back = _dropped(until, history.at(after), columns)

@@ -135,9 +135,10 @@ def _number_type(dtype: DeltaType, last: int) -> tuple[DeltaType, int]:
 
 
 def keep_columns(columns: Schema, old: Metadata) -> Schema:
-    """New columns of a table that maps its columns; those that ``old`` has with the same type stay what they are inside files.
+    """New columns of a table that maps its columns; those that ``old`` has, with the same type, keep their identity.
 
-    So whoever follows the table sees a replaced table as the same columns with other rows, as in Delta's own implementation.
+    So whoever follows the table sees a replaced table as the same columns with other rows, as in Delta's own
+    implementation.
     """
     return Schema(tuple(_keep(f, old.schema.fields, mapped=is_mapped(old.configuration)) for f in columns.fields))
 

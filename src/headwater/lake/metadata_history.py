@@ -1,9 +1,9 @@
 """The history of a definition: which metadata was in force at each version of an interval.
 
-A data file is laid out as the definition said when it was added: its columns, their names inside the file, and which of them are not
-in the file at all but partition values in the log. The log says it with every change, so the commits of an interval and the metadata
-before it tell it for each version. The metadata before it is loaded only when it is asked for, because it may cost a checkpoint, and may be
-gone with log entries that were cleaned up.
+A data file is laid out as the definition said when it was added: its columns, their names inside the file, and which
+of them are not in the file at all but partition values in the log. The log says it with every change, so the commits
+of an interval and the metadata before it tell it for each version. The metadata before it is loaded only when it is
+asked for, because it may cost a checkpoint, and may be gone with log entries that were cleaned up.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MetadataHistory:
 
     @classmethod
     def until(cls, end: Snapshot, after: int, commits: Sequence[Commit]) -> MetadataHistory:
-        """The history of the versions from ``after`` (-1: before the first) to that of ``end``, of which ``commits`` are all."""
+        """The history from version ``after`` (-1: before the first) to that of ``end``; ``commits`` are all between."""
         changes = any(c.metadata is not None for c in commits)
         return cls(commits, lambda: log.load(end.storage, after).metadata if changes else end.state.metadata)
 

@@ -13,9 +13,9 @@ the human eye, and no reader takes them from there. Three notations, one inside 
       string             itself
       binary             its bytes as UTF-8 text (control characters get JSON's escapes in the action)
     text -> folder       ``column=text``, Hive's special characters and the blank as %XX; null is
-                         ``__HIVE_DEFAULT_PARTITION__``; a name too long for a file system ends in a digest. A timestamp is
-                         ``2020-01-31 10:00:00[.123456]`` there, in UTC: delta-spark and delta-rs write folders so, and
-                         readers that take values from folders (polars) want one form in a table
+                         ``__HIVE_DEFAULT_PARTITION__``; a name too long for a file system ends in a digest. A
+                         timestamp is ``2020-01-31 10:00:00[.123456]`` there, in UTC: delta-spark and delta-rs write
+                         folders so, and readers that take values from folders (polars) want one form in a table
     path -> action       the path below the table's folder as RFC 2396 wants it: percent-encoded once more, so a
                          blank reads ``%2520`` in the action, ``%20`` on storage
 
@@ -172,7 +172,7 @@ def _fail() -> Any:
 
 
 def directory(values: Mapping[str, str | None], timestamps: Collection[str] = ()) -> str:
-    """The folder, below the table's, for new files with these partition values; ``timestamps`` are the columns of that type.
+    """The folder, below the table's, for new files with these values; ``timestamps`` are the columns of that type.
 
     >>> directory({"a": "1", "b": "x y", "c": None})
     'a=1/b=x%20y/c=__HIVE_DEFAULT_PARTITION__'

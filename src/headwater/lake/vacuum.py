@@ -4,8 +4,8 @@ A file may go when it belongs neither to the newest version nor to one that was 
 is itself as old as that: a younger file may belong to a writer that has not committed yet. The same holds for
 deletion-vector files and the change data feed. What crashed writers left behind goes the same way.
 
-Only files in the table's own folder are deleted. The log may name files elsewhere, which belong to others, and may name its own by their
-whole path; a folder that is a link to another place is passed over.
+Only files in the table's own folder are deleted. The log may name files elsewhere, which belong to others, and may
+name its own by their whole path; a folder that is a link to another place is passed over.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _needed(state: log.LogState, cutoff_ms: int, storage: Storage) -> set[str]:
 
 
 def _below(storage: Storage, path: str) -> set[str]:
-    """The paths below the table's folder that a path of the log may mean; the log may give it from the root of the storage."""
+    """The paths below the table's folder that a path of the log, which may be a whole one, may mean."""
     if not is_elsewhere(path):
         return {path}
     whole = re.sub("^s3[an]://", "s3://", re.sub("^file:/+", "/", path))

@@ -1,12 +1,13 @@
 """Histories: a table whose definition changes at random, and a model that says what its rows are, were and became.
 
-`History` moves a table and a brute-force model together. Besides rows, its steps change what the table is: it is replaced with other
-columns, other partition columns or another column mapping; columns are added, dropped, renamed, swapped and widened; and an older version
-is restored across all of that. The model keeps rows as values by column and knows nothing of files. `rows_at` gives the rows of a
-version, and `difference` the exact change from one version to another under the columns of the later one.
+`History` moves a table and a brute-force model together. Besides rows, its steps change what the table is: it is
+replaced with other columns, other partition columns or another column mapping; columns are added, dropped, renamed,
+swapped and widened; and an older version is restored across all of that. The model keeps rows as values by column and
+knows nothing of files. `rows_at` gives the rows of a version, and `difference` the exact change from one version to
+another under the columns of the later one.
 
-What a column is, the model decides as `headwater.lake.alignment` says: under column mapping by a token that a column keeps for life,
-else by its name.
+What a column is, the model decides as `headwater.lake.alignment` says: under column mapping by a token that a column
+keeps for life, else by its name.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 _WIDER = {"int": ["long", "double"], "float": ["double"], "date": ["time"], "decimal": ["wide"]}
 _STEPS = [
-    *["append"] * 4, *["delete", "update"] * 2, *["repartition"] * 3, "replace", "overwrite", "add", "drop", "drop and add",
+    *["append"] * 4, *["delete", "update"] * 2, *["repartition"] * 3, "replace", "overwrite", "add", "drop",
+    "drop and add",
     "rename", "swap", "widen", "restore", "restore", "optimize", "checkpoint",
 ]  # fmt: skip
 Row = dict[str, Any]
@@ -311,7 +313,7 @@ class History:
         return pa.Table.from_pylist(list(then.rows), then.schema)
 
     def was(self, column: Column, until: int, after: int) -> Column | None:
-        """The column of version ``after`` that a column of version ``until`` is; by way of the versions that changed the mapping."""
+        """The column of version ``after`` that a column of version ``until`` is, through changes of the mapping."""
         mapped = self.versions[until].mapped
         for version in range(until, after, -1) if mapped != self.versions[after].mapped else ():
             here, before = self.versions[version], self.versions[version - 1]
@@ -327,8 +329,8 @@ class History:
     def may_be_refused(self, after: int, until: int) -> bool:
         """Whether the change cannot be told under the columns of ``until``.
 
-        A column had, on the way, a type whose values cannot all be read as the one it has then; or column mapping was given up; or a
-        column that was dropped has been restored.
+        A column had, on the way, a type whose values cannot all be read as the one it has then; or column mapping was
+        given up; or a column that was dropped has been restored.
         """
         end = self.versions[until]
         if self.has_returned(after, until):
@@ -343,7 +345,7 @@ class History:
         return False
 
     def has_returned(self, after: int, until: int) -> bool:
-        """Whether a column of ``until`` that had been there before is missing at ``after``, or at a version between them."""
+        """Whether a column of ``until`` that had been there before is missing at ``after`` or since."""
         for column in self.versions[until].columns:
             there = [self.was(column, until, version) is not None for version in range(until)]
             first = there.index(True) if True in there else until

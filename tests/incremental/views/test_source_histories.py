@@ -1,4 +1,4 @@
-"""Views over tables that are defined otherwise in between: what is published is what the query gives, or the refresh says why not."""
+"""Views over tables that are redefined in between: the rows are those of the query, or the refresh says why not."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class StorageError(HeadwaterError, OSError):
             "E6008",
             f"`{path}`, which the log names by its whole path, cannot be used: {why}",
             where=table,
-            hint="give `storage_options` that reach it, or copy the rows into a table of their own where it can be read",
+            hint="give `storage_options` that reach it, or copy the rows to a table where it can be read",
         )
 
     @classmethod

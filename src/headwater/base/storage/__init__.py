@@ -8,8 +8,8 @@ Local files get both by writing beside the target, flushing to disk, then ``link
 name is taken) or ``rename``. S3 gets them from conditional puts. A crash leaves at most a hidden
 ``.….tmp`` file, which `sweep` removes.
 
-Paths are relative to the storage's root, with ``/``, and never start with one. Only what is read may be given by a whole path, too
-(`elsewhere`), since a Delta log may name files outside of its table's folder.
+Paths are relative to the storage's root, with ``/``, and never start with one. Only what is read may be given by a
+whole path, too (`elsewhere`), since a Delta log may name files outside of its table's folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Paths that lie elsewhere: a Delta log may name files outside of its table's folder, by their whole path.
 
-A shallow clone names the files of the table that it was cloned from; a deletion vector may have an absolute path. Such a path is a URL
-(``file:/…``, ``file:///…``, ``s3://bucket/…``) or a plain absolute path, with percent-encoding already undone. It can be read, with
-the options of the storage that names it, and is never written or deleted.
+A shallow clone names the files of the table that it was cloned from; a deletion vector may have an absolute path. Such
+a path is a URL (``file:/…``, ``file:///…``, ``s3://bucket/…``) or a plain absolute path, with percent-encoding already
+undone. It can be read, with the options of the storage that names it, and is never written or deleted.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _keys(now: Snapshot) -> list[str]:
 
 
 def folder_values(now: Snapshot, add: AddFile) -> dict[str, str | None]:
-    """The partition values that the folders of a file say, as texts by the columns' names; none if they name other columns."""
+    """The partition values in the names of a file's folders, by column; none if the folders name other columns."""
     *folders, _ = partitions.decode_path(add.path).split("/")
     keys = _keys(now)
     found: dict[str, str | None] = {}

@@ -12,8 +12,8 @@ may be another version, so the beginning is taken from the offset that was writt
 
 The rows of a version are its change, consolidated. Where all weights are of one sign there is nothing to consolidate, and
 each file is a task of its own; where a version both adds and removes rows, one task reads that version. The columns
-are those of the table when the stream was defined. Columns that come later stop the stream, with an error that says so, unless
-the columns were chosen by name; so do columns of the stream that the table drops, or gives another type.
+are those of the table when the stream was defined. Columns that come later stop the stream, with an error that says
+so, unless the columns were chosen by name; so do columns of the stream that the table drops, or gives another type.
 
 `pushFilters` is not overridden, on purpose: in PySpark 4.x pushed filters leak into other uses of the same source.
 """
@@ -96,7 +96,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self._last: int | None = None
-        # The end of the last batch, or what the stream was defined on: what a version's metadata need not be loaded for.
+        # The end of the last batch, or what the stream was defined on: its metadata need not be loaded.
         self._delivered = (stream.base.version, stream.base.state.metadata)
 
     # ------------------------------------------------------------------ in the planner
