@@ -17,7 +17,7 @@ def required(package: str, what: str, extra: str | None = None) -> ModuleType:
     'json'
     >>> required("no_such_package", "to_nowhere()")
     Traceback (most recent call last):
-    headwater.base.errors.setup.SetupError: error[E7002]: to_nowhere() needs the package `no_such_package`
+    headwater.base.errors.SetupError: error[E7002]: to_nowhere() needs the package `no_such_package`
       hint: pip install no_such_package
     """
     try:
