@@ -58,9 +58,8 @@ for number, call in enumerate(calls):
 
 @pytest.mark.parametrize(("package", "calls"), [("pyspark", 6), ("pandas", 4), ("polars", 4), ("datafusion", 1)])
 def test_a_missing_package_is_named_with_what_to_install(package: str, calls: int) -> None:
-    made = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, package], capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [sys.executable, "-c", _PROGRAM, package]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert made.stdout.split("\n")[:-1] == ["ok"] * calls, made.stdout + made.stderr[-2000:]
 
 

@@ -46,7 +46,7 @@ class SetupError(HeadwaterError):
     @classmethod
     def kernel_failed(cls, name: str, why: str) -> Self:
         return cls(
-            "E7007",
+            "E7008",
             f"kernel {name} was not compiled: {why}",
             hint="check that numba and llvmlite are those of this Python; `headwater doctor` checks memory and disk",
         )
