@@ -7,7 +7,10 @@ from typing import Self
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import shortened
 
-__all__ = ["ExpressionError"]
+__all__ = ["REMEDY", "ExpressionError"]
+
+REMEDY = " remedy!"
+"""In a reason: what stands behind it says what to do, where it is not the rows that are at fault."""
 
 
 class ExpressionError(InputError):
@@ -53,13 +56,15 @@ class ExpressionError(InputError):
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:
-        return cls(
-            "E1303", f"evaluating `{text}` failed: {why}", hint="nothing was written; mend the rows or the expression"
-        )
+        reason, _, remedy = why.partition(REMEDY)
+        hint = f"nothing was written; {remedy or 'mend the rows or the expression'}"
+        return cls("E1303", f"evaluating `{text}` failed: {reason}", hint=hint)
 
     @classmethod
     def query_failed(cls, text: str, why: str) -> Self:
-        return cls("E1308", f"the query failed: {why}", where=shortened(text), hint="mend the rows, or the query")
+        reason, _, remedy = why.partition(REMEDY)
+        hint = remedy or "mend the rows, or the query"
+        return cls("E1308", f"the query failed: {reason}", where=shortened(text), hint=hint)
 
     @classmethod
     def native(cls, text: str, why: str, engine: str) -> Self:
