@@ -90,7 +90,7 @@ class Expressions(Renderer):
         return zero_free(sql, arg.dtype) if node.distinct else sql
 
     def _within(self, node: AggregateCall | WindowCall) -> str:
-        """The order in which rows are taken. Of distinct values it has to be said by the very texts of the arguments."""
+        """The order in which rows are taken. DuckDB orders distinct values by the very texts of the arguments only."""
         order = node.within
         if node.distinct:
             order = tuple(o for o in order if o.node in node.args)

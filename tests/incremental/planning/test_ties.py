@@ -1,4 +1,4 @@
-"""Functions that depend on the order of rows, over ties: the circuit and the query that a view is verified with choose the same."""
+"""Order-sensitive functions over ties: the circuit and the query that a view is verified with choose the same."""
 
 from __future__ import annotations
 
