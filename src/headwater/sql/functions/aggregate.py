@@ -221,7 +221,8 @@ def _listagg(args: Sequence[Node]) -> Node:
     mark = args[1] if len(args) > 1 else Literal("", STRING)
     if not isinstance(mark, Literal) or not isinstance(mark.value, str):
         raise Refused("listagg() with a separator that is no constant text", "write listagg(x, ',')")
-    return AggregateCall("listagg", (cast(text, STRING), mark, *args[2:]), STRING)
+    order = () if len(args) > 2 and isinstance(args[2], Literal) else args[2:]  # by a constant nothing is ordered
+    return AggregateCall("listagg", (cast(text, STRING), mark, *order), STRING)
 
 
 def _listagg_form(node: _Many, a: list[str], apply: Apply) -> str:
