@@ -17,7 +17,7 @@ from headwater.sql.duckdb_form import Renderer
 from headwater.sql.functions.catalogue import AGGREGATE_FORMS
 from headwater.sql.guarding import guarded
 from headwater.sql.nested_order import null_or_key
-from headwater.sql.nodes import AggregateCall, Call, Frame, Node, Offset, Ordering, SubqueryCall, WindowCall
+from headwater.sql.nodes import AggregateCall, Call, Frame, Literal, Node, Offset, Ordering, SubqueryCall, WindowCall
 from headwater.sql.plan import Plan
 from headwater.sql.quoting import quote_identifier
 from headwater.sql.rewriting.negation import is_absence
@@ -90,8 +90,9 @@ class Expressions(Renderer):
         return zero_free(sql, arg.dtype) if node.distinct else sql
 
     def _within(self, node: AggregateCall | WindowCall) -> str:
-        """The order in which rows are taken. Of distinct values it has to be said by the very texts of the arguments."""
-        order = node.within
+        """The order in which rows are taken. DuckDB orders distinct values by the very texts of the arguments only."""
+        # By a constant nothing is ordered, and DuckDB takes a number for a place.
+        order = tuple(o for o in node.within if not isinstance(o.node, Literal))
         if node.distinct:
             order = tuple(o for o in order if o.node in node.args)
         keys = [self.ordering(o, self._argument(node, o.node)) for o in order]

@@ -103,7 +103,8 @@ class Ordering:
 class AggregateCall:
     """One value of many rows: ``op`` over ``args``, of the rows for which ``where`` is true.
 
-    ``within`` is the order in which the rows are taken, where the answer depends on it: of several values that would do, the first is given.
+    ``within`` is the order in which the rows are taken, where the answer depends on it: of several values that would
+    do, the first is given.
     """
 
     op: str
@@ -145,7 +146,8 @@ class Frame:
 class WindowCall:
     """A function of a row and its neighbours: an aggregate over a frame, a rank, or lag and lead.
 
-    ``order`` says which rows are in the frame and which are peers, ``within`` in which order the rows of a frame are taken.
+    ``order`` says which rows are in the frame and which are peers, ``within`` in which order the rows of a frame are
+    taken.
     """
 
     op: str

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headwater.sql.binding import shared
 from headwater.sql.casts import cast
+from headwater.sql.folding import folded
 from headwater.sql.intervals.arithmetic import interval_arithmetic, interval_minus
 from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
@@ -180,7 +181,7 @@ def contains(value: Node, items: Sequence[Node]) -> Node:
 
 def like(value: Node, pattern: Node, escape: str = "\\") -> Node:
     """LIKE with a constant pattern, checked for Spark's escape rule."""
-    value = cast(value, STRING)
+    value, pattern = cast(value, STRING), folded(pattern)
     if not isinstance(pattern, Literal) or not (pattern.value is None or isinstance(pattern.value, str)):
         raise Refused("LIKE with a pattern that is not a constant text", "write the pattern as 'a%'")
     if len(escape) != 1:

@@ -1,4 +1,4 @@
-"""What a change of a frame costs: as many Python calls for a decimal as for a whole number, and none for each row of the group."""
+"""What a change of a frame costs: as many Python calls for decimals as for integers, and none per row of the group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _rows(dtype: pa.DataType, size: int, seed: int) -> pa.Table:
 
 
 def _calls(dtype: pa.DataType, function: str, size: int) -> int:
-    """How many functions are called in Python by a change of ten rows, all of whose frames reach back to the first row."""
+    """How many Python functions a change of ten rows calls, where all frames reach back to the first row."""
     schema = _rows(dtype, 1, 0).schema
     circuit = Circuit("work")
     plan = parse_query(f"SELECT o, {function} OVER (ORDER BY o) AS w FROM t", lambda *_: schema)

@@ -1,4 +1,4 @@
-"""Functions that depend on the order of rows, over ties: the circuit and the query that a view is verified with choose the same."""
+"""Order-sensitive functions over ties: the circuit and the query that a view is verified with choose the same."""
 
 from __future__ import annotations
 
@@ -74,6 +74,14 @@ def test_a_choice_of_a_partition() -> None:
 
 
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+
+
+def test_an_order_by_a_constant_is_none() -> None:
+    holds(
+        "SELECT k, listagg(s, ',') WITHIN GROUP (ORDER BY upper('a')) AS a, max_by(s, upper('b')) AS b, min_by(s, 1) AS c,"
+        " listagg(DISTINCT upper('a'), ',') WITHIN GROUP (ORDER BY upper('a')) AS d, mode(upper('c')) AS e FROM t GROUP BY k"
+    )
+    holds("SELECT k, first_value(s) OVER (PARTITION BY k ORDER BY upper('a')) AS a FROM t")
 
 
 def test_arrays_are_chosen_too() -> None:

@@ -1,4 +1,4 @@
-"""`verify` raises no alarm where SQL leaves the answer open: first build, changes, and a view that is computed from scratch each time."""
+"""`verify` raises no alarm where SQL leaves the answer open: on the first build, after changes, and with policy full."""
 
 from __future__ import annotations
 

@@ -7,7 +7,10 @@ from typing import Self
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import shortened
 
-__all__ = ["ExpressionError"]
+__all__ = ["REMEDY", "ExpressionError"]
+
+REMEDY = " remedy!"
+"""In a reason: what stands behind it says what to do, where it is not the rows that are at fault."""
 
 
 # What to do about a failure, by the words that it is reported in. Where an expression gives null for what fails, that is shown.
@@ -21,8 +24,10 @@ _WAYS_OUT = {
 }
 
 
-def _way_out(why: str) -> str | None:
-    return next((hint for words, hint in _WAYS_OUT.items() if words in why), None)
+def _explained(why: str) -> tuple[str, str | None]:
+    """A reason without its remedy, and what to do."""
+    reason, _, remedy = why.partition(REMEDY)
+    return reason, remedy or next((hint for words, hint in _WAYS_OUT.items() if words in reason), None)
 
 
 class ExpressionError(InputError):
@@ -67,13 +72,15 @@ class ExpressionError(InputError):
 
     @classmethod
     def failed(cls, text: str, why: str) -> Self:
-        hint = f"nothing was written; {_way_out(why) or 'correct the rows or the expression'}"
-        return cls("E1303", f"the evaluation failed: {why}", where=shortened(text, 120), hint=hint)
+        reason, remedy = _explained(why)
+        hint = f"nothing was written; {remedy or 'correct the rows or the expression'}"
+        return cls("E1303", f"the evaluation failed: {reason}", where=shortened(text, 120), hint=hint)
 
     @classmethod
     def query_failed(cls, text: str, why: str) -> Self:
-        hint = _way_out(why) or "correct the rows or the query"
-        return cls("E1308", f"the query failed: {why}", where=shortened(text), hint=hint)
+        reason, remedy = _explained(why)
+        hint = remedy or "correct the rows or the query"
+        return cls("E1308", f"the query failed: {reason}", where=shortened(text), hint=hint)
 
     @classmethod
     def engine_refused(cls, text: str, engine: str) -> Self:

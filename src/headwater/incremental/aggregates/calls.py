@@ -108,7 +108,7 @@ def aggregation_of(
 
 
 def _order(call: AggregateCall, column: Callable[[Node], str]) -> list[Order]:
-    """The order in which rows are taken, where it is more than the order of the values, which every aggregate has by itself."""
+    """The order in which rows are taken, where it is more than the values' own, which every aggregate has by itself."""
     within = list(call.within)
     if by_order(call.op) == "list" and not pa.types.is_nested(call.args[0].dtype):
         within = [o for o in within if not is_zero_sign(o.node)]

@@ -106,7 +106,8 @@ class AverageDecimal(_OfDecimal):
 def averages(high: Words, low: Words, count: Words, more: int) -> tuple[Words, Words]:
     """Numbers of two words, times ``more``, divided by a count and rounded half away from zero: two words again.
 
-    What does not fit two words becomes the largest number that does, which no decimal has the digits for. No row is looked at on its own: frames ask for the averages of as many rows as their groups have.
+    What does not fit two words becomes the largest number that does, which no decimal has the digits for. No row is
+    looked at on its own: frames ask for the averages of as many rows as their groups have.
 
     >>> averages(np.array([0, -1, 1]), np.array([5, -5, 0]), np.array([2, 2, 3]), 1)
     (array([ 0, -1,  0]), array([                  3,                  -3, 6148914691236517205]))

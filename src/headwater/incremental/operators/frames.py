@@ -164,7 +164,8 @@ class FrameFunction:
 class Frames(Over):
     """Functions over one frame of an arranged stream.
 
-    ``peers`` is how many columns of the order a RANGE frame goes by, None for all; the others say in which order its rows are taken.
+    ``peers`` is how many columns of the order a RANGE frame goes by, None for all; the others say in which order its
+    rows are taken.
     """
 
     def __init__(

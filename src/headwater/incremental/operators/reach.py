@@ -33,7 +33,8 @@ _MOST = (1 << 127) - 1
 class Reach:
     """How far the results of a change go; None is endless.
 
-    ``peers`` is how many columns of the order make rows peers, None for all: the others only say in which order peers are taken.
+    ``peers`` is how many columns of the order make rows peers, None for all: the others only say in which order peers
+    are taken.
 
     >>> Reach.rows(2, 0)
     Reach(mode=0, core=(0, 2), context=(2, 0), peers=None)

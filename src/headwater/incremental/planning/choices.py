@@ -1,13 +1,14 @@
 """Aggregates with more than one right answer, written such that there is one.
 
-``first(x)`` of rows without an order may be any of their values, ``collect_list(x)`` may be in any order, and of two rows with the same ``y`` either
-may give the ``x`` of ``max_by(x, y)``. A circuit has to give the same for the same rows, and so has the query that a view is verified with. Here is
-what both give: the least value for first and any_value of a group, and the greatest for last; the least of the most frequent values; of rows that
-tie the least value for min_by, and the greatest for max_by; lists sorted by the order they have, then by the value. Which functions these are, the
-catalogue says (`headwater.sql.functions.function.ByOrder`).
+``first(x)`` of rows without an order may be any of their values, ``collect_list(x)`` may be in any order, and of two
+rows with the same ``y`` either may give the ``x`` of ``max_by(x, y)``. A circuit has to give the same for the same
+rows, and so has the query that a view is verified with. Here is what both give: the least value for first and
+any_value of a group, and the greatest for last; the least of the most frequent values; of rows that tie the least
+value for min_by, and the greatest for max_by; lists sorted by the order they have, then by the value. Which functions
+these are, the catalogue says (`headwater.sql.functions.function.ByOrder`).
 
-The choice is the ``within`` of a call. Null is the least value, and -0.0 is before 0.0. A struct is compared by its fields, an array or a map by a hash
-of its JSON: any order will do, as long as it is the same one everywhere.
+The choice is the ``within`` of a call. Null is the least value, and -0.0 is before 0.0. A struct is compared by its
+fields, an array or a map by a hash of its JSON: any order will do, as long as it is the same one everywhere.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _grouped(item: Named) -> Named:
 
 
 def chosen(one: _Many, order: Sequence[Ordering] = ()) -> _Many:
-    """A call that compares values or lists them, with the order in which rows are taken; ``order`` is what their lists have of their own."""
+    """A call that compares or lists values, with the order in which rows are taken; ``order`` is that of the window."""
     if one.within or by_order(one.op) not in ("extreme", "list"):
         return one
     once: dict[Node, Ordering] = {}

@@ -1,15 +1,18 @@
 """Orders: made total in plans, and made of columns in circuits.
 
-Where rows are counted in an order (LIMIT, row_number, lag, frames of ROWS) and two rows tie, SQL leaves open which comes first. A view must not:
-it is computed again and has to be the same. So `determined` adds to such orders all columns of the row, from left to right, ascending with nulls
-first; structs by their fields; arrays and maps are left out. Circuits, and the query that a view is verified with, are both made of the plan
-that it gives. Where peers count as one (rank, frames of RANGE) the order of the window stays as it is: a function that takes the value of one row of
-such a frame (first_value, nth_value) gets the same total order as its ``within``. Aggregates that compare values or list them get theirs from
-`headwater.incremental.planning.choices`. Which function needs what is in its record of the catalogue (`ByOrder`).
+Where rows are counted in an order (LIMIT, row_number, lag, frames of ROWS) and two rows tie, SQL leaves open which
+comes first. A view must not: it is computed again and has to be the same. So `determined` adds to such orders all
+columns of the row, from left to right, ascending with nulls first; structs by their fields; arrays and maps are left
+out. Circuits, and the query that a view is verified with, are both made of the plan that it gives. Where peers count
+as one (rank, frames of RANGE) the order of the window stays as it is: a function that takes the value of one row of
+such a frame (first_value, nth_value) gets the same total order as its ``within``. Aggregates that compare values or
+list them get theirs from `headwater.incremental.planning.choices`. Which function needs what is in its record of the
+catalogue (`ByOrder`).
 
-Two things are left. Zeros compare as equal whatever their sign: of rows that differ in nothing else the negative one is first, which a circuit does by
-itself and a query has as a key of its own (``zero sign``). And of rows that are the same in all columns two window functions may each take another one for
-the first: so they are computed one after the other, and the columns of those before belong to the order of those behind.
+Two things are left. Zeros compare as equal whatever their sign: of rows that differ in nothing else the negative one
+is first, which a circuit does by itself and a query has as a key of its own (``zero sign``). And of rows that are the
+same in all columns two window functions may each take another one for the first: so they are computed one after the
+other, and the columns of those before belong to the order of those behind.
 """
 
 from __future__ import annotations
@@ -179,7 +182,8 @@ def _by_fields(one: Ordering) -> list[Ordering]:
 def order_columns(scope: Scope, order: Sequence[Ordering], stream: Stream | None = None) -> tuple[Stream, list[Order]]:
     """The stream with columns for the keys of an order that are no columns, and the order by names.
 
-    A key that stands there twice counts where it is first. Signs of zeros are left out: a circuit has the order of the bits behind all others.
+    A key that stands there twice counts where it is first. Signs of zeros are left out: a circuit has the order of
+    the bits behind all others.
     """
     source = scope.stream if stream is None else stream
     found, computed = _named(scope, order)

@@ -61,7 +61,7 @@ def framed(
     kept: Sequence[tuple[str, str]],
     sql: str,
 ) -> Vertex:
-    """The node of functions over one frame; ``orders`` are that of the window, and that in which the rows of a frame are taken."""
+    """The node of functions over one frame; ``orders`` are that of the window, and that of the rows in a frame."""
     arguments = Arguments(scope)
     functions = [_function(name, one, arguments) for name, one in calls.items()]
     first = next(iter(calls.values()))
@@ -153,7 +153,7 @@ def joined_back(
     kept: Sequence[tuple[str, str]],
     sql: str,
 ) -> Stream:
-    """The rows with aggregates of their whole partitions; the first and last of a partition are extremes of its order."""
+    """The rows with aggregates of their whole partitions; its first and last row are extremes of its order."""
     arguments = Arguments(scope)
     keys = [arguments.key(node) for node in partition]
     chosen = []

@@ -138,7 +138,7 @@ def _extreme_form(function: str) -> AggregateForm:
 
 
 def _chosen_form(node: _Many, apply: Apply, function: str, a: list[str], only: str) -> str:
-    """The first of the rows in their order. What DuckDB chooses of nested values has lost the sign of its zeros, unlike their list."""
+    """The first row in order. What DuckDB chooses of nested values has lost the sign of its zeros; their list has not."""
     if node.within and pa.types.is_nested(node.dtype) and has_float(node.dtype):
         return f"({apply('list', a[0], only=only)})[1]"
     return apply(function, *a, only=only)
@@ -221,7 +221,8 @@ def _listagg(args: Sequence[Node]) -> Node:
     mark = args[1] if len(args) > 1 else Literal("", STRING)
     if not isinstance(mark, Literal) or not isinstance(mark.value, str):
         raise Refused("listagg() with a separator that is no constant text", "write listagg(x, ',')")
-    return AggregateCall("listagg", (cast(text, STRING), mark, *args[2:]), STRING)
+    order = () if len(args) > 2 and isinstance(args[2], Literal) else args[2:]  # by a constant nothing is ordered
+    return AggregateCall("listagg", (cast(text, STRING), mark, *order), STRING)
 
 
 def _listagg_form(node: _Many, a: list[str], apply: Apply) -> str:

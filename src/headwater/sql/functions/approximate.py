@@ -39,7 +39,7 @@ def _ranked(values: list[float | None], shares: list[float], accuracy: int) -> l
     if not kept:
         return None
     if math.floor(2 * (1.0 / accuracy) * len(kept)) > 0:
-        raise Failed(f"approx_percentile() of {len(kept)} values, which is no longer exact: use percentile() instead")
+        raise Failed(f"approx_percentile() of {len(kept)} values, which is no longer exact", "use percentile() instead")
     return [kept[min(len(kept), max(1, math.ceil(share * len(kept)))) - 1] for share in shares]
 
 
@@ -100,7 +100,8 @@ def _estimated(hashes: list[int | None], bits: int) -> int:
     linear = size * math.log(size / empty) if empty else math.inf
     if empty and ((bits < 19 and linear <= _THRESHOLDS[bits - 4]) or raw <= 2.5 * size):
         return math.floor(linear + 0.5)
-    raise Failed("approx_count_distinct() of this many values is corrected by a table: use count(DISTINCT …) instead")
+    why = "approx_count_distinct() of this many values is corrected by a table"
+    raise Failed(why, "use count(DISTINCT …) instead")
 
 
 _ESTIMATED = define("approx_count_distinct", "BIGINT[] INTEGER", LONG, _estimated)

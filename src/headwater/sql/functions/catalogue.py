@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headwater.base.errors import did_you_mean
+from headwater.sql.folding import folded
 from headwater.sql.functions import (
     aggregate,
     approximate,
@@ -163,7 +164,7 @@ def _built(function: Function, args: Sequence[Node]) -> Node:
     if not function.least <= len(args) <= function.most:
         hint = f"it takes {_arity(function.least, function.most)}"
         raise Refused(f"{function.name}() with {len(args)} argument(s)", hint)
-    return function.build(args)
+    return function.build([folded(a) for a in args])
 
 
 def _unknown(key: str) -> Refused:

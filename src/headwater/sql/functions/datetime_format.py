@@ -21,6 +21,7 @@ from headwater.sql.types import DATE, LONG, NULL, STRING, TIMESTAMP, TIMESTAMP_N
 
 __all__ = ["FUNCTIONS"]
 
+_REMEDY = "write a format of letters that are known here, such as 'yyyy-MM-dd HH:mm:ss'"
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
 _PICTURES = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 
@@ -29,7 +30,7 @@ def _format(micros: int, pattern: str) -> str:
     try:
         return formatter(pattern)(micros)
     except PatternError as why:
-        raise Failed(f"{why} is not known here") from None
+        raise Failed(f"{why} is not known here", _REMEDY) from None
     except OverflowError:
         raise Failed("a timestamp outside the years 1 to 9999 has no common text") from None
 
@@ -45,7 +46,7 @@ def _try_parse(text: str, pattern: str) -> int | None:
     try:
         return parser(pattern)(text)
     except PatternError as why:
-        raise Failed(f"{why} is not known here") from None
+        raise Failed(f"{why} is not known here", _REMEDY) from None
     except OverflowError as why:
         raise Failed(f"{why} is not known here") from None
 

@@ -39,7 +39,7 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 def _codec(charset: str) -> str:
     found = _CHARSETS.get(charset.upper())
     if found is None:
-        raise Failed(f"the character set {charset!r}")
+        raise Failed(f"the character set {charset!r} is not known here", f"name one of {', '.join(_CHARSETS)}")
     return found
 
 

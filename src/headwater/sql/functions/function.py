@@ -6,8 +6,8 @@ operand, ``{type}`` the result's type) or a function of the node and its operand
 them as `Unbound`, and binds them to the types of their parameters. What circuits compute themselves, without an engine, is in
 `headwater.sql.vectorised`.
 
-``by_order`` says whether an aggregate or window function depends on the order of its rows, and how. Everything that has to break ties reads it
-here, through `headwater.sql.functions.catalogue.by_order`.
+``by_order`` says whether an aggregate or window function depends on the order of its rows, and how. Everything that
+has to break ties reads it here, through `headwater.sql.functions.catalogue.by_order`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ByOrder = Literal["no", "peers", "rows", "place", "extreme", "list"]
 - ``peers``: on the order of the window, in which rows that tie are alike (rank);
 - ``rows``: rows are counted one by one, so a tie has to be broken (row_number, lag);
 - ``place``: it is the value of the row at a place of the group or frame (first, nth_value);
-- ``extreme``: it is chosen by comparing, and values that compare as equal may differ (max_by, mode, the sign of a zero in min);
+- ``extreme``: it is chosen by comparing; values that compare as equal may differ (max_by, mode, signs of zeros);
 - ``list``: it shows all values in their order (collect_list, listagg).
 """
 

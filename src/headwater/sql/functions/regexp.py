@@ -110,7 +110,9 @@ def regexp_udf(name: str, parameters: str, returns: pa.DataType, body: Callable[
         try:
             return body(*args)
         except RegexpError as why:
-            raise Failed(f"{why} is not known here") from None
+            raise Failed(
+                f"{why} is not known here", "write a pattern that Java, RE2 and Python understand alike"
+            ) from None
 
     return define(name, parameters, returns, call_)
 
@@ -147,7 +149,7 @@ def _groups(text: str, pattern: str, number: int) -> list[str]:
 
 def _check_group(pattern: str, number: int) -> None:
     if not 0 <= number <= compiled(pattern).groups:
-        raise Failed(f"the pattern {pattern!r} has no group {number}")
+        raise Failed(f"the pattern {pattern!r} has no group {number}", "name a group of the pattern by its number")
 
 
 def _replaced(text: str, pattern: str, put: str) -> str:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.base.errors.expression import REMEDY
 from headwater.base.schema import duckdb_type
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ _NAME = re.compile(r"\bhw_\w+")
 
 
 class Failed(ValueError):
-    """A value for which Spark stops with an error."""
+    """A value for which Spark stops with an error; ``remedy`` says what to do where the expression is at fault."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"{_MARK}{reason}")
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(f"{_MARK}{reason}{REMEDY}{remedy}" if remedy else f"{_MARK}{reason}")
 
 
 @dataclass(frozen=True, slots=True)

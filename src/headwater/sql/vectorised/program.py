@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import ExpressionError
+from headwater.base.errors.expression import REMEDY
 from headwater.sql.binding import unfolded
 from headwater.sql.expressions import Expression
 from headwater.sql.nodes import Call, Column, Literal, Node
@@ -111,6 +112,8 @@ class Program:
             self._part(read, row, row + 1)
         except RowFailed as alone:
             reason = alone.reason
+        if not self.columns and REMEDY not in reason:
+            reason += f"{REMEDY}change the expression: it reads no column, so no row can mend it"
         error = ExpressionError.failed(self.text, reason)
         error.row = row
         return error
