@@ -75,7 +75,7 @@ def _open(threads: int, memory_bytes: int, spill_dir: str, spark: bool) -> Sessi
     runtime = runtime.with_temp_file_path(spill_dir) if spill_dir else runtime.with_disk_manager_os()
     if spark:
         config = config.set("datafusion.execution.enable_ansi_mode", "true")
-        # The dialect decides whether ``v -> v + 1`` is a lambda.
+        # The dialect decides whether ``v -> v + 1`` is a lambda (and takes a bare ``f(a = b)`` for a named argument).
         config = config.set("datafusion.sql_parser.dialect", "duckdb")
     session = SessionContext(config, runtime)
     if spark:

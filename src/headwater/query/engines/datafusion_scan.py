@@ -123,7 +123,9 @@ class Relations:
             arrays = [pa.array(range(len(files)), pa.int32())]
             arrays += [pa.array(values, types[name]) for name, values in constants.items()]
             batch = pa.RecordBatch.from_arrays(arrays, names=[FILE, *constants])
-            rows = f"({rows}) JOIN {self._rows([batch], batch.schema)} AS c ON f.{FILE} = c.{FILE}"
+            # A join stands in parentheses; a single table must not, in the dialect that has lambdas.
+            left = f"({rows})" if marked else rows
+            rows = f"{left} JOIN {self._rows([batch], batch.schema)} AS c ON f.{FILE} = c.{FILE}"
         return f"SELECT {', '.join(columns)} FROM {rows}"
 
     def _deleted(self, source: TableSource, files: Sequence[AddFile]) -> str:

@@ -82,7 +82,7 @@ def _float_extreme(function: str, node: _Many, x: str, apply: Apply) -> str:
     finite = apply(function, f"CASE WHEN abs({x}) <= CAST('{largest}' AS {name}) THEN {x} END")
     nan, up, down = (f"CAST('{text}' AS {name})" for text in ("NaN", "Infinity", "-Infinity"))
     # The equality of floats knows NaN.
-    found = {value: f"WHEN {apply('bool_or', f'{x} = {value}')} THEN {value}" for value in (nan, up, down)}
+    found = {value: f"WHEN {apply('bool_or', f'({x} = {value})')} THEN {value}" for value in (nan, up, down)}
     if function == "max":
         return f"(CASE {found[nan]} {found[up]} ELSE coalesce({finite}, CASE {found[down]} END) END)"
     return f"(CASE {found[down]} ELSE coalesce({finite}, CASE {found[up]} {found[nan]} END) END)"
