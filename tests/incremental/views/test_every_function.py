@@ -53,6 +53,7 @@ _UNORDERED = re.compile(r"(collect_list|collect_set|array_agg)\(((?!\bover\b).)*
 # What may be one of several values in Spark: without an order, or among rows that tie in it.
 _OPEN = (
     "first(k) over (order by p range between 1.25 preceding and 0.25 preceding)",
+    "first(m)",
     "first_value(s, true)",
     "last_value(s, true)",
 )
