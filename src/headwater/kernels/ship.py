@@ -10,28 +10,30 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from headwater.kernels.code_cache import cache_folder, shipping_level
-from headwater.kernels.warm import warm
+from headwater.kernels.warm import names, warm
 
 __all__ = ["ship"]
 
 
-def ship(folder: Path) -> int:
-    """Fill a folder with the code of all kernels; gives how many there are, 0 if none is shipped for this architecture."""
+def ship(folder: Path, wanted: Sequence[str] | None = None) -> int:
+    """Fill a folder with the code of all kernels, or of those ``wanted``; gives how many, 0 if none is shipped for this architecture."""
     level = shipping_level()
     if level is None:
         return 0
     into = folder / "_shipped" / cache_folder().name / level.name
     with tempfile.TemporaryDirectory(prefix="headwater-ship-") as scratch:
-        names = warm(
+        done = warm(
+            names() if wanted is None else wanted,
             environment={"NUMBA_CPU_NAME": level.name, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": scratch},
         )
         into.mkdir(parents=True, exist_ok=True)
         for file in Path(scratch).rglob("*.nb[ci]"):
             shutil.copy(file, into / file.name)
-    return len(names)
+    return len(done)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed
 
 from headwater.base import events
@@ -49,12 +49,14 @@ def missing() -> list[str]:
     return found
 
 
-def warm(*, jobs: int | None = None, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Compile the kernels that are missing, in ``jobs`` processes (default: one per core); gives their names.
+def warm(
+    wanted: Sequence[str] | None = None, *, jobs: int | None = None, environment: Mapping[str, str] | None = None
+) -> list[str]:
+    """Compile kernels in ``jobs`` processes (default: one per core): those that are missing, or all that are ``wanted``; gives their names.
 
-    With an ``environment``, which is added to that of the processes, all kernels are compiled. Shows progress as a task.
+    ``environment`` is added to that of the processes. Shows progress as a task.
     """
-    wanted = missing() if environment is None else names()
+    wanted = missing() if wanted is None else list(wanted)
     if not wanted:
         return []
     processes = Compilers(jobs=jobs, environment=environment, nice=0)
@@ -68,4 +70,4 @@ def warm(*, jobs: int | None = None, environment: Mapping[str, str] | None = Non
                 task.advance()
         finally:
             processes.close()
-    return wanted
+    return list(wanted)
