@@ -58,10 +58,8 @@ def test_unknown_verb(capsys: Capture) -> None:
     assert main(["docter"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert (
-        err
-        == "error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: demo, doctor, history, sql, tables\n"
-    )
+    verbs = "demo, doctor, history, refresh, sql, tables, views, warm"
+    assert err == f"error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: {verbs}\n"
 
 
 def test_unknown_option(capsys: Capture) -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from headwater.kernels.arrays import read_only
 from headwater.kernels.series_frames import frame_moments, frame_sums, row_frames
 
 
@@ -23,8 +24,8 @@ def test_frames_of_any_length(seed: int) -> None:
     row_frames(starts, n, begin, end, lo, hi)
     present = np.where(valid, values, 0.0)
     sums, means, squares = np.empty(n), np.empty(n), np.empty(n)
-    frame_sums(present, starts, first, lo, hi, sums)
-    frame_moments(values, valid, starts, first, lo, hi, means, squares)
+    frame_sums(read_only(present), starts, first, lo, hi, sums)
+    frame_moments(read_only(values), valid, starts, first, lo, hi, means, squares)
     edges = np.append(starts, n)
     for i in range(n):
         s = int(np.searchsorted(starts, i, "right")) - 1
@@ -44,7 +45,7 @@ def test_frames_of_any_length(seed: int) -> None:
     rest = np.unique(np.maximum(starts - cut, 0))
     low, high = lo[cut:][kept] - cut, hi[cut:][kept] - cut
     again = np.empty((3, len(kept)))
-    frame_sums(present[cut:].copy(), rest, first + cut, low, high, again[0])
-    frame_moments(values[cut:].copy(), valid[cut:].copy(), rest, first + cut, low, high, again[1], again[2])
+    frame_sums(read_only(present[cut:].copy()), rest, first + cut, low, high, again[0])
+    frame_moments(read_only(values[cut:].copy()), valid[cut:].copy(), rest, first + cut, low, high, again[1], again[2])
     for whole, part in zip((sums, means, squares), again, strict=True):
         assert np.array_equal(whole[cut:][kept], part, equal_nan=True)

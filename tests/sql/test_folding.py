@@ -61,7 +61,7 @@ def test_what_fails_or_is_long_stays_as_it_is() -> None:
         ("regexp_extract(s, s, n)", "name a group"),
         ("encode(s, s)", "name one of UTF-8"),
         ("date_format(timestamp'2024-01-01', s)", "write a format"),
-        ("1 / (n - 1)", "mend the rows"),
+        ("1 / (n - 1)", "try_divide"),
     ],
 )
 def test_a_hint_names_what_is_at_fault(text: str, hint: str) -> None:

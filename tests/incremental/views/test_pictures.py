@@ -53,7 +53,7 @@ def test_labels_are_in_the_words_of_users(sql: str, lake: Lake) -> None:
     graph = view.graph()
     assert SAID[sql] in graph.text(width=None)
     for text in (graph.text(width=None), graph.svg(), graph.dot(), view.explain()):
-        assert not INTERNAL.search(re.sub(r"#\d+|#[0-9a-f]{6}|[\d.]+,[\d.]+", "", text)), text
+        assert not INTERNAL.search(re.sub(r"#\d+|#[0-9a-f]{6}|hw-[0-9a-f]+|[\d.]+,[\d.]+", "", text)), text
 
 
 def test_words_do_not_change_what_state_is_found_by(lake: Lake) -> None:

@@ -29,7 +29,7 @@ def test_from_the_cradle_to_the_grave(tmp_path: Path) -> None:
     assert lake.sql("SHOW CREATE TABLE spend").to_pylist()[0]["createtab_stmt"] == (
         f"CREATE MATERIALIZED VIEW spend\nCOMMENT 'who'\nAS {SPEND}"
     )
-    assert "spend" in [row["tableName"] for row in lake.sql("SHOW TABLES").to_pylist()]
+    assert "spend" in [row["viewName"] for row in lake.sql("SHOW VIEWS").to_pylist()]
     assert lake.sql("DESCRIBE TABLE spend").to_pylist()[0]["col_name"] == "name"
     operations = [row["operation"] for row in lake.sql("DESCRIBE HISTORY spend").to_pylist()]
     assert operations[-1] == "CREATE MATERIALIZED VIEW" and "REFRESH MATERIALIZED VIEW" in operations

@@ -85,7 +85,7 @@ class ExpressionError(InputError):
     @classmethod
     def engine_refused(cls, text: str, engine: str) -> Self:
         hint = 'this should not happen: report it; engine="spark" is the way around it'
-        return cls("E1308", f"the query failed: the engine refused it ({engine})", where=shortened(text), hint=hint)
+        return cls("E1313", f"the query failed: the engine refused it ({engine})", where=shortened(text), hint=hint)
 
     @classmethod
     def native(cls, text: str, why: str, engine: str) -> Self:

@@ -110,7 +110,7 @@ class NotFoundError(InputError, LookupError):
     @classmethod
     def deletion_vector(cls, path: str, file: str, where: str, version: int) -> Self:
         return cls(
-            "E1105",
+            "E1114",
             f"deletion vector `{path}` of data file `{file}`, version {version}, is missing",
             where=where,
             hint="a vacuum removed it, or it was deleted by hand: read a newer version, or restore the file",

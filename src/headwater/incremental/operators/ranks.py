@@ -76,7 +76,7 @@ def places(
         groups.at,
         groups.offsets,
         parts,
-        starts,
+        np.ascontiguousarray(starts),
         groups.rows if befores is None else befores,
         parts if before is None else before.order_parts,
         *out.values(),
