@@ -127,11 +127,16 @@ def split(table: pa.Table, places: Any, count: int) -> Iterator[tuple[int, pa.Ta
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """A task: its source, what becomes of the tables, and how it says what it did, if it does."""
+    """A task: its source, what becomes of the tables, and how it says what it did, if it does.
+
+    What goes through an exchange must be the same whenever the task is run again: Spark compares checksums, and gives the job up where they differ.
+    So only a stage whose output comes to the driver says how long it took (``timed``).
+    """
 
     source: Source
     sink: Sink
     report: Callable[[str], pa.RecordBatch] | None = None
+    timed: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Spark runs as many tasks at once as there are cores.
@@ -143,7 +148,7 @@ class _Stage:
 
     def _work(self, batches: Iterator[pa.RecordBatch], figures: Figures) -> Iterator[pa.RecordBatch]:
         yield from self.sink(self.source(batches))
-        text = figures.text()
+        text = figures.text(timed=self.timed)
         if self.report is not None and text:
             yield self.report(text)
 
@@ -328,7 +333,8 @@ def blocks_of(
     # What stays on this machine is not compressed at all: that costs more than to write it.
     session = frame.sparkSession
     compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
-    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded), _said), BLOCK_COLUMNS)
+    timed = isinstance(placement, _Here)
+    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded), _said, timed), BLOCK_COLUMNS)
 
 
 def _is_local(session: SparkSession) -> bool:

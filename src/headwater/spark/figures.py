@@ -4,7 +4,8 @@ An operator in a task is a source of tables, and `Counted` is a source that coun
 those of its own work: what the sources below it took, in the same task, is not among them. The counts of a task are
 one small piece of text beside its blocks. A task that reads blocks adds up the texts that come with them and hands on
 one of its own; so the driver gets the counts of all stages with the last one, of each task once, however often it was
-tried, and on Spark Connect as well.
+tried, and on Spark Connect as well. Seconds are only known of the last stage: what goes through an exchange has to be
+the same if the task is run again.
 
 Counts are by mark: a number that the driver gives to each operator of a run.
 """
@@ -72,11 +73,14 @@ class Figures:
     def of(self, mark: int) -> Figure:
         return self.found.setdefault(mark, Figure())
 
-    def text(self) -> str:
-        """The figures as text; nothing, if there are none."""
+    def text(self, *, timed: bool = True) -> str:
+        """The figures as text; nothing, if there are none. Without seconds it is the same whenever a task is run again."""
         if not self.found:
             return ""
-        facts = {mark: [f.rows, f.bytes, round(f.seconds, 6), f.tasks] for mark, f in self.found.items()}
+        facts = {
+            mark: [f.rows, f.bytes, round(f.seconds, 6) if timed else 0, f.tasks]
+            for mark, f in sorted(self.found.items())
+        }
         return json.dumps(facts, separators=(",", ":"))
 
     def merge(self, text: str) -> None:

@@ -45,7 +45,8 @@ def _done(figures: Figures | None, mark: int | None) -> str:
         return ""
     rows = f"{figure.rows:,} row{'' if figure.rows == 1 else 's'}"
     tasks = f"{figure.tasks:,} task{'' if figure.tasks == 1 else 's'}"
-    return f"  [{rows}, {amount(figure.bytes)}, {human_seconds(figure.seconds)} in {tasks}]"
+    spent = f"{human_seconds(figure.seconds)} " if figure.seconds else ""
+    return f"  [{rows}, {amount(figure.bytes)}, {spent}in {tasks}]"
 
 
 def graph_of(stage: Stage, title: str, figures: Figures | None = None) -> Graph:
