@@ -182,4 +182,4 @@ def test_a_definition_that_is_gone_with_the_log_is_not_guessed(lake: Lake) -> No
     for version in (0, 1):
         table.storage.delete(log.commit_path(version))
     with pytest.raises(hw.NotFoundError):
-        hw.connect(lake.location).table("t").changes(after=1)
+        hw.connect(lake.location, lake.catalog.root.options).table("t").changes(after=1)
