@@ -9,8 +9,8 @@ from headwater.cli._lake import add_lake, open_lake
 from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
-    from headwater.base.derived import Refresh
     from headwater.base.errors import HeadwaterError
+    from headwater.derived.contract import Refresh
 
 SUMMARY = "refresh materialized views, all or those named, each after the views that it reads"
 

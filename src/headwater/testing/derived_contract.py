@@ -1,4 +1,4 @@
-"""The contract test of derived artefacts: one test for each of the seven laws of `headwater.base.derived`.
+"""The contract test of derived artefacts: one test for each of the seven laws of `headwater.derived.contract`.
 
 To put a new kind of artefact under it, write a `Subject` and subclass `DerivedContract` in a test module::
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from headwater.base.derived import Derived, Refresh
     from headwater.base.frontier import Frontier
+    from headwater.derived.contract import Derived, Refresh
 
 __all__ = ["DerivedContract", "Subject"]
 

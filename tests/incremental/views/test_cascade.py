@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import headwater as hw
-from headwater.base.derived import Behind
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Behind
 from headwater.incremental.views.dependencies import dependants, upstream_first
 from headwater.lakehouse import Lake
 

@@ -15,7 +15,6 @@ from typing import Self
 import pyarrow as pa
 
 from headwater.base import events, faults
-from headwater.base.derived import Refresh
 from headwater.base.errors import (
     ConflictError,
     CorruptionError,
@@ -24,6 +23,7 @@ from headwater.base.errors import (
     NotFoundError,
 )
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Refresh
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit

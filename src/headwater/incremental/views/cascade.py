@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from headwater.base.derived import Refresh
 from headwater.base.errors import HeadwaterError, NotFoundError, UpstreamError
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Refresh
 from headwater.incremental.views import tidying
 from headwater.incremental.views.attempting import Timings
 from headwater.incremental.views.costs import RefreshPlan

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from headwater.base import rowkey
 from headwater.base.change import ChangeBatch
-from headwater.base.derived import Verification
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Verification
 
 __all__ = ["TOLERANCE", "compare"]
 

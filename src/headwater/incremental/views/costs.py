@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from headwater.base import markup
-from headwater.base.derived import Behind, Mode
+from headwater.derived.contract import Behind, Mode
 
 __all__ = ["FLOOR_ROWS", "Choice", "Rates", "RefreshPlan", "Way"]
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from headwater.base.derived import Mode
 from headwater.base.errors import NotFoundError, UnsupportedError
+from headwater.derived.contract import Mode
 from headwater.incremental.views import costs, output_table
 from headwater.incremental.views.costs import Choice, RefreshPlan
 from headwater.incremental.views.definition import Definition

@@ -23,9 +23,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from headwater.base.derived import Mode
 from headwater.base.errors import CorruptionError
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Mode
 from headwater.incremental.views.costs import Rates
 from headwater.incremental.views.identities import Identities
 from headwater.lake.actions import Action

@@ -24,7 +24,6 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from headwater.base import events, faults
-from headwater.base.derived import Mode, Refresh
 from headwater.base.errors import (
     ConflictError,
     CorruptionError,
@@ -33,6 +32,7 @@ from headwater.base.errors import (
 )
 from headwater.base.frontier import Frontier
 from headwater.base.storage import now_ms
+from headwater.derived.contract import Mode, Refresh
 from headwater.incremental import spill
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill

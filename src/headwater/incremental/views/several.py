@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from headwater.base import markup
-from headwater.base.derived import Refresh
 from headwater.base.errors import HeadwaterError, NotFoundError
+from headwater.derived.contract import Refresh
 from headwater.incremental.views.cascade import Cascade
 from headwater.incremental.views.dependencies import upstream_first
 from headwater.incremental.views.surroundings import Surroundings

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.base import markup
-from headwater.base.derived import Behind
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Behind
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import LastRefresh, Record
 from headwater.incremental.views.surroundings import Surroundings

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headwater.base.derived import Behind
 from headwater.base.errors import HeadwaterError, NotFoundError, SchemaError
+from headwater.derived.contract import Behind
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.dependencies import upstream_first
 from headwater.incremental.views.record import Record

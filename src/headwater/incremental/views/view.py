@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from headwater.base import events
-from headwater.base.derived import Behind, Derived, Refresh, Verification
 from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
+from headwater.derived.contract import Behind, Derived, Refresh, Verification
 from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, tidying

@@ -23,9 +23,9 @@ import pytest
 
 from headwater.base import faults
 from headwater.base.change import ChangeBatch
-from headwater.base.derived import Derived, Refresh, Verification
 from headwater.base.errors import InputError
 from headwater.base.frontier import Frontier
+from headwater.derived.contract import Derived, Refresh, Verification
 from headwater.testing import DerivedContract, FaultPlan
 
 SCHEMA = pa.schema([("shop", pa.string()), ("n", pa.int64())])
