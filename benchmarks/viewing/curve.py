@@ -21,9 +21,10 @@ from viewing.world import SHAPES, World
 
 import headwater as hw
 from headwater.incremental import spill
-from headwater.incremental.views import View, upkeep
+from headwater.derived import upkeep
+from headwater.incremental.views import View
 from headwater.incremental.views.comparing import compare
-from headwater.incremental.views.costs import RefreshPlan
+from headwater.incremental.views.costs import ViewPlan
 
 __all__ = ["SHARES", "rows_of", "run"]
 

@@ -18,7 +18,7 @@ from viewing.world import SHAPES, World
 
 import headwater as hw
 from headwater.incremental import spill
-from headwater.incremental.views import upkeep
+from headwater.derived import upkeep
 
 __all__ = ["VIEWS", "run"]
 

@@ -7,7 +7,6 @@ engine.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -15,16 +14,18 @@ import pyarrow as pa
 
 from headwater.base.errors import HeadwaterError, InputError
 from headwater.base.storage import LocalStorage, open_storage
-from headwater.lake.catalog import Catalog
+from headwater.derived import kinds
+from headwater.lake.catalog import TABLE, Catalog
 from headwater.lake.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headwater.derived.artefact import Artefact
+    from headwater.derived.environment import Environment
+    from headwater.derived.refreshes import Refreshes
+    from headwater.derived.status import Status
     from headwater.incremental.views import View
-    from headwater.incremental.views.several import Refreshes
-    from headwater.incremental.views.status import ViewStatus
-    from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
     from headwater.sql.functions.user import UserFunction
     from headwater.timeseries.stream import Stream
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Lake", "connect"]
 
 _SHOWN = 50
+
+# Each kind of derived artefact and the module that opens it.
+kinds.declare("view", "headwater.incremental.views.kind")
 
 
 def connect(
@@ -68,7 +72,7 @@ class Lake:
         self.catalog = catalog
         self._spark = spark
         self.user_functions: dict[str, UserFunction] = {}
-        """The functions that `function` has registered, by their names in small letters."""
+        """The functions that `function` has registered, by their names in lower case."""
 
     @property
     def location(self) -> str:
@@ -99,7 +103,7 @@ class Lake:
         return self.catalog.exists(name)
 
     def close(self) -> None:
-        """Wait until nothing is done in the background for the lake's views any more, so that its folder can be moved or deleted.
+        """Wait until nothing is done in the background for the lake any more, so that its folder can be moved or deleted.
 
         The end of a ``with`` block does it, and so does the end of the process. The lake can be used afterwards, too.
 
@@ -109,10 +113,8 @@ class Lake:
         ...     lake.view("total", "SELECT sum(amount) AS total FROM orders").refresh().mode
         'full'
         """
-        if "headwater.incremental.views" in sys.modules:  # else there is no view in this process
-            from headwater.incremental.views import finish
-
-            finish(self.catalog.root)
+        for kind in kinds.loaded():
+            kind.finish(self.environment())
 
     def __enter__(self) -> Self:
         return self
@@ -161,8 +163,8 @@ class Lake:
         return run_text(self, text, engine=engine, dialect=dialect, parameters=parameters)
 
     def tables(self) -> list[str]:
-        """The names of the lake's tables, attached ones too; its views are listed by `views`."""
-        return [name for name, kind in self.catalog.kinds().items() if kind == "table"]
+        """The names of the lake's tables, attached ones too; what is derived from them is listed by `artefacts`."""
+        return [name for name, kind in self.catalog.kinds().items() if kind == TABLE]
 
     def table(self, name: str) -> Table:
         """The table of that name; it need not exist yet, so that it can be created."""
@@ -188,7 +190,7 @@ class Lake:
         """
         table = self.table(name)
         if table.exists():
-            if self.catalog.kind(name) == "view":
+            if self.catalog.kind(name) != TABLE:
                 raise InputError.is_view(name, "drop()")
             before = self._drop_readers(name, "drop()", cascade=cascade)
         else:
@@ -197,14 +199,9 @@ class Lake:
         return [*before, name]
 
     def _drop_readers(self, name: str, verb: str, *, cascade: bool) -> list[str]:
-        from headwater.incremental.views.dropping import drop_readers
+        from headwater.derived.removal import drop_readers
 
-        return drop_readers(name, self._surroundings(), self._delete_view, cascade=cascade, verb=verb)
-
-    def _delete_view(self, name: str) -> None:
-        from headwater.incremental.views.view import found_view
-
-        found_view(name, self._surroundings()).delete()
+        return drop_readers(name, self.environment(), cascade=cascade, verb=verb)
 
     def write(
         self,
@@ -356,31 +353,56 @@ class Lake:
         """
         from headwater.incremental.views.view import define, open_view
 
-        around = self._surroundings()
+        environment = self.environment()
         if sql is None:
-            view = open_view(name, around)
+            view = open_view(name, environment)
         else:
-            view = define(name, sql, around, policy=policy, shards=shards, **options)
+            view = define(name, sql, environment, policy=policy, shards=shards, **options)
         if refresh:
             view.refresh()
         return view
 
     def views(self) -> list[str]:
         """The names of the lake's materialized views."""
-        return [name for name, kind in self.catalog.kinds().items() if kind == "view"]
+        return self.environment().names("view")
+
+    # ------------------------------------------------------------------ everything that is derived
+
+    def artefacts(self) -> dict[str, str]:
+        """The names of everything that is derived in this lake, sorted, each with its kind.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM orders")
+        >>> lake.artefacts()
+        {'n': 'view'}
+        """
+        return self.catalog.artefacts()
+
+    def derived(self, name: str) -> Artefact:
+        """The derived artefact of that name, of whatever kind: its frontier, lag, plan, refresh, verify and drop."""
+        from headwater.derived.lookup import Lookup
+
+        found = Lookup(environment := self.environment()).artefact(environment.table(name).name)
+        if found is None:
+            from headwater.base.errors import NotFoundError
+
+            raise NotFoundError.artefact(name, list(self.artefacts()), self.location)
+        return kinds.kind(found.kind.name).open(found.name, environment)
 
     def refresh(self, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:
-        """Refresh some materialized views, or all, each once and after those that it reads.
+        """Refresh some derived artefacts, or all, each once and after those that it reads.
 
-        A view that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of
-        the result, or at ``ok``.
+        One that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of the
+        result, or at ``ok``.
 
         Parameters
         ----------
         full
-            Compute the views that are named from scratch.
+            Compute those that are named from scratch.
         cascade
-            Refresh the views that they read as well.
+            Refresh what they read as well.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
@@ -390,12 +412,12 @@ class Lake:
         >>> [(one.name, one.mode) for one in lake.refresh()]
         [('some', 'full'), ('n', 'full')]
         """
-        from headwater.incremental.views.several import refresh_several
+        from headwater.derived.refreshes import refresh_several
 
-        return refresh_several(names, self._surroundings(), full=full, cascade=cascade)
+        return refresh_several(names, self.environment(), full=full, cascade=cascade)
 
-    def status(self, *names: str) -> list[ViewStatus]:
-        """How fresh some materialized views are, or all: query, sources, frontier, lag and last refresh of each.
+    def status(self, *names: str) -> list[Status]:
+        """How fresh some derived artefacts are, or all: definition, sources, frontier, lag and last refresh of each.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
@@ -405,30 +427,28 @@ class Lake:
         >>> [(one.name, one.stale, one.lag_text) for one in lake.status()]
         [('n', True, '1 version behind `orders`')]
         """
-        from headwater.incremental.views.view import found_view
-
-        return [found_view(name, self._surroundings()).status() for name in names or self.views()]
+        return [self.derived(name).status() for name in names or self.artefacts()]
 
     def drop_view(self, name: str, *, cascade: bool = False) -> list[str]:
         """Delete a materialized view, with its table and its state; its functions need not be registered. See
         `View.drop`.
         """
-        from headwater.incremental.views.view import found_view
+        return kinds.kind("view").open(name, self.environment()).drop(cascade=cascade)
 
-        return found_view(name, self._surroundings()).drop(cascade=cascade)
-
-    def _surroundings(self) -> Surroundings:
-        from headwater.incremental.views.surroundings import Surroundings
+    def environment(self) -> Environment:
+        """The lake as derived artefacts see it."""
+        from headwater.derived.environment import Environment
         from headwater.query.pinned import named_table
         from headwater.query.views import computing
 
-        return Surroundings(
+        return Environment(
             root=self.catalog.root,
             table=lambda name: named_table(self, name),
-            compute=computing(self),
+            artefacts=self.catalog.artefacts,
+            recorded=self.catalog.recorded,
             check_free=self.catalog.check_free,
             drop=self.catalog.drop,
-            views=self.views,
+            compute=computing(self),
             analyze=None if self._spark is None else self._analyzed,
             functions=self.user_functions,
         )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import InputError
-from headwater.base.frontier import Frontier
+from headwater.base.frontier import Frontier, TableIdentity
 
 names = st.sampled_from(["orders", "cards", "sales.orders", "a b", "`", "``", "x@1", "", "été", "a\nb"]) | st.text(
     max_size=5
@@ -125,3 +125,42 @@ def test_bad_json_is_refused(text: str) -> None:
 def test_bad_versions_are_refused(versions: dict[str, int]) -> None:
     with pytest.raises(InputError, match="E1009"):
         Frontier(versions)
+
+
+ORDERS, AGAIN = TableIdentity("a1", {"id": "col-1"}), TableIdentity("b2")
+
+
+def test_entries_of_different_tables_are_neither_equal_nor_ordered() -> None:
+    old, new = Frontier(orders=3).identified({"orders": ORDERS}), Frontier(orders=5).identified({"orders": AGAIN})
+    assert old != new
+    assert not old <= new
+    assert not new <= old
+    assert not old.comparable(new)
+    assert old.replaced_in(new) == ["orders"]
+    assert old & new == Frontier()
+    with pytest.raises(InputError, match="not the same table"):
+        old.join(new)
+    assert Frontier(orders=3).identified({"orders": ORDERS}) != Frontier(orders=3).identified({"orders": AGAIN})
+
+
+def test_an_entry_without_identity_is_about_the_table_at_hand() -> None:
+    known = Frontier(orders=3, cards=1).identified({"orders": ORDERS})
+    assert known == Frontier(orders=3, cards=1)
+    assert hash(known) == hash(Frontier(orders=3, cards=1))
+    assert known < Frontier(orders=4, cards=1)
+    assert (known | Frontier(orders=4)).identities == {"orders": ORDERS}
+    assert (Frontier(orders=4) & known).identities == {"orders": ORDERS}
+
+
+def test_identities_stay_with_their_entries() -> None:
+    known = Frontier(orders=3, cards=1).identified({"orders": ORDERS, "shops": AGAIN})
+    assert known.identities == {"orders": ORDERS}
+    assert known.advance("orders", 9).identities == {"orders": ORDERS}
+    assert known.restrict(["cards"]).identities == {}
+    assert pickle.loads(pickle.dumps(known)).identities == known.identities
+    assert Frontier(known).identities == known.identities
+    later = Frontier(orders=7).identified({"orders": TableIdentity("a1", {"id": "col-9"})})
+    assert (known | later).identities["orders"].columns == {"id": "col-9"}
+    assert (later | known).identities["orders"].columns == {"id": "col-9"}
+    assert (later & known).identities["orders"].columns == {"id": "col-1"}
+    assert str(known) == "cards@1 orders@3"

@@ -5,9 +5,14 @@ number. The idea: a frontier is a map from table to version, and a table that is
 Frontiers are ordered table by table, which makes them a lattice: two of them need not be comparable, but they
 always have a least upper bound (``|``) and a greatest lower bound (``&``), and the empty frontier is below all.
 
+A name can come to stand for another table: one that was dropped and made again has its own versions, and version 3 of
+it is not "behind" version 42 of the old one. So an entry may say which table it is about (`TableIdentity`). Two entries
+that are known to be about different tables are neither equal nor ordered, and joining them is an error. An entry without
+an identity, such as one that a person typed, is taken to be about the table at hand.
+
 Invariants: versions are integers >= 0; frontiers are immutable and hashable; the text form, ``cards@17 orders@42``,
-is sorted by name, and `Frontier.parse` is its exact inverse. Names other than letters, digits, ``_``, ``-``, ``.``
-and ``/`` are written between backticks, a backtick in a name being doubled.
+is sorted by name and leaves identities out, and `Frontier.parse` is its exact inverse. Names other than letters, digits,
+``_``, ``-``, ``.`` and ``/`` are written between backticks, a backtick in a name being doubled.
 """
 
 from __future__ import annotations
@@ -16,15 +21,34 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Self
 
 from headwater.base.errors import InputError
 
-__all__ = ["Frontier"]
+__all__ = ["Frontier", "TableIdentity"]
 
 _PLAIN = re.compile(r"[\w./-]+")
 _ITEM = re.compile(r"(?:`((?:[^`]|``)*)`|([\w./-]+))@([0-9]+)")
 _DIGITS_AT_MOST = 19  # a Delta version is a 64-bit integer
+
+
+@dataclass(frozen=True, slots=True)
+class TableIdentity:
+    """Which table an entry of a frontier is about.
+
+    Parameters
+    ----------
+    id : str
+        the id in the table's own log, which a table that is made again under the same name does not share
+    columns : mapping of str to str
+        for tables whose columns are mapped: what each column that was read is called inside the data files, by its
+        name in lower case. A column that was dropped and added again has the same name and another identity.
+    """
+
+    id: str
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 class Frontier(Mapping[str, int]):
@@ -46,11 +70,19 @@ class Frontier(Mapping[str, int]):
     (False, False, False)
     >>> print(a | b, "and", a & b)
     cards@17 orders@50 and orders@42
+
+    An entry can say which table it is about:
+
+    >>> old = Frontier(orders=42).identified({"orders": TableIdentity("a1")})
+    >>> new = Frontier(orders=42).identified({"orders": TableIdentity("b2")})
+    >>> old == new, old <= new, old.replaced_in(new), old == Frontier(orders=42)
+    (False, False, ['orders'], True)
     """
 
-    __slots__ = ("_hash", "_versions")
+    __slots__ = ("_hash", "_identities", "_versions")
 
     _versions: dict[str, int]
+    _identities: dict[str, TableIdentity]
     _hash: int | None
 
     def __init__(self, versions: Mapping[str, int] | Iterable[tuple[str, int]] = (), /, **tables: int) -> None:
@@ -58,6 +90,7 @@ class Frontier(Mapping[str, int]):
         for table, version in merged.items():
             _check(table, version)
         self._versions = {table: merged[table] for table in sorted(merged)}
+        self._identities = dict(versions._identities) if isinstance(versions, Frontier) else {}
         self._hash = None
 
     # -- the map ---------------------------------------------------------------------------------------------------
@@ -77,7 +110,29 @@ class Frontier(Mapping[str, int]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self._versions == other._versions if isinstance(other, Frontier) else NotImplemented
+        if not isinstance(other, Frontier):
+            return NotImplemented
+        return self._versions == other._versions and not self.replaced_in(other)
+
+    # -- which tables they are -------------------------------------------------------------------------------------
+
+    @property
+    def identities(self) -> Mapping[str, TableIdentity]:
+        """Which tables the entries are about, as far as that is known."""
+        return MappingProxyType(self._identities)
+
+    def identified(self, identities: Mapping[str, TableIdentity]) -> Self:
+        """The same versions, of these tables."""
+        made = type(self)(self._versions)
+        made._identities = {t: identities[t] for t in self._versions if t in identities}
+        return made
+
+    def replaced_in(self, other: Frontier) -> list[str]:
+        """The tables whose names are known to stand for other tables in ``other``."""
+        mine, theirs = self._identities, other._identities
+        return [t for t, identity in mine.items() if t in theirs and theirs[t].id != identity.id]
+
+    # -- moving ----------------------------------------------------------------------------------------------------
 
     def advance(self, table: str, version: int) -> Self:
         """This frontier with ``table`` at ``version``, which must not lie behind.
@@ -89,7 +144,7 @@ class Frontier(Mapping[str, int]):
         have = self._versions.get(table, -1)
         if version < have:
             raise InputError.bad_frontier(_item(table, version), f"`{table}` is already at {have}")
-        return type(self)({**self._versions, table: version})
+        return type(self)({**self._versions, table: version}).identified(self._identities)
 
     def restrict(self, tables: Iterable[str]) -> Self:
         """Only the entries of ``tables``.
@@ -97,14 +152,15 @@ class Frontier(Mapping[str, int]):
         >>> print(Frontier(orders=3, cards=1).restrict(["orders", "shops"]))
         orders@3
         """
-        return type(self)({t: self._versions[t] for t in tables if t in self._versions})
+        return type(self)({t: self._versions[t] for t in tables if t in self._versions}).identified(self._identities)
 
     # -- the lattice -----------------------------------------------------------------------------------------------
 
     def __le__(self, other: object) -> bool:
         if not isinstance(other, Frontier):
             return NotImplemented
-        return all(version <= other._versions.get(table, -1) for table, version in self._versions.items())
+        behind = all(version <= other._versions.get(table, -1) for table, version in self._versions.items())
+        return behind and not self.replaced_in(other)
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Frontier):
@@ -122,16 +178,22 @@ class Frontier(Mapping[str, int]):
         return self <= other or other <= self
 
     def join(self, other: Frontier) -> Self:
-        """The least frontier that is beyond both (``|``)."""
+        """The least frontier that is beyond both (``|``); an error where they are about different tables."""
+        for table in self.replaced_in(other):
+            raise InputError.bad_frontier(f"{self} | {other}", f"`{table}` is not the same table in both")
         both = dict(self._versions)
         for table, version in other._versions.items():
             both[table] = max(version, both.get(table, version))
-        return type(self)(both)
+        # Of one that both know, the later entry also knows the columns.
+        later = {t: i for t, i in other._identities.items() if other[t] >= self._versions.get(t, -1)}
+        return type(self)(both).identified({**other._identities, **self._identities, **later})
 
     def meet(self, other: Frontier) -> Self:
         """The greatest frontier that both have reached (``&``)."""
-        theirs = other._versions
-        return type(self)({t: min(v, theirs[t]) for t, v in self._versions.items() if t in theirs})
+        theirs, replaced = other._versions, self.replaced_in(other)
+        both = {t: min(v, theirs[t]) for t, v in self._versions.items() if t in theirs and t not in replaced}
+        earlier = {t: i for t, i in other._identities.items() if other[t] <= self._versions.get(t, -1)}
+        return type(self)(both).identified({**other._identities, **self._identities, **earlier})
 
     def __or__(self, other: object) -> Self:
         return self.join(other) if isinstance(other, Frontier) else NotImplemented
@@ -205,7 +267,11 @@ class Frontier(Mapping[str, int]):
         return f"<table><thead><tr><th>table</th><th>version</th></tr></thead><tbody>{rows}</tbody></table>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self._versions,))
+        return (_rebuilt, (type(self), self._versions, self._identities))
+
+
+def _rebuilt(kind: type[Frontier], versions: dict[str, int], identities: dict[str, TableIdentity]) -> Frontier:
+    return kind(versions).identified(identities)
 
 
 def _item(table: str, version: int) -> str:

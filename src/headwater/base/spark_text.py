@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["quoted_name", "quoted_text"]
+__all__ = ["plain_name", "quoted_name", "quoted_text", "text_literal"]
 
 
 def quoted_name(name: str) -> str:
@@ -21,3 +21,20 @@ def quoted_text(text: str) -> str:
     'it\\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def plain_name(name: str) -> str:
+    """A name in backticks, where it needs them."""
+    # Before a type, CONSTRAINT would begin a rule.
+    plain = name.isascii() and name.isidentifier() and name.lower() != "constraint"
+    return name if plain else f"`{name.replace('`', '``')}`"
+
+
+def text_literal(text: str) -> str:
+    """A text in quotes.
+
+    >>> print(text_literal("it's"))
+    'it\\'s'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"

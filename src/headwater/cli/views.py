@@ -9,7 +9,7 @@ from headwater.cli._lake import add_lake, open_lake
 from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
-    from headwater.incremental.views.status import ViewStatus
+    from headwater.derived.status import Status
     from headwater.lakehouse import Lake
 
 SUMMARY = "list the materialized views of a lake: how fresh each is; exit code 3 if one is stale"
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
     lake = open_lake(arguments.lake)
-    found: list[ViewStatus] = []
+    found: list[Status] = []
     failed: dict[str, HeadwaterError] = {}
     for name in lake.views():
         try:
@@ -53,7 +53,7 @@ def _name(view: dict[str, Any]) -> str:
     return str(view["name"])
 
 
-def _row(one: ViewStatus) -> tuple[str, ...]:
+def _row(one: Status) -> tuple[str, ...]:
     last = one.last
     return (
         one.name,

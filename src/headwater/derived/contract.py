@@ -2,7 +2,7 @@
 
 The problem: each of them is a copy that must follow its sources through updates, deletes, crashes and rewrites, and
 each kind could be subtly wrong in its own way. The idea: all are a `Derived`, a function of tables that states the
-`Frontier` it reflects, and all obey the same seven laws, tested once (`headwater.testing.DerivedContract`):
+`Frontier` it reflects, and all obey the same eight laws, tested once (`headwater.testing.DerivedContract`):
 
 1. The frontier only grows.
 2. Data and frontier become visible in the same atomic step.
@@ -10,7 +10,9 @@ each kind could be subtly wrong in its own way. The idea: all are a `Derived`, a
 4. Refreshing from a to b and then to c equals refreshing from a to c.
 5. The result equals recomputing it from scratch at its frontier.
 6. A crash at any point leaves a or b, never something between.
-7. A commit that only rewrites files (OPTIMIZE, ``dataChange=false``) changes nothing.
+7. A commit that only rewrites files (OPTIMIZE, ``dataChange=false``) changes no answer; work may be done.
+8. A source that was dropped and made again, repartitioned, or whose column is another one of the same name, is noticed:
+   never silently mixed.
 
 **One commit point.** A refresh may write whatever it likes before, but it becomes true by exactly ONE atomic write, which
 names the frontier and the state that belongs to it. What was written before that and never named is an orphan, to be
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.base.frontier import Frontier
+    from headwater.derived.plan import RefreshPlan
 
 __all__ = ["Behind", "Derived", "Mode", "Refresh", "Verification"]
 
@@ -251,8 +254,21 @@ class Derived(ABC):
 
     @property
     @abstractmethod
+    def definition(self) -> str:
+        """What it is derived from its sources by, for people."""
+
+    @property
+    @abstractmethod
     def sources(self) -> tuple[str, ...]:
         """The tables it is a function of."""
+
+    @property
+    def coverage(self) -> float:
+        """How much of its sources, at its frontier, it answers from what it keeps, from 0 to 1.
+
+        Below 1 the answer is right all the same, and slower: an index searches files that it does not cover.
+        """
+        return 1.0 if self.frontier else 0.0
 
     @property
     @abstractmethod
@@ -262,6 +278,14 @@ class Derived(ABC):
         It belongs to the same state as `read`: whoever reads one and then the other through one handle, with no
         refresh between, gets a matching pair.
         """
+
+    @abstractmethod
+    def lag(self) -> Mapping[str, int | None]:
+        """By how many versions it is behind each source whose rows have changed; None for a source that is gone."""
+
+    @abstractmethod
+    def plan(self, until: Frontier | None = None) -> RefreshPlan:
+        """What `refresh` would do now, and why."""
 
     @abstractmethod
     def refresh(self, until: Frontier | None = None) -> Refresh:
@@ -278,6 +302,10 @@ class Derived(ABC):
     @abstractmethod
     def recompute(self, at: Frontier) -> pa.Table:
         """What `read` should give at ``at``, from the sources alone, by the plainest way there is."""
+
+    @abstractmethod
+    def drop(self) -> list[str]:
+        """Delete it with all that belongs to it, and give the names of what was deleted."""
 
     def verify(self) -> Verification:
         """Hold the data against `recompute` at its frontier (law 5)."""

@@ -29,7 +29,7 @@ from headwater.base import faults
 from headwater.base.errors import ConflictError, CorruptionError, InputError, NotFoundError
 from headwater.base.storage.interface import ObjectExistsError
 from headwater.base.storage.local import LocalStorage, flush_folder, translated
-from headwater.incremental.lock import Lock
+from headwater.derived.lock import Lock
 from headwater.incremental.manifest import Manifest, RunEntry, TraceEntry
 from headwater.incremental.run_file import RunFile, write_run
 from headwater.incremental.run_folder import RunFolder, link

@@ -3,29 +3,33 @@
 A table ``sales.orders`` of a lake lies in the folder ``sales/orders`` below the lake's root, so a lake is just a folder
 that other tools can read. A table that lies elsewhere is attached: its name and place are kept in one small file
 below ``_headwater/attached``, created by put-if-absent, so two people cannot attach two tables under one name.
+
+A name can also stand for a derived artefact: for the table that it publishes, which says so in its log (`published`), or
+for one without a table, which is recorded below ``_headwater/records/<kind>/<name>``. All of them share one set of names.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Literal
 
 from headwater.base import faults
 from headwater.base.errors import CorruptionError, HeadwaterError, InputError, NotFoundError
 from headwater.base.pools import pool
 from headwater.base.storage import ObjectExistsError, Storage, now_ms, open_storage
 from headwater.lake import log, snapshot
-from headwater.lake.published import is_view
+from headwater.lake.published import kind_of
 
-__all__ = ["Catalog", "Kind"]
+__all__ = ["RECORDS", "TABLE", "Catalog"]
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,2}$")
 _OWN = "_headwater"
 _ATTACHED = f"{_OWN}/attached"
+RECORDS = f"{_OWN}/records"
+"""Where artefacts without tables are recorded."""
 _AT_ONCE = 16
-
-Kind = Literal["table", "view"]
+TABLE = "table"
+"""The kind of what is not derived."""
 
 
 class Catalog:
@@ -60,23 +64,36 @@ class Catalog:
         self._discover("", 3, found)
         return sorted(set(found))
 
-    def kind(self, name: str) -> Kind:
-        """What a name stands for; what cannot be read, and a view of another lake that is attached, is a table here."""
-        if self.is_attached(name):
-            return "table"
-        try:
-            return "view" if is_view(snapshot.latest(self.storage(name))) else "table"
-        except HeadwaterError:
-            return "table"
+    def kind(self, name: str) -> str:
+        """What a table's name stands for: "table", or the kind of artefact that publishes it.
 
-    def kinds(self) -> dict[str, Kind]:
+        What cannot be read, and an artefact of another lake that is attached, is a table here.
+        """
+        if self.is_attached(name):
+            return TABLE
+        try:
+            return kind_of(snapshot.latest(self.storage(name))) or TABLE
+        except HeadwaterError:
+            return TABLE
+
+    def kinds(self) -> dict[str, str]:
         """The names of the lake, sorted, each with what it stands for."""
         attached = set(self._attached())
         names = self.names()
         if self.root.local_path("") is not None:
-            return {name: "table" if name in attached else self.kind(name) for name in names}
-        # Each takes a few requests.
-        return dict(zip(names, pool("catalog", _AT_ONCE).map(self.kind, names), strict=True))
+            found = {name: TABLE if name in attached else self.kind(name) for name in names}
+        else:  # each takes a few requests
+            found = dict(zip(names, pool("catalog", _AT_ONCE).map(self.kind, names), strict=True))
+        return dict(sorted({**self.recorded(), **found}.items()))
+
+    def artefacts(self) -> dict[str, str]:
+        """The names of everything derived, sorted, each with its kind."""
+        return {name: kind for name, kind in self.kinds().items() if kind != TABLE}
+
+    def recorded(self) -> dict[str, str]:
+        """The names of the artefacts that have no table, each with its kind."""
+        kinds = self.root.folders(RECORDS)
+        return {name: kind for kind in kinds for name in self.root.folders(f"{RECORDS}/{kind}")}
 
     def _attached(self) -> list[str]:
         return [e.path[len(_ATTACHED) + 1 : -len(".json")] for e in self.root.list(_ATTACHED)]
@@ -93,7 +110,12 @@ class Catalog:
                 self._discover(path, depth - 1, found)
 
     def check_free(self, name: str) -> None:
-        """Raise if a table of that name would lie inside another table, or around one: their files would mix."""
+        """Raise if a table of that name would lie inside another table, or around one: their files would mix; or if the
+        name is that of an artefact without a table.
+        """
+        kind = self.recorded().get(name)
+        if kind is not None:
+            raise InputError.name_taken(name, kind, self.root.url)
         parts = name.split(".")
         for depth in range(1, len(parts)):
             outer = ".".join(parts[:depth])

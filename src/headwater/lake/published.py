@@ -1,18 +1,19 @@
 """Published tables: which tables are the output of something derived, and what their log says of it.
 
-A materialized view publishes its rows as a Delta table. What belongs to the view stands in the table's own log, as metadata of
-two domains, so that a commit of rows is also the commit of what they reflect:
+A derived artefact whose rows are a Delta table, such as a materialized view, keeps what belongs to it in the table's own
+log, as metadata of two domains, so that a commit of rows is also the commit of what they reflect:
 
-- ``headwater.view``: the definition, written when the view is made or changed;
-- ``headwater.view.state``: the frontier and the state, written by every refresh.
+- ``headwater.<kind>``: the definition, written when the artefact is made or changed;
+- ``headwater.<kind>.state``: the frontier and the state, written by every refresh.
 
-Other engines keep the domains and read the rows. Who changes such a table by hand makes it differ from what it is derived from, so
-statements and methods that would are refused.
+This room knows the form of these names, and no kind. Other engines keep the domains and read the rows. Changing such a
+table by hand would make it differ from what it is derived from, so statements and methods that would are refused.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,51 +22,68 @@ from headwater.lake.actions import Action
 from headwater.lake.snapshot import Snapshot
 
 __all__ = [
-    "DEFINITION",
-    "STATE",
     "check_built",
     "check_editable",
     "check_properties",
+    "definition_domain",
     "domain",
     "is_built",
-    "is_view",
+    "is_derived",
+    "kind_of",
     "read_domain",
+    "state_domain",
 ]
 
-DEFINITION = "headwater.view"
-STATE = "headwater.view.state"
-# What the table of a view has to be, and why.
+_DEFINITION = re.compile(r"headwater\.([a-z_]+)")
+# What the table of an artefact has to be, and why.
 _NEEDED = {
-    "delta.appendOnly": ("false", "a refresh deletes the rows that a view has no more"),
+    "delta.appendOnly": ("false", "a refresh deletes the rows that are gone"),
     "delta.enableChangeDataFeed": ("true", "a refresh says which rows it changed"),
     "delta.enableDeletionVectors": ("true", "a refresh marks the rows that it deletes"),
 }
 
 
-def is_view(base: Snapshot) -> bool:
-    """Whether a table is the output of a materialized view."""
-    return DEFINITION in base.state.domains
+def definition_domain(kind: str) -> str:
+    """The domain of the definitions of a kind."""
+    return f"headwater.{kind}"
+
+
+def state_domain(kind: str) -> str:
+    """The domain of the records of a kind."""
+    return f"headwater.{kind}.state"
+
+
+def kind_of(base: Snapshot) -> str | None:
+    """The name of the kind whose output a table is; None if it is nobody's."""
+    found = (_DEFINITION.fullmatch(name) for name in base.state.domains)
+    return next((match[1] for match in found if match), None)
+
+
+def is_derived(base: Snapshot) -> bool:
+    """Whether a table is the output of a derived artefact."""
+    return kind_of(base) is not None
 
 
 def is_built(base: Snapshot) -> bool:
     """Whether a table has the rows of what it is the output of; a table that is nobody's output has its own."""
-    return STATE in base.state.domains or not is_view(base)
+    kind = kind_of(base)
+    return kind is None or state_domain(kind) in base.state.domains
 
 
 def check_built(name: str, base: Snapshot) -> None:
-    """Raise if a table is a view's that was never built: that it has no rows would say something about its query."""
+    """Raise if a table is an artefact's that was never built: that it has no rows would say something about it."""
     if not is_built(base):
         raise InputError.not_built(name or base.where, base.version, base.where)
 
 
 def check_editable(name: str, base: Snapshot, verb: str) -> None:
-    """Raise if a table is a view's, whose rows nobody changes but its refreshes."""
-    if is_view(base):
+    """Raise if a table is an artefact's, whose rows are changed only by its refreshes."""
+    if is_derived(base):
         raise InputError.is_view(name, verb)
 
 
 def check_properties(properties: Mapping[str, str | None]) -> None:
-    """Raise for a property, set or (with None) taken away, without which a view's table cannot be refreshed."""
+    """Raise for a property, set or (with None) taken away, without which an artefact's table cannot be refreshed."""
     for name, value in properties.items():
         wanted, why = _NEEDED.get(name, (None, ""))
         if wanted is None or (value is None and wanted == "false"):

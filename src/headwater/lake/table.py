@@ -25,7 +25,7 @@ from headwater.base.storage import Storage
 from headwater.lake import alter, modify, write
 from headwater.lake.conform import as_rows, is_spark_frame
 from headwater.lake.definition import define, is_mapped, keep_columns
-from headwater.lake.published import check_editable, check_properties, is_view
+from headwater.lake.published import check_editable, check_properties, is_derived
 from headwater.lake.readable import ReadableTable
 from headwater.lake.replace import replace_table
 from headwater.lake.transaction import Committed
@@ -285,14 +285,14 @@ class Table(ReadableTable):
     def set_properties(self, properties: Mapping[str, str]) -> Committed:
         """Set table properties; a view's table keeps those that refreshing needs."""
         self._check_newest()
-        if is_view(self.snapshot):
+        if is_derived(self.snapshot):
             check_properties(properties)
         return alter.set_properties(self.storage, properties)
 
     def unset_properties(self, names: Sequence[str]) -> Committed:
         """Remove table properties."""
         self._check_newest()
-        if is_view(self.snapshot):
+        if is_derived(self.snapshot):
             check_properties(dict.fromkeys(names))
         return alter.unset_properties(self.storage, names)
 

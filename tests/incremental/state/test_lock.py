@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from headwater.base.errors import ConflictError
-from headwater.incremental.lock import Lock
+from headwater.derived.lock import Lock
 
 HOLD = """
 import sys, time
-from headwater.incremental.lock import Lock
+from headwater.derived.lock import Lock
 lock = Lock(sys.argv[1])
 print("held", flush=True)
 time.sleep(60)
@@ -25,7 +25,7 @@ time.sleep(60)
 
 LEAVE_A_CHILD = """
 import os, sys, time
-from headwater.incremental.lock import Lock
+from headwater.derived.lock import Lock
 lock = Lock(sys.argv[1])
 child = os.fork()
 if child == 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwater.incremental.views import upkeep
+from headwater.derived import upkeep
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ from typing import Any
 from tests.incremental.killing import serve
 
 import headwater as hw
-from headwater.incremental.views import packing_up, upkeep
+from headwater.derived import upkeep
+from headwater.incremental.views import packing_up
 
 
 def live(command: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import headwater as hw
 from headwater.base.frontier import Frontier
 from headwater.derived.contract import Behind
-from headwater.incremental.views.dependencies import dependants, upstream_first
+from headwater.derived.dependencies import dependants, upstream_first
 from headwater.lakehouse import Lake
 
 ROWS = [{"id": 1, "k": 1}, {"id": 2, "k": 2}]

@@ -240,7 +240,7 @@ def test_where_our_reader_refuses_sparks_plan_is_kept(tmp_path: Path, monkeypatc
     monkeypatch.setattr(definition, "parse_query", refuse)
     with pytest.raises(ExpressionError, match="such a query"):
         world.lake.view("v", "SELECT something strange")
-    around = replace(world.lake._surroundings(), analyze=lambda _: plan)
+    around = replace(world.lake.environment(), analyze=lambda _: plan)
     view = define("v", "SELECT something strange", around)
     assert define("v", "SELECT something strange", around).table.version == view.table.version
     again = world.lake.view("v")

@@ -10,7 +10,8 @@ from tests.incremental.views.world import World
 
 from headwater.base import events
 from headwater.base.errors import HeadwaterError
-from headwater.incremental.views import View, upkeep
+from headwater.derived import upkeep
+from headwater.incremental.views import View
 from headwater.testing.faults import FaultPlan, InjectedError
 from headwater.testing.oracles import assert_same_rows
 

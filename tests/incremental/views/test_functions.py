@@ -16,7 +16,7 @@ from tests.incremental.views.world import ORDERS, World
 import headwater as hw
 from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError
 from headwater.incremental.views import live as lives
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
 from headwater.lakehouse import Lake
 from headwater.sql.functions import user
 
@@ -79,12 +79,12 @@ def test_a_function_that_fails_stops_the_refresh_and_changes_nothing(tmp_path: P
     world.lake.function("fragile", lambda n: 10 // (n - 77), arguments=["bigint"], returns="bigint")
     view = world.lake.view("v", "SELECT id, fragile(id) AS x FROM orders")
     view.refresh()
-    before, record = view.table.version, Record.of(view.table.snapshot)
+    before, record = view.table.version, ViewRecord.of(view.table.snapshot)
     world.orders.append(pa.Table.from_pylist([{"id": 77}], ORDERS))
     for _ in range(2):
         with pytest.raises(HeadwaterError, match=r"fragile\(\) raised ZeroDivisionError for \(77\)"):
             view.refresh()
-        assert (view.table.version, Record.of(view.table.snapshot)) == (before, record)
+        assert (view.table.version, ViewRecord.of(view.table.snapshot)) == (before, record)
     world.orders.delete("id = 77")
     assert view.refresh().mode == "incremental"
     assert view.verify().equal and view.read().num_rows == world.orders.to_arrow().num_rows

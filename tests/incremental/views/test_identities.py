@@ -12,7 +12,7 @@ import headwater as hw
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.views import View, output_table
 from headwater.incremental.views.publishing import Changed
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
 from headwater.lakehouse import Lake
 
 SQL = "SELECT s, sum(q) AS n FROM t GROUP BY s"
@@ -113,7 +113,7 @@ def test_a_nested_field_has_an_identity(tmp_path: Path) -> None:
     lake.sql("INSERT INTO t SELECT 1, named_struct('a', 5, 'b', 7)")
     view = lake.view("v", "SELECT sum(p.a) AS n FROM t")
     view.refresh()
-    record = Record.of(view.table.snapshot)
+    record = ViewRecord.of(view.table.snapshot)
     (text,) = record.columns["t"].values()
     assert text.count("col-") == 3, "the column and its two fields"
 
@@ -137,11 +137,11 @@ def as_before(view: View) -> None:
     """Write the record as it was before records said it."""
     forget(view)
     base = view.table.snapshot
-    record = Record.of(base)
+    record = ViewRecord.of(base)
     assert record.columns
     older = replace(record, columns={}, published=base.version + 1)
     output_table.commit(base, "REFRESH MATERIALIZED VIEW", Changed(), older)
-    assert not Record.of(view.table.snapshot).columns
+    assert not ViewRecord.of(view.table.snapshot).columns
 
 
 def test_without_mapping_nothing_is_kept(tmp_path: Path) -> None:
@@ -149,5 +149,5 @@ def test_without_mapping_nothing_is_kept(tmp_path: Path) -> None:
     lake.write("t", [{"s": "a", "q": 1}])
     view = lake.view("v", SQL)
     view.refresh()
-    action = Record.of(view.table.snapshot).action()
+    action = ViewRecord.of(view.table.snapshot).action()
     assert '"version":2' in str(action) and "columns" not in str(action)

@@ -14,7 +14,8 @@ from tests.incremental.views.world import QUERIES, World
 from tests.interop_driver import Driver
 
 import headwater as hw
-from headwater.incremental.views import View, packing_up, upkeep
+from headwater.derived import upkeep
+from headwater.incremental.views import View, packing_up
 from headwater.testing.oracles import assert_same_rows
 
 pytestmark = pytest.mark.interop

@@ -20,7 +20,7 @@ from tests.incremental.views.world import World
 
 from headwater.incremental.store import Store
 from headwater.incremental.views import View
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.state_at import StateAt
 from headwater.lake import log
 from headwater.lake.partitions import decode_path
@@ -35,7 +35,7 @@ POINTS = [
     "view.publish.written",
     "view.commit.before",
     "view.commit.after",
-    "view.sweep.before_delete",
+    "derived.sweep.before_delete",
     "view.upkeep.begin",
     "view.pack.rewritten",
     "view.settle.before",
@@ -70,7 +70,7 @@ def check(view: View, before: Any, head: Any) -> None:
     assert at in (before, head), f"{view.name} is at {at}, neither {before} nor {head}"
     if at:
         assert view.verify().equal, view.verify()
-    state = Record.of(view.table.snapshot).state
+    state = ViewRecord.of(view.table.snapshot).state
     if state is not None:
         folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
         store = Store(folder, read_only=True)
@@ -80,7 +80,7 @@ def check(view: View, before: Any, head: Any) -> None:
 def check_tidy(view: View) -> None:
     """Nothing lies about that no commit names."""
     base = view.table.snapshot
-    state = Record.of(base).state
+    state = ViewRecord.of(base).state
     assert state is not None
     folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
     store = Store(folder, read_only=True)
@@ -88,7 +88,7 @@ def check_tidy(view: View) -> None:
     assert states[0] == state and len(states) <= 2, "that which is named, and one that was saved after the commit"
     for name in states[1:]:
         at = StateAt.of(store.restore(name).extra["extra"])
-        assert at is not None and at.settled and at.published == Record.of(base).published
+        assert at is not None and at.settled and at.published == ViewRecord.of(base).published
     assert set(os.listdir(folder / "runs")) == set().union(*(store.restore(name).files for name in states))
     named = {decode_path(f.path) for f in base.files.values()}
     for version in range(base.version + 1):

@@ -10,11 +10,12 @@ import pytest
 from tests.incremental.views.world import QUERIES, World
 
 from headwater.base.errors import HeadwaterError
+from headwater.derived import upkeep
 from headwater.incremental.store import Store
-from headwater.incremental.views import View, tidying, upkeep
+from headwater.incremental.views import View, tidying
 from headwater.incremental.views import live as lives
 from headwater.incremental.views.definition import Policy
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.state_at import StateAt
 
 SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1"))
@@ -31,8 +32,8 @@ def _end(view: View) -> None:
     lives.forget(view._around.root, view.name)
 
 
-def _record(view: View) -> Record:
-    return Record.of(view.table.snapshot)
+def _record(view: View) -> ViewRecord:
+    return ViewRecord.of(view.table.snapshot)
 
 
 def _behind(view: View) -> int:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from tests.incremental.views.world import World
 
+from headwater.derived import orphans, upkeep
 from headwater.incremental.views import live as lives
-from headwater.incremental.views import orphans, packing_up, upkeep
-from headwater.incremental.views.record import Record
+from headwater.incremental.views import packing_up
+from headwater.incremental.views.record import ViewRecord
 
 
 def test_many_small_refreshes_leave_few_files(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_orphans_are_swept_and_nothing_else(tmp_path: Path) -> None:
     (place / "view").mkdir(exist_ok=True)
     for name in foreign + left:
         (place / name).write_bytes(b"?")
-    gone = orphans.sweep(view.table.snapshot, Record.of(view.table.snapshot).published)
+    gone = orphans.sweep(view.table.snapshot, ViewRecord.of(view.table.snapshot).published)
     assert sorted(gone) == sorted(left[:-1])
     assert {str(p.relative_to(place)) for p in place.rglob("*") if p.is_file()} == own | set(foreign)
     assert view.verify().equal

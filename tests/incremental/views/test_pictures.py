@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import headwater as hw
+from headwater.derived import upkeep
 from headwater.incremental.circuit.durable import fingerprints
 from headwater.incremental.views import live as lives
-from headwater.incremental.views import upkeep
 from headwater.lakehouse import Lake
 
 OVER = "OVER (PARTITION BY k ORDER BY"

@@ -12,7 +12,7 @@ import headwater as hw
 from headwater.base.errors import ConflictError, InputError, SchemaError, UnsupportedError
 from headwater.incremental.views import costs
 from headwater.incremental.views.costs import Rates
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
 from headwater.lake import modify, write
 from headwater.testing.oracles import assert_same_rows
 
@@ -107,7 +107,7 @@ def test_large_changes_are_computed_anew(tmp_path: Path, monkeypatch: pytest.Mon
     assert plan.mode == "full" and "quicker" in plan.reason and plan.changes == {"numbers": 60}
     assert plan.way == "build" and "crossover: " in str(plan)
     assert view.refresh().mode == "full"
-    assert Record.of(view.table.snapshot).state is not None
+    assert ViewRecord.of(view.table.snapshot).state is not None
     strict = world.lake.view("s", "SELECT count(*) AS n FROM numbers", policy="strict")
     strict.refresh()
     numbers.append(pa.table({"x": list(range(60))}))
@@ -133,7 +133,7 @@ def test_a_state_that_is_not_worth_keeping_is_given_up_and_built_again(
         assert (report.mode, report.reason) == (plan.mode, plan.reason)
         assert view.table.changes(version).num_rows == report.rows_out
         assert view.verify().equal
-        return plan.way, report.reason, Record.of(view.table.snapshot).state is not None
+        return plan.way, report.reason, ViewRecord.of(view.table.snapshot).state is not None
 
     assert changed(40)[::2] == ("changes", True), "30 ms were lost, which is less than a state takes"
     assert changed(5)[::2] == ("changes", True), "5 ms were gained"

@@ -12,12 +12,12 @@ import pytest
 
 from headwater.base.errors import ConflictError, InputError
 from headwater.base.storage import LocalStorage
+from headwater.derived.lock import Lock
 from headwater.incremental.layout import Layout
-from headwater.incremental.lock import Lock
 from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
 from headwater.incremental.views.costs import Rates, RefreshPlan
-from headwater.incremental.views.state_folder import StateFolder
+from headwater.incremental.views.state_folder import ViewFolder
 from headwater.incremental.zset import ZSet
 
 LAYOUT = Layout(pa.schema([pa.field("id", pa.int64(), nullable=False)]), keys=1)
@@ -71,7 +71,7 @@ def test_a_store_without_its_lock_takes_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_others_wait(tmp_path: Path) -> None:
-    one, two = (StateFolder(LocalStorage(tmp_path), "v") for _ in range(2))
+    one, two = (ViewFolder(LocalStorage(tmp_path), "v") for _ in range(2))
     order: list[str] = []
 
     def second() -> None:

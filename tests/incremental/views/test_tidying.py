@@ -11,7 +11,8 @@ from tests.incremental.views.world import World
 
 from headwater.base import events
 from headwater.base.errors import StorageError
-from headwater.incremental.views import View, packing_up, upkeep
+from headwater.derived import upkeep
+from headwater.incremental.views import View, packing_up
 from headwater.incremental.views import live as lives
 from headwater.testing.faults import FaultPlan
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import headwater as hw
 from headwater.base import events
-from headwater.incremental.views import upkeep
+from headwater.derived import upkeep
 
 
 def test_a_key_has_one_place_in_the_queue() -> None:
@@ -71,7 +71,7 @@ def test_an_error_is_told_and_others_go_on() -> None:
 
 _LIFE = """
 import sys, time
-from headwater.incremental.views import upkeep
+from headwater.derived import upkeep
 
 def job():
     time.sleep(0.2)

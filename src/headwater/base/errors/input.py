@@ -7,6 +7,7 @@ from typing import Self
 
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.wording import candidates_hint, list_some
+from headwater.base.kinds import words_of
 
 __all__ = ["InputError"]
 
@@ -213,6 +214,16 @@ class InputError(HeadwaterError, ValueError):
             f"`{name}` is a materialized view: {verb} cannot change it",
             hint="change its sources, and REFRESH MATERIALIZED VIEW; define it anew with CREATE OR REPLACE MATERIALIZED VIEW; "
             "delete it with DROP MATERIALIZED VIEW",
+        )._about(name)
+
+    @classmethod
+    def name_taken(cls, name: str, kind: str, where: str) -> Self:
+        words = words_of(kind)
+        return cls(
+            "E1614",
+            f"`{name}` is the name of a {words.singular} already",
+            where=where,
+            hint=f"take another name, or drop it: DROP {words.sql} {name}",
         )._about(name)
 
     @classmethod

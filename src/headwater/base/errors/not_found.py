@@ -25,6 +25,11 @@ class NotFoundError(InputError, LookupError):
         return cls("E1601", f"no materialized view `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
+    def artefact(cls, name: str, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(name, known, "derived artefacts")
+        return cls("E1615", f"nothing derived is called `{name}`", where=where, hint=hint)._about(name)
+
+    @classmethod
     def source(cls, view: str, source: str, known: str, where: str) -> Self:
         return cls(
             "E1612",

@@ -56,6 +56,14 @@ class UnsupportedError(HeadwaterError):
         return cls("E3004", f"column `{column}` has type {kind}, which cannot be handled here", hint=hint)
 
     @classmethod
+    def kind(cls, name: str, known: Sequence[str]) -> Self:
+        return cls(
+            "E3008",
+            f"this version of Headwater does not know derived artefacts of the kind `{name}`",
+            hint=f"it knows {', '.join(known)}; install the version that made it",
+        )
+
+    @classmethod
     def recompute(cls, name: str, why: str) -> Self:
         return cls(
             "E3006",

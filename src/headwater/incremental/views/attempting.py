@@ -6,46 +6,43 @@ loses a race against another machine leaves the ``with`` block quietly, and trie
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Self
 
 import pyarrow as pa
 
 from headwater.base import events, faults
 from headwater.base.errors import (
-    ConflictError,
     CorruptionError,
     HeadwaterError,
     InputError,
     NotFoundError,
 )
 from headwater.base.frontier import Frontier
+from headwater.derived.attempt import Attempt, Timings
 from headwater.derived.contract import Refresh
+from headwater.derived.environment import Environment
+from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
 from headwater.incremental.views import catching_up, output_table, packing_up
-from headwater.incremental.views.definition import Definition, Input
+from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, Live
 from headwater.incremental.views.publishing import Changed
-from headwater.incremental.views.record import Record
-from headwater.incremental.views.sources import Sources, Unavailable
+from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.state_at import StateAt
-from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.state_folder import ViewFolder
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
-__all__ = ["Attempt", "Timings", "Unusable"]
-
-_LOST = "E4001"
-Timings = dict[str, float]
+__all__ = ["Unusable", "ViewAttempt"]
 
 
 class Unusable(Exception):
@@ -53,12 +50,12 @@ class Unusable(Exception):
 
 
 @dataclass
-class Attempt:
-    """One try to change a view, alone in this process and on this machine; a ``with`` block that swallows a lost race."""
+class ViewAttempt(Attempt):
+    """One try to change a view."""
 
     view: str
     table: Table
-    around: Surroundings
+    environment: Environment
     live: Live
     last: bool = False
     timings: Timings = field(default_factory=dict)
@@ -68,57 +65,39 @@ class Attempt:
 
     base: Snapshot = field(init=False)
     definition: Definition = field(init=False)
-    record: Record = field(init=False)
+    record: ViewRecord = field(init=False)
     was: Frontier = field(init=False)
     began: float = field(init=False)
     _held_step: Callable[[], None] | None = None
 
-    def __enter__(self) -> Self:
-        self.began = time.perf_counter()
-        self.live.guard.acquire()
-        try:
-            self._held = self.live.folder.held()
-            self._held.__enter__()
-            try:
-                self._look()
-                self.timings["begin"] = time.perf_counter() - self.began
-            except BaseException:
-                self._held.__exit__(None, None, None)
-                raise
-        except BaseException:
-            self.live.guard.release()
-            raise
-        return self
+    @property
+    def guard(self) -> threading.RLock:
+        """The lock of the live view."""
+        return self.live.guard
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        try:
-            if error is not None:
-                self.live.discard()
-                self.live.suspicious = True
-            self._held.__exit__(None, None, None)
-        finally:
-            self.live.guard.release()
-        return isinstance(error, ConflictError) and error.code == _LOST and not self.last
+    @property
+    def folder(self) -> ViewFolder:
+        """The folder of its state."""
+        return self.live.folder
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """See what is committed."""
         self.base = self.table.snapshot
         definition = Definition.of(self.base)
         if definition is None:
             raise InputError.not_a_view(self.view, self.base.where)
-        self.definition, self.record = definition, self.live.informed(Record.of(self.base), definition.sql)
+        self.definition, self.record = definition, self.live.informed(ViewRecord.of(self.base), definition.sql)
         self.was = self.record.frontier
 
-    @contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
-        """Measure a part of the work."""
-        start = time.perf_counter()
-        yield
-        self.timings[phase] = self.timings.get(phase, 0.0) + time.perf_counter() - start
+    def failed(self) -> None:
+        """Drop what is in memory."""
+        self.live.discard()
+        self.live.suspicious = True
 
-    def at(self, record: Record, *, table: Metadata | None = None, settled: bool = False) -> StateAt:
+    def at(self, record: ViewRecord, *, table: Metadata | None = None, settled: bool = False) -> StateAt:
         """What the state in memory is the state of, when a record is committed."""
         table = table or self.base.state.metadata
-        return StateAt(table.id, record.published, record.frontier, record.ids, settled=settled)
+        return StateAt(table.id, record.published, record.frontier, settled=settled)
 
     def stepped(
         self,
@@ -194,8 +173,12 @@ class Attempt:
     def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
         """Bring a state that is older than the view to where the view is."""
         assert self.live.circuit is not None
-        since = Record(at.frontier, at.ids, published=at.published, columns=self.record.columns)
-        sources = Sources.pin(self.view, self.definition, since, self.record.frontier, self.around)
+        # The state does not say which columns it has read: those of the record, or it would have been built from scratch.
+        known = self.record.frontier.identities
+        columns = {n: known[n].columns if n in known else {} for n in at.frontier.identities}
+        since = at.frontier.identified({n: replace(i, columns=columns[n]) for n, i in at.frontier.identities.items()})
+        inputs = self.definition.inputs.values()
+        sources = Sources.pin(self.view, inputs, since, self.record.frontier, self.environment)
         try:
             sources.check()
             self.followed(self.live.circuit, sources, task)
@@ -215,7 +198,7 @@ class Attempt:
         self,
         operation: str,
         changed: Changed,
-        record: Record,
+        record: ViewRecord,
         *,
         definition: Definition | None = None,
         metadata: Metadata | None = None,

@@ -16,14 +16,12 @@ Small refreshes are never worth that question: below a floor of rows a view that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from headwater.base import markup
-from headwater.derived.contract import Behind, Mode
+from headwater.derived.plan import RefreshPlan
 
-__all__ = ["FLOOR_ROWS", "Choice", "Rates", "RefreshPlan", "Way"]
+__all__ = ["FLOOR_ROWS", "Choice", "Rates", "ViewPlan", "Way"]
 
 Way = Literal["changes", "query", "build"]
 
@@ -151,69 +149,43 @@ def _scaled(seconds: float, measured: int, rows: int, guess: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefreshPlan:
-    """What a refresh would do now.
+class ViewPlan(RefreshPlan):
+    """What a refresh of a view would do now.
 
     Parameters
     ----------
-    mode : "noop", "incremental" or "full"
-    reason : str
-        why, for people
-    changes : mapping of str to int
-        changed rows of each source since the frontier, as far as the log tells them
-    rows : int
-        rows of all sources, which computing anew would read
     incremental_seconds, query_seconds, full_seconds : float
-        what following the changes is expected to take, a query, and building the state anew
+        what following the changes is expected to take, a query, and building the state from scratch
     crossover : int
-        the number of changed rows from which the quicker of the other two is expected to be quicker than following the changes
+        the number of changed rows from which the quicker of the other two is expected to be quicker than following the
+        changes
     way : "changes", "query" or "build"
         how it would be done
     lost_seconds : float
         what the way that has been taken so far, this refresh with it, has taken longer than the other would have
-    upstream : mapping of str to RefreshPlan
-        what would be done before to views that it reads, in that order
-    behind : sequence of Behind
-        views that it reads, directly or through others, and that would be left behind their own sources
     """
 
-    mode: Mode
-    reason: str
-    changes: Mapping[str, int] = field(default_factory=dict)
-    rows: int = 0
     incremental_seconds: float = 0.0
     query_seconds: float = 0.0
     full_seconds: float = 0.0
     crossover: int = 0
     way: Way = "changes"
     lost_seconds: float = 0.0
-    upstream: Mapping[str, RefreshPlan] = field(default_factory=dict)
-    behind: Sequence[Behind] = ()
 
-    def __str__(self) -> str:
-        lines = [f"{self.mode}: {self.reason}"]
-        lines += [f"  {table}: {count:,} rows changed" for table, count in self.changes.items()]
-        lines.append(
-            f"  expected: {self.incremental_seconds:.3f} s from the changes, {self.query_seconds:.3f} s by a query, "
+    def _details(self) -> list[str]:
+        expected = (
+            f"expected: {self.incremental_seconds:.3f} s from the changes, {self.query_seconds:.3f} s by a query, "
             f"{self.full_seconds:.3f} s to build its state anew from {self.rows:,} rows"
         )
+        lines = [expected]
         if self.lost_seconds:
-            lines.append(f"  its way has taken {self.lost_seconds:.3f} s longer than the other would have")
-        lines.append(f"  crossover: {self.crossover:,} changed rows")
-        lines += [f"  first {name}: {plan.mode}: {plan.reason}" for name, plan in self.upstream.items()]
-        lines += [f"  behind: {one}" for one in self.behind]
-        return "\n".join(lines)
+            lines.append(f"its way has taken {self.lost_seconds:.3f} s longer than the other would have")
+        return [*lines, f"crossover: {self.crossover:,} changed rows"]
 
-    def _repr_html_(self) -> str:
-        return markup.facts(
-            f"{self.mode}: {self.reason}",
-            [
-                ("changed", "\n".join(f"{table}: {count:,} rows" for table, count in self.changes.items())),
-                ("from the changes", f"{self.incremental_seconds:.3f} s"),
-                ("by a query", f"{self.query_seconds:.3f} s"),
-                ("to build its state", f"{self.full_seconds:.3f} s from {self.rows:,} rows"),
-                ("crossover", f"{self.crossover:,} changed rows"),
-                ("first", "\n".join(f"{name}: {plan.mode}: {plan.reason}" for name, plan in self.upstream.items())),
-                ("behind", "\n".join(map(str, self.behind))),
-            ],
-        )
+    def _facts(self) -> list[tuple[str, object]]:
+        return [
+            ("from the changes", f"{self.incremental_seconds:.3f} s"),
+            ("by a query", f"{self.query_seconds:.3f} s"),
+            ("to build its state", f"{self.full_seconds:.3f} s from {self.rows:,} rows"),
+            ("crossover", f"{self.crossover:,} changed rows"),
+        ]

@@ -12,11 +12,11 @@ from typing import Any
 
 from headwater.base.errors import NotFoundError, UnsupportedError
 from headwater.derived.contract import Mode
+from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental.views import costs, output_table
-from headwater.incremental.views.costs import Choice, RefreshPlan
+from headwater.incremental.views.costs import Choice, ViewPlan
 from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.record import Record
-from headwater.incremental.views.sources import Sources, Unavailable
+from headwater.incremental.views.record import ViewRecord
 from headwater.lake import log
 from headwater.lake.snapshot import Snapshot
 
@@ -24,14 +24,14 @@ __all__ = ["after_upstream", "decide", "foreign"]
 
 
 def decide(
-    view: str, definition: Definition, record: Record, sources: Sources, *, full: bool = False, brief: bool = False
-) -> RefreshPlan:
+    view: str, definition: Definition, record: ViewRecord, sources: Sources, *, full: bool = False, brief: bool = False
+) -> ViewPlan:
     """What a refresh to these sources has to do; ``brief`` leaves out figures that only people need."""
     policy, rates = definition.policy, record.rates
     total = 0 if brief else sources.total_rows()
 
-    def planned(mode: Mode, reason: str, **more: Any) -> RefreshPlan:
-        return RefreshPlan(
+    def planned(mode: Mode, reason: str, **more: Any) -> ViewPlan:
+        return ViewPlan(
             mode=mode,
             reason=reason,
             rows=total,
@@ -41,7 +41,7 @@ def decide(
             **more,
         )
 
-    def anew(reason: str, *, allowed: bool = True) -> RefreshPlan:
+    def anew(reason: str, *, allowed: bool = True) -> ViewPlan:
         if policy == "strict" and not allowed:
             raise UnsupportedError.recompute(view, reason)
         sources.check_columns()
@@ -95,7 +95,7 @@ def _because(reason: str, choice: Choice, *, stateless: bool) -> str:
     )
 
 
-def after_upstream(plan: RefreshPlan, definition: Definition, first: Sequence[str]) -> RefreshPlan:
+def after_upstream(plan: ViewPlan, definition: Definition, first: Sequence[str]) -> ViewPlan:
     """The plan of a refresh that follows those of views that it reads: what they will change is not known yet."""
     named = ", ".join(f"`{one}`" for one in first)
     if plan.mode != "noop":
@@ -105,7 +105,7 @@ def after_upstream(plan: RefreshPlan, definition: Definition, first: Sequence[st
     return replace(plan, mode="full" if full else "incremental", way="query" if full else "changes", reason=reason)
 
 
-def foreign(base: Snapshot, definition: Definition, record: Record) -> str | None:
+def foreign(base: Snapshot, definition: Definition, record: ViewRecord) -> str | None:
     """What others have done to a view's rows since its last refresh; None if nothing."""
     if not record.published or base.version == record.published:
         return None

@@ -27,10 +27,12 @@ import pyarrow as pa
 
 from headwater.base.errors import CorruptionError, InputError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
+from headwater.derived.sources import Input
 from headwater.incremental.views.functions import functions_of
 from headwater.incremental.views.hints import about_spark
+from headwater.incremental.views.words import WORDS
 from headwater.lake.actions import Action
-from headwater.lake.published import DEFINITION, domain
+from headwater.lake.published import definition_domain, domain
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.demands import Demand, demands, narrowest
 from headwater.sql.functions.user import UserFunction, registered
@@ -39,27 +41,13 @@ from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
 from headwater.sql.rewriting import prepared
 
-__all__ = ["Definition", "Input", "Policy"]
+__all__ = ["Definition", "Policy"]
 
 Policy = Literal["auto", "strict", "full"]
 """How a view may be refreshed: as is best; only from changes; only anew."""
 
 _VERSIONS = (1, 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A table that the query reads: its name in the lake, its columns then, and those that are read."""
-
-    relation: str
-    table: str
-    schema: pa.Schema
-    columns: tuple[str, ...]
-
-    @property
-    def read(self) -> pa.Schema:
-        """The columns that are read."""
-        return pa.schema([self.schema.field(c) for c in self.columns])
+_DOMAIN = definition_domain(WORDS.name)
 
 
 @dataclass(frozen=True)
@@ -127,13 +115,13 @@ class Definition:
     @classmethod
     def of(cls, base: Snapshot) -> Definition | None:
         """The definition in a table's log; None if the table is not a view's."""
-        body = base.state.domains.get(DEFINITION)
+        body = base.state.domains.get(_DOMAIN)
         if body is None:
             return None
         try:
             return _parsed(body["configuration"])
         except (KeyError, TypeError, ValueError) as e:
-            raise CorruptionError.state_file(f"the domain {DEFINITION}", str(e), base.where) from e
+            raise CorruptionError.state_file(f"the domain {_DOMAIN}", str(e), base.where) from e
 
     def action(self) -> Action:
         """The action that puts it into a commit."""
@@ -147,7 +135,7 @@ class Definition:
         }
         if self.functions:
             value["functions"] = dict(self.functions)
-        return domain(DEFINITION, value)
+        return domain(_DOMAIN, value)
 
     # -- what it means ---------------------------------------------------------------------------------------------
 

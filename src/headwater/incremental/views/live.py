@@ -24,9 +24,9 @@ from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.views import query_time
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.state_at import StateAt
-from headwater.incremental.views.state_folder import StateFolder
+from headwater.incremental.views.state_folder import ViewFolder
 
 __all__ = ["OUTPUT", "Live", "built", "forget", "live"]
 
@@ -55,7 +55,7 @@ class Live:
     def __init__(self, root: Storage, view: str) -> None:
         self.view = view
         self.guard = threading.RLock()
-        self.folder = StateFolder(root, view)
+        self.folder = ViewFolder(root, view)
         self.circuit: Circuit | None = None
         self.addresses = Addresses()
         self.suspicious = True
@@ -79,14 +79,14 @@ class Live:
         """When the last refresh ended."""
         self._is: tuple[object, ...] | None = None
 
-    def _identity(self, table_id: str, definition: Definition, record: Record) -> tuple[object, ...]:
+    def _identity(self, table_id: str, definition: Definition, record: ViewRecord) -> tuple[object, ...]:
         return table_id, definition, record.published, self.folder.opened
 
-    def has(self, table_id: str, definition: Definition, record: Record) -> bool:
+    def has(self, table_id: str, definition: Definition, record: ViewRecord) -> bool:
         """Whether the state in memory is the one that is committed."""
         return self._is is not None and self._is == self._identity(table_id, definition, record)
 
-    def restore(self, table_id: str, definition: Definition, record: Record) -> StateAt | None:
+    def restore(self, table_id: str, definition: Definition, record: ViewRecord) -> StateAt | None:
         """Have the newest state that there is, from its files; gives where it is, if that is not what is committed."""
         assert record.state is not None
         self.discard()
@@ -108,7 +108,7 @@ class Live:
         self.circuit, self.addresses = circuit, addresses
         return at
 
-    def committed(self, table_id: str, definition: Definition, record: Record) -> None:
+    def committed(self, table_id: str, definition: Definition, record: ViewRecord) -> None:
         """What is in memory is now what is committed."""
         self._is = self._identity(table_id, definition, record)
 
@@ -133,7 +133,7 @@ class Live:
         """What is in memory is saved under a name."""
         self.saved, self.behind, self.behind_rows = state, 0, 0
 
-    def informed(self, record: Record, sql: str) -> Record:
+    def informed(self, record: ViewRecord, sql: str) -> ViewRecord:
         """A record that knows of the last query, too; one that was measured by another process is looked up once."""
         if self.queried is None and record.published and not record.rates.query_rows and not self._has_recalled:
             self._has_recalled = True

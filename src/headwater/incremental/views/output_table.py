@@ -15,9 +15,11 @@ import pyarrow as pa
 from headwater.base.errors import InputError, did_you_mean
 from headwater.base.schema import Schema
 from headwater.base.storage import Storage
+from headwater.incremental.views.ddl import POLICY, SHARDS
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.publishing import Changed
-from headwater.incremental.views.record import Record
+from headwater.incremental.views.record import ViewRecord
+from headwater.incremental.views.words import WORDS
 from headwater.lake import protocol, published, transaction
 from headwater.lake.actions import Metadata
 from headwater.lake.conflicts import Proposal
@@ -36,7 +38,6 @@ __all__ = [
     "same_columns",
 ]
 
-_OWN = ("headwater.policy", "headwater.shards")  # which are options of the view, and not kept
 _MAPPING = "delta.columnMapping.mode"
 _LAST_ID = "delta.columnMapping.maxColumnId"
 _UNNAMED = set(" ,;{}()\n\t=")
@@ -90,7 +91,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     published.check_properties(properties)
     for name, value in properties.items():
         if name.startswith("headwater."):
-            near = did_you_mean(name, _OWN)
+            near = did_you_mean(name, (POLICY, SHARDS))
             known = f"a known property{f': did you mean {near}?' if near else ''}"
             raise InputError.bad_property(name, value, known)
 
@@ -134,7 +135,7 @@ def commit(
     base: Snapshot,
     operation: str,
     changed: Changed,
-    record: Record,
+    record: ViewRecord,
     *,
     definition: Definition | None = None,
     metadata: Metadata | None = None,
@@ -148,6 +149,7 @@ def commit(
     assert record.published == base.version + 1, "a record names the version that it is a part of"
     features = protocol.needed(metadata.schema, metadata.configuration) if metadata else set()
     raised = protocol.with_features(base.state.protocol, {*_FEATURES, *features})
+    reflects = published.domain(published.state_domain(WORDS.name), record.to_json())
     proposal = Proposal(
         operation,
         {"frontier": str(record.frontier)},
@@ -156,7 +158,7 @@ def commit(
         cdc=changed.cdc,
         metadata=metadata,
         protocol=None if raised == base.state.protocol else raised,
-        domains=[record.action()] if definition is None else [definition.action(), record.action()],
+        domains=[reflects] if definition is None else [definition.action(), reflects],
         metrics={"numInsertedRows": changed.inserted, "numDeletedRows": changed.deleted},
         reads=lambda _: True,
         yields_to_appends=False,

@@ -52,6 +52,11 @@ class Changed:
     deleted: int = 0
     unflushed: list[str] = field(default_factory=list)
 
+    @property
+    def rows(self) -> int:
+        """How many rows are inserted or deleted."""
+        return self.inserted + self.deleted
+
 
 def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
     """The actions that make a change, consolidated, of the rows at ``base``."""

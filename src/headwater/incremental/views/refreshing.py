@@ -31,26 +31,28 @@ from headwater.base.errors import (
     UnsupportedError,
 )
 from headwater.base.frontier import Frontier
-from headwater.base.storage import now_ms
-from headwater.derived.contract import Mode, Refresh
+from headwater.derived import orphans
+from headwater.derived.attempt import Timings, attempts, reported
+from headwater.derived.contract import Refresh
+from headwater.derived.environment import Environment
+from headwater.derived.record import LastRefresh
+from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental import spill
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
-from headwater.incremental.views import orphans, tidying
+from headwater.incremental.views import tidying
 from headwater.incremental.views.addresses import Addresses
-from headwater.incremental.views.attempting import Attempt, Timings, Unusable
-from headwater.incremental.views.costs import RefreshPlan
+from headwater.incremental.views.attempting import Unusable, ViewAttempt
+from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.deciding import decide, foreign
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.functions import check_functions
 from headwater.incremental.views.live import built, live
-from headwater.incremental.views.publishing import Changed, publish
+from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
-from headwater.incremental.views.record import LastRefresh, Record
-from headwater.incremental.views.sources import Sources, Unavailable
-from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.together import begin
 from headwater.incremental.zset import ZSet
 from headwater.kernels.compile_time import Stopwatch
@@ -58,16 +60,15 @@ from headwater.lake.actions import Metadata
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
-__all__ = ["RefreshAttempt", "Timings", "attempts", "refresh"]
+__all__ = ["RefreshAttempt", "refresh", "view_attempts"]
 
-_TRIES = 20
 _WORTH_A_THREAD = 32_768
 
 
 def refresh(
     view: str,
     table: Table,
-    around: Surroundings,
+    environment: Environment,
     until: Frontier | None,
     *,
     full: bool,
@@ -75,7 +76,7 @@ def refresh(
     newest: Mapping[str, Snapshot] = MappingProxyType({}),
 ) -> Refresh:
     """Bring a view forward; ``newest`` are sources that were looked at already."""
-    for attempt in attempts(view, table, around):
+    for attempt in view_attempts(view, table, environment):
         attempt.timings = timings
         with attempt:
             attempt.refresh(until, full=full, newest=newest)
@@ -84,20 +85,21 @@ def refresh(
     raise AssertionError("the last attempt raises")
 
 
-def attempts(view: str, table: Table, around: Surroundings) -> Iterator[RefreshAttempt]:
-    """Tries to commit something to a view, each on what is committed then; a try that lost a race is followed by another."""
-    for left in reversed(range(_TRIES)):
-        yield RefreshAttempt(view, table, around, live(around.root, view), last=left == 0)
+def view_attempts(view: str, table: Table, environment: Environment) -> Iterator[RefreshAttempt]:
+    """Tries to commit something to a view."""
+    return attempts(lambda last: RefreshAttempt(view, table, environment, live(environment.root, view), last=last))
 
 
-class RefreshAttempt(Attempt):
+class RefreshAttempt(ViewAttempt):
     """One try to refresh a view, or to give it another definition."""
 
     def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
         """Do it, and leave the report in ``done``."""
-        check_functions(self.view, self.definition.functions, self.around.functions)
+        check_functions(self.view, self.definition.functions, self.environment.functions)
         with self.timed("pin"):
-            sources = Sources.pin(self.view, self.definition, self.record, until, self.around, newest=newest)
+            sources = Sources.pin(
+                self.view, self.definition.inputs.values(), self.was, until, self.environment, newest=newest
+            )
         changed = None if full else foreign(self.base, self.definition, self.record)
         if changed is not None:
             raise ConflictError.view_changed(self.view, changed, self.base.where)
@@ -109,7 +111,7 @@ class RefreshAttempt(Attempt):
             return
         if self.live.suspicious:
             with self.timed("sweep"):
-                orphans.sweep(self.base, self.record.published)
+                orphans.sweep(self.base, self.record.published, prefix=PREFIX, vectors_folder=VECTORS)
             self.live.suspicious = False
             self.sweeps = True
         faults.point("view.refresh.begin", self.view)
@@ -127,7 +129,7 @@ class RefreshAttempt(Attempt):
                         raise UnsupportedError.recompute(self.view, plan.reason) from None
             self.anew(sources, plan.reason, task, plan=plan)
 
-    def _from_changes(self, sources: Sources, plan: RefreshPlan, task: events.Task) -> None:
+    def _from_changes(self, sources: Sources, plan: ViewPlan, task: events.Task) -> None:
         watch = Stopwatch()
         self.restored(task)
         circuit = self.live.circuit
@@ -146,8 +148,13 @@ class RefreshAttempt(Attempt):
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
         rates = rates.after_changes(rows_in, watch.seconds())
-        record = Record(sources.frontier, sources.ids, self.live.saved, self.base.version + 1, rates, sources.columns)
-        record = replace(record, last=self._last("incremental", rows_in, changed))
+        record = ViewRecord(
+            frontier=sources.frontier,
+            state=self.live.saved,
+            published=self.base.version + 1,
+            last=self.finished("incremental", rows_in, changed.rows),
+            rates=rates,
+        )
         if not lags:
             with self.timed("save"):
                 folder.flush(durable.traces_of(circuit, addresses.traces))
@@ -157,14 +164,14 @@ class RefreshAttempt(Attempt):
             with self.timed("settle" if lags else "save"):
                 if lags:
                     # To save the state afterwards: a thread takes its time to begin.
-                    tidying.soon(self.view, self.table, self.around)
+                    tidying.soon(self.view, self.table, self.environment)
                     self.make_permanent()
                     addresses.settle()
                 else:
                     folder.save(circuit, addresses, self.at(record), name=record.state)
 
         self.commit("REFRESH MATERIALIZED VIEW", changed, record, ready=ready, rows=rows_in)
-        self._report(sources, "incremental", rows_in, changed, plan.reason)
+        self._report(sources, record.last, plan.reason)
 
     def _flushing(self, circuit: Circuit, rows: int) -> AbstractContextManager[object]:
         """Write the new state of a large step beside what follows; that of a small one is written sooner than a thread has its turn."""
@@ -181,7 +188,7 @@ class RefreshAttempt(Attempt):
         definition: Definition | None = None,
         metadata: Metadata | None = None,
         keep: bool = False,
-        plan: RefreshPlan | None = None,
+        plan: ViewPlan | None = None,
     ) -> None:
         """Compute the view from all rows of its sources, and publish the difference; by a query, if that is the policy or the plan.
 
@@ -222,9 +229,13 @@ class RefreshAttempt(Attempt):
             rates = replace(rates.after_query(rows_in, spent), lost_seconds=lost, stateless=meant.policy != "full")
         else:
             rates = rates.after_full(rows_in, spent, lost)
-        record = Record(sources.frontier, sources.ids, None, self.base.version + 1, rates, sources.columns)
-        record = replace(record, last=self._last("full", rows_in, changed))
-        record = replace(record, clock=clock if meant.policy == "full" else None)
+        record = ViewRecord(
+            frontier=sources.frontier,
+            published=self.base.version + 1,
+            last=self.finished("full", rows_in, changed.rows),
+            rates=rates,
+            clock=clock if meant.policy == "full" else None,
+        )
         if circuit is not None:
             with self.timed("save"):
                 at = self.at(record, table=metadata)
@@ -232,7 +243,7 @@ class RefreshAttempt(Attempt):
         self.live.circuit, self.live.addresses = circuit, addresses
         operation = "REFRESH MATERIALIZED VIEW" if definition is None else "REPLACE MATERIALIZED VIEW"
         self.commit(operation, changed, record, definition=definition, metadata=metadata)
-        self._report(sources, "full", rows_in, changed, reason)
+        self._report(sources, record.last, reason)
 
     def _backfill(self, circuit: Circuit) -> Backfill | None:
         """What can be kept of the committed state, for another circuit; None if nothing."""
@@ -249,23 +260,10 @@ class RefreshAttempt(Attempt):
 
     def _queried(self, definition: Definition, sources: Sources, clock: datetime) -> Iterator[pa.RecordBatch]:
         """The rows of a view, computed by a query engine."""
-        for batch in self.around.compute(definition.answer_at(clock), sources.relations(), definition.sql):
+        for batch in self.environment.compute(definition.answer_at(clock), sources.relations(), definition.sql):
             yield batch.cast(definition.schema)
 
-    def _last(self, mode: Mode, rows_in: int, changed: Changed) -> LastRefresh:
-        seconds = round(time.perf_counter() - self.began, 6)
-        return LastRefresh(now_ms(), mode, seconds, rows_in, changed.inserted + changed.deleted)
-
-    def _report(self, sources: Sources, mode: Mode, rows_in: int, changed: Changed, reason: str) -> None:
-        # A source that is another table now, or none of the view's any more, is not something that it has got further with.
-        was, after, replaced = self.was, sources.frontier, sources.replaced
-        self.done = Refresh(
-            before=was.restrict(n for n in was if was[n] <= after.get(n, -1) and n not in replaced),
-            after=after,
-            mode=mode,
-            rows_in=rows_in,
-            rows_out=changed.inserted + changed.deleted,
-            seconds=time.perf_counter() - self.began,
-            reason=reason,
-            name=self.view,
-        )
+    def _report(self, sources: Sources, last: LastRefresh | None, reason: str) -> None:
+        assert last is not None, "it was just made"
+        seconds = time.perf_counter() - self.began
+        self.done = reported(self.view, self.was, sources, last, seconds=seconds, reason=reason)

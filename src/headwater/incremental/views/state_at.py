@@ -10,11 +10,10 @@ commit names it, because that commit may never have been made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from headwater.base.frontier import Frontier
+from headwater.base.frontier import Frontier, TableIdentity
 
 __all__ = ["StateAt"]
 
@@ -29,12 +28,12 @@ class StateAt:
         the id of the view's table
     published
         the version of that table
-    frontier, ids
+    frontier
         the versions of the sources, and which tables they were
     settled
         whether it was saved after that version was committed
 
-    >>> at = StateAt("a1", 7, Frontier({"orders": 3}), {"orders": "b2"}, settled=True)
+    >>> at = StateAt("a1", 7, Frontier({"orders": 3}).identified({"orders": TableIdentity("b2")}), settled=True)
     >>> StateAt.of({"at": at.to_json()}) == at
     True
     """
@@ -42,7 +41,6 @@ class StateAt:
     table: str
     published: int
     frontier: Frontier
-    ids: Mapping[str, str]
     settled: bool = False
 
     @classmethod
@@ -51,9 +49,9 @@ class StateAt:
         at = saved.get("at") if isinstance(saved, dict) else None
         if at is None:
             return None
-        return cls(
-            str(at["table"]), int(at["published"]), Frontier(at["frontier"]), dict(at["ids"]), settled=at["settled"]
-        )
+        identities = {table: TableIdentity(id_) for table, id_ in at["ids"].items()}
+        frontier = Frontier(at["frontier"]).identified(identities)
+        return cls(str(at["table"]), int(at["published"]), frontier, settled=at["settled"])
 
     def to_json(self) -> Any:
         """What is saved."""
@@ -61,6 +59,6 @@ class StateAt:
             "table": self.table,
             "published": self.published,
             "frontier": dict(self.frontier),
-            "ids": dict(self.ids),
+            "ids": {table: one.id for table, one in self.frontier.identities.items()},
             "settled": self.settled,
         }

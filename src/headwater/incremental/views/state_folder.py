@@ -1,34 +1,26 @@
-"""The folder of a view's state: local for a local lake; for object storage a local cache of immutable files that lie there.
+"""The folder of a view's state (`derived.state_folder`): runs and manifests of a circuit, and of where its rows lie.
 
-A local lake keeps the state in ``_headwater/views/<name>``, where `Store` works directly. In a lake on object storage every run file and
-manifest is uploaded below the same path before the commit that names it, and fetched when this machine does not have it; so any machine can
-go on from what another has done. Since two machines may both save a state after the same one, a manifest is there called by a random
-name; the numbers that `Store` gives are this machine's own affair.
-
-Who writes: on one machine the lock of the folder lets one process at a time refresh, and others wait. Between machines the commit decides, and
-who loses it begins again from what won.
+In a local lake `Store` works in the folder directly. In object storage two machines may both save a state after the same
+one, so there a manifest is called by a random name; the numbers that `Store` gives are this machine's own affair.
 
 A local state may be saved after the commit that it belongs to (`state_at`); `newest` finds it, though no commit names it.
 
-State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot of the machine it was
-written, and every byte of it is checked before it is used in another.
+State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot of
+the machine it was written, and every byte of it is checked before it is used in another.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
-import tempfile
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from headwater.base import faults, settings
 from headwater.base.boot import boot_id
-from headwater.base.errors import ConflictError, CorruptionError, NotFoundError
-from headwater.base.storage import Storage, now_ms
+from headwater.base.errors import CorruptionError, NotFoundError
+from headwater.base.storage import Storage
+from headwater.derived.state_folder import StateFolder
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.manifest import Manifest
@@ -37,11 +29,9 @@ from headwater.incremental.trace import Trace
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.state_at import StateAt
 
-__all__ = ["StateFolder"]
+__all__ = ["ViewFolder"]
 
 _BOOT = "boot"
-_WAIT_SECONDS = 300.0
-_YOUNG_MS = 3_600_000  # what is younger may belong to a refresh of another machine that has not committed yet
 
 
 @contextmanager
@@ -54,63 +44,29 @@ def _unflushed() -> Iterator[None]:
         yield
 
 
-class StateFolder:
-    """Where the state of one view lies.
-
-    Parameters
-    ----------
-    root : Storage
-        of the lake
-    view : str
-        its name
-    """
+class ViewFolder(StateFolder):
+    """Where the state of one view lies."""
 
     def __init__(self, root: Storage, view: str) -> None:
-        self.path = f"_headwater/views/{view}"
-        self.root = root
-        local = root.local_path(self.path)
-        self.remote = local is None
-        if local is None:
-            place = hashlib.sha256(f"{root.url}/{self.path}".encode()).hexdigest()[:24]
-            local = os.path.join(settings.current().spill_dir or tempfile.gettempdir(), "headwater-views", place)
-        self.folder = local
+        super().__init__(root, f"_headwater/views/{view}")
         self._store: Store | None = None
         self.opened = 0
         """How often the folder was opened: state of an earlier time cannot be saved here any more."""
-        self._uploaded: set[str] = set()
         self._names: dict[str, str] = {}
 
-    # -- who writes ------------------------------------------------------------------------------------------------
+    def _lock(self) -> None:
+        if self._store is None:
+            self._store = Store(self.folder)
+            self.opened += 1
+        else:
+            self._store.lock()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Be the one process that writes; waits for others."""
-        self._take()
-        try:
-            yield
-        finally:
-            if self._store is not None:  # else it was removed meanwhile
-                self._store.unlock()
+    def _unlock(self) -> None:
+        if self._store is not None:  # else it was removed meanwhile
+            self._store.unlock()
 
-    def _take(self) -> None:
-        pause, end = 0.001, time.monotonic() + _WAIT_SECONDS
-        while True:
-            try:
-                if self._store is None:
-                    self._store = Store(self.folder)
-                    self.opened += 1
-                else:
-                    self._store.lock()
-            except ConflictError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(pause)
-                pause = min(2 * pause, 0.05)
-                continue
-            except NotFoundError:  # the folder was deleted with the view, and the view was made again
-                self._store = None
-                continue
-            return
+    def _forget(self) -> None:
+        self._store = None
 
     @property
     def store(self) -> Store:
@@ -142,8 +98,8 @@ class StateFolder:
         if not self.remote:
             return local
         for file in sorted(self.store.restore(local).files):
-            self._upload(f"runs/{file}")
-        faults.point("view.state.before_upload", name)
+            self.upload(f"runs/{file}")
+        faults.point("derived.state.before_upload", name)
         with open(os.path.join(self.folder, "manifests", local), "rb") as f:
             self.root.put(f"{self.path}/manifests/{name}", f.read())
         self._names[name] = local
@@ -203,14 +159,6 @@ class StateFolder:
             self.store.verify(manifest)
         return manifest
 
-    def _upload(self, path: str) -> None:
-        if path in self._uploaded:
-            return
-        faults.point("view.state.before_upload", path)
-        with open(os.path.join(self.folder, path), "rb") as source, self.root.open_output(f"{self.path}/{path}") as to:
-            shutil.copyfileobj(source, to, 1 << 20)
-        self._uploaded.add(path)
-
     def _fetched(self, name: str) -> str:
         """The local name of a manifest, which is fetched with its runs unless they are here."""
         known = self._names.get(name)
@@ -218,24 +166,10 @@ class StateFolder:
             return known
         data = self.root.get(f"{self.path}/manifests/{name}")
         for file in sorted(Manifest.decode(name, data, self.folder).files):
-            path = os.path.join(self.folder, "runs", file)
-            if not os.path.exists(path):
-                self._download(f"runs/{file}", path)
-            self._uploaded.add(f"runs/{file}")
+            self.fetch(f"runs/{file}")
         local = self.store.adopt(data)
         self._names[name] = local
         return local
-
-    def _download(self, path: str, to: str) -> None:
-        staged = f"{to}.{uuid.uuid4().hex}.tmp"
-        try:
-            with self.root.open_input(f"{self.path}/{path}") as source, open(staged, "wb") as f:
-                shutil.copyfileobj(source, f, 1 << 20)
-            os.replace(staged, to)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(staged)
-            raise
 
     # -- what nobody needs -----------------------------------------------------------------------------------------
 
@@ -253,23 +187,12 @@ class StateFolder:
     def _sweep_remote(self, name: str | None) -> None:
         keep = set()
         if name is not None:
-            keep = {f"{self.path}/runs/{f}" for f in self.store.restore(self._names[name]).files}
-            keep.add(f"{self.path}/manifests/{name}")
-        old = now_ms() - _YOUNG_MS
-        for entry in list(self.root.list(f"{self.path}/")):
-            if entry.path not in keep and entry.modified_ms < old:
-                self.root.delete(entry.path)
-                self._uploaded.discard(entry.path.removeprefix(f"{self.path}/"))
+            keep = {f"runs/{file}" for file in self.store.restore(self._names[name]).files}
+            keep.add(f"manifests/{name}")
+        self.sweep_remote(keep)
 
     def remove(self) -> None:
         """Delete all of it: the view is no more."""
         if self._store is not None:
             self._store.close()
-            self._store = None
-        for entry in list(self.root.list(f"{self.path}/")):
-            self.root.delete(entry.path)
-        self.root.remove_folder(self.path)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __repr__(self) -> str:
-        return f"StateFolder({self.folder!r})"
+        super().remove()

@@ -18,14 +18,15 @@ from functools import partial
 from headwater.base import events, faults
 from headwater.base.errors import ConflictError, NotFoundError
 from headwater.base.storage import Storage
+from headwater.derived import upkeep
+from headwater.derived.environment import Environment
 from headwater.incremental import spill
 from headwater.incremental.layout import Layout
-from headwater.incremental.views import packing_up, upkeep
-from headwater.incremental.views.attempting import Attempt
+from headwater.incremental.views import packing_up
+from headwater.incremental.views.attempting import ViewAttempt
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import Live, live
-from headwater.incremental.views.record import Record
-from headwater.incremental.views.surroundings import Surroundings
+from headwater.incremental.views.record import ViewRecord
 from headwater.lake import transaction
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
@@ -36,27 +37,27 @@ _MOMENT = 0.02
 _MOMENTS = 10
 
 
-def ask(view: str, table: Table, around: Surroundings) -> None:
+def ask(view: str, table: Table, environment: Environment) -> None:
     """Have a view tidied up in the background, if there is a reason to."""
-    one = live(around.root, view)
+    one = live(environment.root, view)
     if one.unchecked is not None or one.is_littered or packing_up.due(table.snapshot):
-        soon(view, table, around)
+        soon(view, table, environment)
 
 
-def soon(view: str, table: Table, around: Surroundings) -> None:
+def soon(view: str, table: Table, environment: Environment) -> None:
     """Have it tidied up when the refresh that asks is over."""
-    one = live(around.root, view)
+    one = live(environment.root, view)
     one.touched = time.monotonic()
     if one.is_asked_for:
         return
     one.is_asked_for = True
     what = f"the view `{view}` was not tidied up"
-    upkeep.later(_key(view, around), partial(_tidy, view, table, around), what=what)
+    upkeep.later(_key(view, environment), partial(_tidy, view, table, environment), what=what)
 
 
-def stop(view: str, around: Surroundings) -> None:
+def stop(view: str, environment: Environment) -> None:
     """Return when nothing of the kind is done any more: the view is to be dropped."""
-    upkeep.cancel(_key(view, around))
+    upkeep.cancel(_key(view, environment))
 
 
 def finish(root: Storage) -> None:
@@ -65,19 +66,19 @@ def finish(root: Storage) -> None:
     spill.background().submit(lambda: None).result()  # merges may write to the folders of views
 
 
-def _key(view: str, around: Surroundings) -> str:
-    return f"{around.root.url}\n{view}"
+def _key(view: str, environment: Environment) -> str:
+    return f"{environment.root.url}\n{view}"
 
 
-def _tidy(view: str, table: Table, around: Surroundings) -> None:
-    one = live(around.root, view)
+def _tidy(view: str, table: Table, environment: Environment) -> None:
+    one = live(environment.root, view)
     _wait_for_a_moment(one)
     with one.guard:  # a refresh that asked, and took longer than that moment, is over then
         one.is_asked_for = False
     faults.point("view.upkeep.begin", view)
     with suppress(NotFoundError, ConflictError):  # it was dropped, or somebody else was quicker
         if _is_behind(one):
-            with Attempt(view, table, around, one, last=True) as attempt:
+            with ViewAttempt(view, table, environment, one, last=True) as attempt:
                 attempt.settle()
         if one.unchecked is not None:
             version, one.unchecked = one.unchecked, None
@@ -86,7 +87,7 @@ def _tidy(view: str, table: Table, around: Surroundings) -> None:
         files = packing_up.due(base)
         rewritten = _rewritten(view, base, files) if files else None
         if files or one.is_littered:
-            _finish(Attempt(view, table, around, one, last=True), rewritten)
+            _finish(ViewAttempt(view, table, environment, one, last=True), rewritten)
 
 
 def _is_behind(one: Live) -> bool:
@@ -103,7 +104,7 @@ def _wait_for_a_moment(one: Live) -> None:
         time.sleep(left)
 
 
-def _finish(attempt: Attempt, rewritten: packing_up.Rewritten | None) -> None:
+def _finish(attempt: ViewAttempt, rewritten: packing_up.Rewritten | None) -> None:
     """The short part. What an error leaves is swept by the next refresh, which knows better what was committed."""
     begun = False
     try:
@@ -120,7 +121,7 @@ def _finish(attempt: Attempt, rewritten: packing_up.Rewritten | None) -> None:
 
 
 def _rewritten(view: str, base: Snapshot, files: list[packing_up.AddFile]) -> packing_up.Rewritten | None:
-    definition, record = Definition.of(base), Record.of(base)
+    definition, record = Definition.of(base), ViewRecord.of(base)
     if definition is None or record.state is None or record.published != base.version:
         return None
     total = sum((f.num_records or 0) - f.num_deleted for f in files)

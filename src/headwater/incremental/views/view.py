@@ -18,10 +18,11 @@ equal at orders@1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -29,64 +30,69 @@ from headwater.base import events
 from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
-from headwater.derived.contract import Behind, Derived, Refresh, Verification
+from headwater.derived import kinds
+from headwater.derived.artefact import Artefact
+from headwater.derived.attempt import Timings
+from headwater.derived.contract import Refresh, Verification
+from headwater.derived.cycles import cycle
+from headwater.derived.environment import Environment
+from headwater.derived.lookup import Lookup
+from headwater.derived.sources import Sources, check_columns
+from headwater.derived.status import Status
 from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, tidying
-from headwater.incremental.views.cascade import plan_with_upstream, refresh_with_upstream
 from headwater.incremental.views.comparing import compare
-from headwater.incremental.views.costs import RefreshPlan
-from headwater.incremental.views.cycles import check_cycle
-from headwater.incremental.views.deciding import decide
+from headwater.incremental.views.costs import ViewPlan
+from headwater.incremental.views.ddl import create_statement
+from headwater.incremental.views.deciding import after_upstream, decide
 from headwater.incremental.views.definition import Definition, Policy
-from headwater.incremental.views.dropping import drop_readers
 from headwater.incremental.views.functions import check_functions, same_functions
 from headwater.incremental.views.hints import about_policy
-from headwater.incremental.views.output_columns import check_output
+from headwater.incremental.views.output_columns import check_output, place_of
 from headwater.incremental.views.output_table import Told, changed_metadata
-from headwater.incremental.views.record import Record
-from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
-from headwater.incremental.views.sources import Sources, check_columns
-from headwater.incremental.views.status import ViewStatus, status_of
-from headwater.incremental.views.surroundings import Surroundings
-from headwater.incremental.views.upstream import Looked, behind, lag_of
+from headwater.incremental.views.record import ViewRecord
+from headwater.incremental.views.refreshing import RefreshAttempt, refresh, view_attempts
+from headwater.incremental.views.words import WORDS
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
-from headwater.lake.published import check_built, is_built
+from headwater.lake.published import check_built
+from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 from headwater.sql.plan.wording import worded_plan
 
 if TYPE_CHECKING:
     from headwater.observe.graph import Graph
 
-__all__ = ["View", "define", "found_view", "open_view"]
+__all__ = ["View", "ViewStatus", "define", "found_view", "open_view"]
 
 Mode = Literal["open", "replace", "error", "ignore"]
 _ANEW = "it was defined anew"
 _NOTHING = Told()
+_NOT_LOOKED_AT: Mapping[str, Snapshot] = MappingProxyType({})
 
 
-def open_view(name: str, around: Surroundings) -> View:
+def open_view(name: str, environment: Environment) -> View:
     """The view of that name; its functions have to be at hand."""
-    view = found_view(name, around)
-    check_functions(view.name, view._stored.functions, around.functions)
+    view = found_view(name, environment)
+    check_functions(view.name, view._stored.functions, environment.functions)
     return view
 
 
-def found_view(name: str, around: Surroundings) -> View:
+def found_view(name: str, environment: Environment) -> View:
     """The view of that name, to be defined anew or dropped."""
-    table = around.table(name)
+    table = environment.table(name)
     if not table.exists():
-        raise NotFoundError.view(name, around.views(), around.root.url)
+        raise NotFoundError.view(name, environment.names(WORDS.name), environment.root.url)
     if Definition.of(table.snapshot) is None:
         raise InputError.not_a_view(name, table.location)
-    return View(table.name, table, around)
+    return View(table.name, table, environment)
 
 
 def define(
     name: str,
     sql: str,
-    around: Surroundings,
+    environment: Environment,
     *,
     policy: Policy = "auto",
     shards: int = 1,
@@ -100,33 +106,37 @@ def define(
     now; is an error; or stays as it is.
     """
     output_table.check_properties(properties or {})
-    table = around.table(name)
+    table = environment.table(name)
     if table.exists():
-        view = found_view(name, around)
+        view = found_view(name, environment)
         if mode == "error":
             raise InputError.view_exists(name, table.location)
         told = Told(properties, comment, wholly=mode == "replace")
         if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards, told=told)):
             view.redefine(sql, policy=policy, shards=shards, told=told)
         return view
-    meant = _read(table.name, sql, policy, shards, around)
+    meant = _read(table.name, sql, policy, shards, environment)
     metadata = output_table.metadata_for(table.name, meant.schema, properties=properties, comment=comment)
-    around.check_free(table.name)
+    environment.check_free(table.name)
     if output_table.create(table.storage, metadata, meant) is None:  # somebody else was quicker
         return define(
-            name, sql, around, policy=policy, shards=shards, mode=mode, properties=properties, comment=comment
+            name, sql, environment, policy=policy, shards=shards, mode=mode, properties=properties, comment=comment
         )
-    return View(table.name, table, around)
+    return View(table.name, table, environment)
 
 
-def _read(name: str, sql: str, policy: Policy, shards: int, around: Surroundings) -> Definition:
+def _read(name: str, sql: str, policy: Policy, shards: int, environment: Environment) -> Definition:
+    lookup = Lookup(environment)
+
     def schema_of(wanted: str) -> tuple[str, Schema]:
-        found = around.table(wanted)
+        found = environment.table(wanted)
         schema = found.snapshot.schema
-        check_cycle(name, sql, found.name, around.table)
+        ring = cycle(name, found.name, lookup.reads)
+        if ring is not None:
+            raise InputError.view_cycle(ring).placed_at(sql, place_of(sql, found.name))
         return found.name, schema
 
-    meant = Definition.read(sql, policy, shards, schema_of, around.analyze, around.functions)
+    meant = Definition.read(sql, policy, shards, schema_of, environment.analyze, environment.functions)
     check_output(meant.schema, sql)
     if policy != "full":
         from headwater.incremental import planning
@@ -140,17 +150,31 @@ def _read(name: str, sql: str, policy: Policy, shards: int, around: Surroundings
     return meant
 
 
-def _check_until(until: Frontier | None) -> None:
-    if until is not None and not isinstance(until, Frontier):
-        raise InputError.bad_argument("until", until, 'a frontier, such as Frontier.parse("orders@42")')
+@dataclass(frozen=True, kw_only=True)
+class ViewStatus(Status):
+    """What a view is, and how fresh: its query and policy, and what every artefact has."""
+
+    policy: Policy
+
+    @property
+    def query(self) -> str:
+        """The query, in Spark SQL."""
+        return self.definition
+
+    def _own_facts(self) -> list[tuple[str, str]]:
+        return [("View Text", self.query), ("Refresh Policy", self.policy)]
+
+    def _own_dict(self) -> dict[str, Any]:
+        return {"query": self.query, "policy": self.policy}
 
 
-class View(Derived):
+class View(Artefact):
     """A query whose rows are kept and follow its sources. Made by ``lake.view``."""
 
-    def __init__(self, name: str, table: Table, around: Surroundings) -> None:
-        self._name = name
-        self._around = around
+    kind = WORDS
+
+    def __init__(self, name: str, table: Table, environment: Environment) -> None:
+        super().__init__(name, environment)
         self.table = table
         self.timings: Timings = {}
         """Seconds that each part of the last refresh through this handle took."""
@@ -158,15 +182,10 @@ class View(Derived):
     # -- what it is ------------------------------------------------------------------------------------------------
 
     @property
-    def name(self) -> str:
-        """The name of the view, and of its table."""
-        return self._name
-
-    @property
     def _meant(self) -> Definition:
         """The definition, if what it needs is at hand."""
         found = self._stored
-        check_functions(self.name, found.functions, self._around.functions)
+        check_functions(self.name, found.functions, self._environment.functions)
         return found
 
     @property
@@ -197,12 +216,24 @@ class View(Derived):
         return self._meant.schema
 
     @property
-    def frontier(self) -> Frontier:
-        """The version of each source that the rows reflect; without entries while the view was never built."""
-        return Record.of(self.table.snapshot).frontier
+    def reads(self) -> tuple[str, ...]:
+        """The names of the tables that the query names, sorted."""
+        return self._stored.reads
 
-    def __repr__(self) -> str:
-        return f"View({self.name!r}, {self.frontier or 'never built'})"
+    @property
+    def record(self) -> ViewRecord:
+        """What the newest refresh has committed."""
+        return ViewRecord.of(self.table.snapshot)
+
+    @property
+    def version(self) -> int:
+        """The version of its table."""
+        return self.table.snapshot.version
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, if the log knows."""
+        return self.table.snapshot.num_rows
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
@@ -214,7 +245,7 @@ class View(Derived):
         ----------
         until
             versions of tables, and of views that are read. A view that it names is read at that version and not
-            refreshed; one that it does not name is refreshed as far as ``until`` allows (`cascade`).
+            refreshed; one that it does not name is refreshed as far as ``until`` allows (`derived.cascade`).
         full
             compute it from scratch, whatever has changed; only the difference is published. Views that it reads are
             refreshed as usual.
@@ -230,37 +261,48 @@ class View(Derived):
         >>> [one.name for one in count.refresh().upstream], count.read().to_pylist()
         (['large'], [{'n': 1}])
         """
-        _check_until(until)
+        return super().refresh(until, full=full, cascade=cascade)
+
+    def refresh_alone(
+        self,
+        until: Frontier | None,
+        *,
+        full: bool = False,
+        newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT,
+    ) -> Refresh:
+        """Bring the view forward, and nothing that it reads."""
         self.timings = {}
-        if cascade:
-            return refresh_with_upstream(self.name, self.table, self._around, until, full=full, timings=self.timings)
-        done = refresh(self.name, self.table, self._around, until, full=full, timings=self.timings)
-        tidying.ask(self.name, self.table, self._around)
-        left = self.upstream_behind() if until is None else ()
-        if left and done.mode == "noop":
-            done = replace(done, reason=f"{done.reason} in what it reads, which is behind itself")
-        return replace(done, behind=left)
+        environment = self._environment
+        done = refresh(self.name, self.table, environment, until, full=full, timings=self.timings, newest=newest)
+        tidying.ask(self.name, self.table, environment)
+        return done
 
-    def status(self) -> ViewStatus:
+    def plan_alone(
+        self,
+        until: Frontier | None,
+        *,
+        newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT,
+        first: Sequence[str] = (),
+    ) -> ViewPlan:
+        """What `refresh_alone` would do."""
+        meant, one = self._meant, lives.live(self._environment.root, self.name)
+        record = one.informed(self.record, meant.sql)
+        sources = Sources.pin(
+            self.name,
+            meant.inputs.values(),
+            record.frontier,
+            until,
+            self._environment,
+            newest=newest,
+            unbuilt=bool(first),
+        )
+        found = decide(self.name, meant, record, sources)
+        return after_upstream(found, meant, first) if first else found
+
+    def status(self, lookup: Lookup | None = None) -> ViewStatus:
         """What it is, and how fresh: its query, sources and frontier, how far it is behind, and the last refresh."""
-        return status_of(self.name, self.table.snapshot, self._around)
-
-    def _repr_html_(self) -> str:
-        return self.status()._repr_html_()
-
-    def upstream_behind(self) -> tuple[Behind, ...]:
-        """The views that it reads, directly or through others, and that are behind their own sources."""
-        return behind(self._stored.reads, Looked(self._around))
-
-    def lag(self) -> dict[str, int | None]:
-        """By how many versions it is behind each source whose rows have changed; None for a source that is gone."""
-        base = self.table.snapshot
-        return lag_of(self._stored, Record.of(base), Looked(self._around))
-
-    @property
-    def built(self) -> bool:
-        """Whether it was ever built: else it has no rows to read."""
-        return is_built(self.table.snapshot)
+        fields = self._status_fields(lookup or Lookup(self._environment))
+        return ViewStatus(**fields, policy=self.policy)
 
     def read(self) -> pa.Table:
         """The rows, as of `frontier`; an error if it was never built."""
@@ -269,13 +311,13 @@ class View(Derived):
     def recompute(self, at: Frontier) -> pa.Table:
         """The rows that the query gives at ``at``, computed by a query engine."""
         meant, watch = self._meant, Stopwatch()
-        sources = Sources.pin(self.name, meant, Record(), at, self._around)
-        record = Record.of(self.table.snapshot)
+        sources = Sources.pin(self.name, meant.inputs.values(), Frontier(), at, self._environment)
+        record = self.record
         clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
-        reader = self._around.compute(meant.answer_at(clock), sources.relations(), meant.sql)
+        reader = self._environment.compute(meant.answer_at(clock), sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
         rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
-        one = lives.live(self._around.root, self.name)
+        one = lives.live(self._environment.root, self.name)
         one.measured_query(meant.sql, sources.total_rows(), watch.seconds())
         return rows
 
@@ -286,23 +328,11 @@ class View(Derived):
         """
         now = self.table.pinned_to(self.table.snapshot)
         check_built(self.name, now.snapshot)
-        at = Record.of(now.snapshot).frontier
+        at = ViewRecord.of(now.snapshot).frontier
         found = compare(at, expected=self.recompute(at), actual=now.to_arrow())
         return replace(found, behind=self.upstream_behind())
 
     # -- looking at it ---------------------------------------------------------------------------------------------
-
-    def plan(self, until: Frontier | None = None, *, cascade: bool = True) -> RefreshPlan:
-        """What `refresh` would do now, why, and what it is expected to take."""
-        _check_until(until)
-        if cascade:
-            check_functions(self.name, self._stored.functions, self._around.functions)
-            return plan_with_upstream(self.name, self.table, self._around, until)
-        one = lives.live(self._around.root, self.name)
-        meant = self._meant
-        record = one.informed(Record.of(self.table.snapshot), meant.sql)
-        found = decide(self.name, meant, record, Sources.pin(self.name, meant, record, until, self._around))
-        return replace(found, behind=self.upstream_behind() if until is None else ())
 
     def explain(self) -> str:
         """The query's plan, and the circuit that follows it, as text."""
@@ -314,16 +344,20 @@ class View(Derived):
     def graph(self) -> Graph:
         """The circuit as a picture, with what its operators have done: here, or until its state was saved."""
         meant = self._meant
-        one = lives.live(self._around.root, self.name)
+        one = lives.live(self._environment.root, self.name)
         circuit = one.circuit
         if circuit is None:
             circuit, base = lives.built(meant), self.table.snapshot
-            record, table = Record.of(base), base.state.metadata.id
+            record, table = ViewRecord.of(base), base.state.metadata.id
             saved = None if record.state is None else one.folder.peek(record.state, table, record.published)
             if saved is not None:
                 durable.recall(circuit, saved)
         circuit.name = self.name
         return circuit.graph()
+
+    def create_statement(self) -> str:
+        """The CREATE MATERIALIZED VIEW that would make a view like this one."""
+        return create_statement(self.name, self._stored, self.table.snapshot)
 
     # -- changing it -----------------------------------------------------------------------------------------------
 
@@ -335,12 +369,12 @@ class View(Derived):
         old = self.table.snapshot.state.metadata
         if told != _NOTHING and changed_metadata(self.name, meant.schema, old, told) is not None:
             return False
-        if not same_functions(meant.functions, self._around.functions):
+        if not same_functions(meant.functions, self._environment.functions):
             return False
-        check_functions(self.name, meant.functions, self._around.functions)
+        check_functions(self.name, meant.functions, self._environment.functions)
         try:
             for one in meant.inputs.values():
-                check_columns(self.name, one, self._around.table(one.table).snapshot)
+                check_columns(self.name, one, self._environment.table(one.table).snapshot)
         except SchemaError:
             return False
         except NotFoundError:  # refreshing will tell
@@ -352,10 +386,10 @@ class View(Derived):
 
         None if it has this query already; then only what is ``told`` of its table may change.
         """
-        meant = _read(self.name, sql, policy, shards, self._around)
-        if Record.of(self.table.snapshot).published:
+        meant = _read(self.name, sql, policy, shards, self._environment)
+        if self.built:
             self._build_upstream(meant)
-        for attempt in attempts(self.name, self.table, self._around):
+        for attempt in view_attempts(self.name, self.table, self._environment):
             with attempt:
                 have = attempt.definition
                 metadata = changed_metadata(self.name, meant.schema, attempt.base.state.metadata, told)
@@ -363,17 +397,17 @@ class View(Derived):
                 if same and metadata is None:
                     return None
                 done = self._redefined(attempt, meant, metadata)
-                tidying.ask(self.name, self.table, self._around)
+                tidying.ask(self.name, self.table, self._environment)
                 return done
         raise AssertionError("the last attempt raises")
 
     def _build_upstream(self, meant: Definition) -> None:
         """Build views that a new query reads and that were never built: its rows are computed at once."""
-        looked = Looked(self._around)
+        lookup = Lookup(self._environment)
         for name in meant.reads:
-            base = looked.snapshot(name)
-            if base is not None and looked.sources(name) is not None and not is_built(base):
-                found_view(name, self._around).refresh()
+            upstream = lookup.artefact(name)
+            if upstream is not None and not upstream.built:
+                kinds.kind(upstream.kind.name).open(name, self._environment).refresh()
 
     def _redefined(self, attempt: RefreshAttempt, meant: Definition, metadata: Metadata | None) -> Refresh | None:
         record = attempt.record
@@ -385,17 +419,18 @@ class View(Derived):
                 sources, keep = self._where_it_is(meant, record)
                 attempt.anew(sources, _ANEW, task, definition=meant, metadata=metadata, keep=keep)
             except NotFoundError:  # those versions cannot be read any more
-                newest = Sources.pin(self.name, meant, Record(), None, self._around)
+                newest = Sources.pin(self.name, meant.inputs.values(), Frontier(), None, self._environment)
                 attempt.anew(newest, _ANEW, task, definition=meant, metadata=metadata)
         return attempt.done
 
-    def _where_it_is(self, meant: Definition, record: Record) -> tuple[Sources, bool]:
+    def _where_it_is(self, meant: Definition, record: ViewRecord) -> tuple[Sources, bool]:
         """The sources of a new query: those of the old one stay where they are, others come in as they are now.
 
         Also whether the state is that of these very tables.
         """
-        sources = Sources.pin(self.name, meant, Record(), record.frontier, self._around)
-        newest = Sources.pin(self.name, meant, record, None, self._around)
+        inputs, environment = meant.inputs.values(), self._environment
+        sources = Sources.pin(self.name, inputs, Frontier(), record.frontier, environment)
+        newest = Sources.pin(self.name, inputs, record.frontier, None, environment)
         others = {n for n in newest.pinned if n in newest.replaced or newest.mistaken(n)}
         moved = {n: base for n, base in newest.pinned.items() if n not in record.frontier or n in others}
         sources.pinned.update(moved)
@@ -407,31 +442,19 @@ class View(Derived):
         What the state takes afterwards is what that of a view which was just built takes: rows that were deleted are gone, and so are the files that
         it lay in before.
         """
-        check_functions(self.name, self._stored.functions, self._around.functions)
-        for attempt in attempts(self.name, self.table, self._around):
+        check_functions(self.name, self._stored.functions, self._environment.functions)
+        for attempt in view_attempts(self.name, self.table, self._environment):
             with attempt:
                 attempt.optimize()
                 return
 
-    def drop(self, *, cascade: bool = False) -> list[str]:
-        """Delete the view, with its table and its state; gives the names of what was deleted, in that order.
-
-        Views that read it are deleted before it with ``cascade``, and are an error without.
-        """
-        around = self._around
-        before = drop_readers(
-            self.name, around, lambda name: found_view(name, around).delete(), cascade=cascade, verb="drop()"
-        )
-        self.delete()
-        return [*before, self.name]
-
     def delete(self) -> None:
-        """Delete the view, whoever reads it: `drop` asks for them."""
-        tidying.stop(self.name, self._around)
-        one = lives.live(self._around.root, self.name)
+        """Delete the view with its table and its state, whoever reads it: `drop` asks for them."""
+        tidying.stop(self.name, self._environment)
+        one = lives.live(self._environment.root, self.name)
         with one.guard:
             with one.folder.held():
-                self._around.drop(self.name)
+                self._environment.drop(self.name)
                 one.discard()
                 one.folder.remove()
-            lives.forget(self._around.root, self.name)
+            lives.forget(self._environment.root, self.name)

@@ -7,6 +7,7 @@ and tables are changed through `headwater.lake`, in one commit each.
 from headwater.query.statements import (
     alter,
     create,
+    derived,
     describe,
     insert,
     merge,
@@ -14,7 +15,6 @@ from headwater.query.statements import (
     queries,
     show,
     upkeep,
-    views,
 )
 
-__all__ = ["alter", "create", "describe", "insert", "merge", "modify", "queries", "show", "upkeep", "views"]
+__all__ = ["alter", "create", "derived", "describe", "insert", "merge", "modify", "queries", "show", "upkeep"]

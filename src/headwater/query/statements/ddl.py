@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headwater.base.schema import TYPES, DeltaType, Field
-from headwater.lake.published import DEFINITION, read_domain
+from headwater.base.spark_text import plain_name, text_literal
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["create_statement", "create_view_statement", "quoted", "text_literal", "type_ddl", "type_name"]
+__all__ = ["create_statement", "type_ddl", "type_name"]
 
 _SPARK = {t.delta: t.spark for t in TYPES}
 # What a new table gets by itself.
@@ -41,24 +41,7 @@ def type_ddl(dtype: DeltaType) -> str:
 
 
 def _inner(f: Field) -> str:
-    return f"{quoted(f.name)}: {type_ddl(f.type)}{'' if f.nullable else ' NOT NULL'}{_comment(f)}"
-
-
-def quoted(name: str) -> str:
-    """A name in backticks, where it needs them."""
-    # Before a type, CONSTRAINT would begin a rule.
-    plain = name.isascii() and name.isidentifier() and name.lower() != "constraint"
-    return name if plain else f"`{name.replace('`', '``')}`"
-
-
-def text_literal(text: str) -> str:
-    """A text in quotes.
-
-    >>> print(text_literal("it's"))
-    'it\\'s'
-    """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
+    return f"{plain_name(f.name)}: {type_ddl(f.type)}{'' if f.nullable else ' NOT NULL'}{_comment(f)}"
 
 
 def _comment(f: Field) -> str:
@@ -71,14 +54,14 @@ def create_statement(name: str, now: Snapshot) -> str:
     lines = []
     for f in now.schema.fields:
         generated = f" GENERATED ALWAYS AS ({f.generation})" if f.generation else ""
-        column = f"{quoted(f.name)} {type_ddl(f.type)}"
+        column = f"{plain_name(f.name)} {type_ddl(f.type)}"
         lines.append(f"  {column}{'' if f.nullable else ' NOT NULL'}{generated}{_comment(f)}")
     prefix = "delta.constraints."
     checks = {k[len(prefix) :]: v for k, v in now.configuration.items() if k.startswith(prefix)}
-    lines += [f"  CONSTRAINT {quoted(check)} CHECK ({text})" for check, text in sorted(checks.items())]
-    parts = [f"CREATE TABLE {'.'.join(map(quoted, name.split('.')))} (\n" + ",\n".join(lines) + ")", "USING delta"]
+    lines += [f"  CONSTRAINT {plain_name(check)} CHECK ({text})" for check, text in sorted(checks.items())]
+    parts = [f"CREATE TABLE {'.'.join(map(plain_name, name.split('.')))} (\n" + ",\n".join(lines) + ")", "USING delta"]
     if now.partition_columns:
-        parts.append(f"PARTITIONED BY ({', '.join(map(quoted, now.partition_columns))})")
+        parts.append(f"PARTITIONED BY ({', '.join(map(plain_name, now.partition_columns))})")
     if now.state.metadata.description:
         parts.append(f"COMMENT {text_literal(now.state.metadata.description)}")
     shown = {k: v for k, v in sorted(now.configuration.items()) if k not in _OWN and not k.startswith(prefix)}
@@ -86,16 +69,3 @@ def create_statement(name: str, now: Snapshot) -> str:
         listed = ",\n".join(f"  {text_literal(k)} = {text_literal(v)}" for k, v in shown.items())
         parts.append(f"TBLPROPERTIES (\n{listed})")
     return "\n".join(parts)
-
-
-def create_view_statement(name: str, now: Snapshot) -> str:
-    """The CREATE MATERIALIZED VIEW that would make a view like the one whose table this is."""
-    meant = read_domain(now, DEFINITION)
-    parts = [f"CREATE MATERIALIZED VIEW {'.'.join(map(quoted, name.split('.')))}"]
-    if now.state.metadata.description:
-        parts.append(f"COMMENT {text_literal(now.state.metadata.description)}")
-    own = {"headwater.policy": (meant["policy"], "auto"), "headwater.shards": (str(meant["shards"]), "1")}
-    listed = [f"{text_literal(k)} = {text_literal(v)}" for k, (v, default) in own.items() if v != default]
-    if listed:
-        parts.append(f"TBLPROPERTIES ({', '.join(listed)})")
-    return "\n".join([*parts, f"AS {meant['sql']}"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.derived.lookup import Lookup
 from headwater.lake.table import Table
 from headwater.query.result import Result
 from headwater.query.run import run
@@ -77,8 +78,10 @@ def describe(statement: DescribeTable, session: Session) -> Result:
     if statement.extended:
         detail = table.detail()
         rows += [("", "", ""), ("# Detailed Table Information", "", ""), ("Name", table.name, "")]
-        if session.lake.catalog.kind(table.name) == "view":
-            rows += [(name, value, "") for name, value in session.lake.status(table.name)[0].facts()]
+        lookup = Lookup(session.lake.environment())
+        artefact = lookup.artefact(table.name)
+        if artefact is not None:
+            rows += [(name, value, "") for name, value in artefact.status(lookup).facts()]
         rows += [("Comment", detail["description"], "")] if detail["description"] else []
         rows += [("Location", table.location, ""), ("Provider", "delta", ""), ("Version", str(now.version), "")]
         rows += [(f"Constraint {name}", text, "") for name, text in now.constraints.items()]

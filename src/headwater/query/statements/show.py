@@ -6,11 +6,12 @@ import re
 
 import pyarrow as pa
 
-from headwater.lake.published import is_view
+from headwater.derived import kinds
+from headwater.lake.published import kind_of
 from headwater.query.result import Result
 from headwater.query.run import run
 from headwater.query.session import Session
-from headwater.query.statements.ddl import create_statement, create_view_statement
+from headwater.query.statements.ddl import create_statement
 from headwater.query.statements.placing import placing
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS
 from headwater.sql.statements import (
@@ -78,7 +79,11 @@ def properties(statement: ShowProperties, session: Session) -> Result:
 @placing
 def create_table(statement: ShowCreateTable, session: Session) -> Result:
     now = session.table(statement.table).snapshot
-    text = create_view_statement(statement.table, now) if is_view(now) else create_statement(statement.table, now)
+    kind = kind_of(now)
+    if kind is None:
+        text = create_statement(statement.table, now)
+    else:
+        text = kinds.kind(kind).open(statement.table, session.lake.environment(), now).create_statement()
     return Result.of(pa.table({"createtab_stmt": [text]}), statement.verb)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from headwater.sql.statements.alter_table import AlterTable
 from headwater.sql.statements.create_table import AttachTable, CreateTable, CreateTableAs, DropTable
 from headwater.sql.statements.delete import Delete, TruncateTable
+from headwater.sql.statements.derived import CreateArtefact, DropArtefact, RefreshArtefact, ShowArtefacts
 from headwater.sql.statements.describe import (
     DescribeDetail,
     DescribeHistory,
@@ -21,7 +22,7 @@ from headwater.sql.statements.describe import (
     Explain,
 )
 from headwater.sql.statements.insert import Insert
-from headwater.sql.statements.materialized_view import CreateView, DropView, RefreshView, ShowViews
+from headwater.sql.statements.materialized_view import CreateView
 from headwater.sql.statements.merge import Merge, MergeClause
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.registry import leads, read, read_script, reader
@@ -40,6 +41,7 @@ from headwater.sql.tokens import split
 __all__ = [
     "AlterTable",
     "AttachTable",
+    "CreateArtefact",
     "CreateTable",
     "CreateTableAs",
     "CreateView",
@@ -48,22 +50,22 @@ __all__ = [
     "DescribeHistory",
     "DescribeQuery",
     "DescribeTable",
+    "DropArtefact",
     "DropTable",
-    "DropView",
     "Explain",
     "Insert",
     "Merge",
     "MergeClause",
     "Optimize",
     "Query",
-    "RefreshView",
+    "RefreshArtefact",
     "Restore",
+    "ShowArtefacts",
     "ShowColumns",
     "ShowCreateTable",
     "ShowFunctions",
     "ShowProperties",
     "ShowTables",
-    "ShowViews",
     "Statement",
     "TruncateTable",
     "Update",

@@ -1,76 +1,31 @@
-"""CREATE, REFRESH and DROP MATERIALIZED VIEW, and SHOW VIEWS."""
+"""CREATE MATERIALIZED VIEW."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from headwater.sql.fragment import Fragment
-from headwater.sql.statements.create_table import drops_readers, properties
+from headwater.sql.statements.create_table import properties
 from headwater.sql.statements.cursor import Cursor
+from headwater.sql.statements.derived import CreateArtefact, CreateMode
 from headwater.sql.statements.registry import reader
-from headwater.sql.statements.statement import Statement
 
-__all__ = [
-    "CreateView",
-    "DropView",
-    "RefreshView",
-    "ShowViews",
-    "read_create_view",
-    "read_drop_view",
-    "read_refresh_view",
-    "read_show_views",
-]
+__all__ = ["CreateView", "read_create_view", "read_replace_view"]
 
-Mode = Literal["error", "ignore", "replace"]
 _FORM = "CREATE MATERIALIZED VIEW name [COMMENT 'text'] [TBLPROPERTIES ('headwater.policy' = 'auto')] AS query"
 
 
 @dataclass(frozen=True)
-class CreateView(Statement):
-    """A view of ``query``; ``mode`` says what happens where one is there already."""
+class CreateView(CreateArtefact):
+    """A view of ``query``."""
 
     verb: ClassVar[str] = "CREATE MATERIALIZED VIEW"
+    kind: ClassVar[str] = "view"
 
-    table: str
-    query: Fragment
-    mode: Mode = "error"
+    query: Fragment = field(kw_only=True)
     properties: dict[str, str] = field(default_factory=dict)
     comment: str | None = None
-
-
-@dataclass(frozen=True)
-class RefreshView(Statement):
-    """Bring a view forward, after the views that it reads unless ``cascade`` is off; ``full`` computes it from
-    scratch.
-    """
-
-    verb: ClassVar[str] = "REFRESH MATERIALIZED VIEW"
-
-    table: str
-    full: bool = False
-    cascade: bool = True
-
-
-@dataclass(frozen=True)
-class DropView(Statement):
-    """Delete a view with its table and its state."""
-
-    verb: ClassVar[str] = "DROP MATERIALIZED VIEW"
-
-    table: str
-    if_exists: bool = False
-    cascade: bool = False
-
-
-@dataclass(frozen=True)
-class ShowViews(Statement):
-    """The materialized views, of the schema ``within``, whose names fit ``pattern``."""
-
-    verb: ClassVar[str] = "SHOW VIEWS"
-
-    pattern: str | None = None
-    within: str | None = None
 
 
 @reader("CREATE", "MATERIALIZED", "VIEW", form=_FORM)
@@ -83,27 +38,7 @@ def read_replace_view(cursor: Cursor) -> CreateView:
     return _read(cursor, "replace")
 
 
-@reader("REFRESH", "MATERIALIZED", "VIEW", form="REFRESH MATERIALIZED VIEW name [FULL] [RESTRICT]")
-def read_refresh_view(cursor: Cursor) -> RefreshView:
-    table, full = cursor.table("the name of a view"), cursor.take("FULL")
-    return RefreshView(table, full, cursor.take("CASCADE") or not cursor.take("RESTRICT"))
-
-
-@reader("DROP", "MATERIALIZED", "VIEW", form="DROP MATERIALIZED VIEW [IF EXISTS] name [CASCADE]")
-def read_drop_view(cursor: Cursor) -> DropView:
-    if_exists = cursor.take("IF", "EXISTS")
-    return DropView(cursor.table("the name of a view"), if_exists, drops_readers(cursor))
-
-
-@reader("SHOW", "VIEWS", form="SHOW VIEWS [IN schema] [LIKE 'pattern']")
-@reader("SHOW", "MATERIALIZED", "VIEWS", form="SHOW VIEWS [IN schema] [LIKE 'pattern']")
-def read_show_views(cursor: Cursor) -> ShowViews:
-    within = cursor.table("the name of a schema") if cursor.take("IN") or cursor.take("FROM") else None
-    cursor.take("LIKE")
-    return ShowViews(None if cursor.done else cursor.text_value("a pattern"), within)
-
-
-def _read(cursor: Cursor, mode: Mode) -> CreateView:
+def _read(cursor: Cursor, mode: CreateMode) -> CreateView:
     table = cursor.table("the name of a view")
     given: dict[str, str] = {}
     comment: str | None = None
@@ -122,4 +57,4 @@ def _read(cursor: Cursor, mode: Mode) -> CreateView:
     query = cursor.rest("a query")
     if query.parameters:
         cursor.fail("a view keeps its query, and a parameter has a value only now", "write the value into the query")
-    return CreateView(table, query, mode, given, comment)
+    return CreateView(table, mode, query=query, properties=given, comment=comment)

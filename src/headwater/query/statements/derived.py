@@ -1,6 +1,7 @@
-"""CREATE, REFRESH and DROP MATERIALIZED VIEW, and SHOW VIEWS; and no other statement changes a view's table.
+"""CREATE, REFRESH, DROP and SHOW of derived artefacts; and no other statement changes a table that an artefact publishes.
 
-Views belong to another room. They are reached through the lake, whose facade knows both.
+How each is done is the kind's affair: it is found in the registry (`headwater.derived.kinds`) by the words of the
+statement.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError
-from headwater.lake.published import is_view
+from headwater.derived import kinds
+from headwater.derived.artefact import Artefact
+from headwater.lake.published import is_derived
 from headwater.query.result import Result
 from headwater.query.run import GUARDS, run
 from headwater.query.session import Session
@@ -17,17 +20,17 @@ from headwater.query.statements.placing import place_of, placing
 from headwater.query.statements.show import fits
 from headwater.sql.statements import (
     AlterTable,
+    CreateArtefact,
     CreateTable,
     CreateTableAs,
-    CreateView,
     Delete,
+    DropArtefact,
     DropTable,
-    DropView,
     Insert,
     Merge,
-    RefreshView,
+    RefreshArtefact,
     Restore,
-    ShowViews,
+    ShowArtefacts,
     Statement,
     TruncateTable,
     Update,
@@ -36,16 +39,15 @@ from headwater.sql.statements import (
 __all__ = ["create", "drop", "refresh", "refuse_to_change", "show"]
 
 _CHANGING = (AlterTable, CreateTable, CreateTableAs, Delete, DropTable, Insert, Merge, Restore, TruncateTable, Update)
-_POLICY, _SHARDS = "headwater.policy", "headwater.shards"
 
 
 def refuse_to_change(statement: Statement, session: Session) -> None:
-    """Stop a statement that would change the table of a view by hand."""
+    """Stop a statement that would change by hand the table that an artefact publishes."""
     if not isinstance(statement, _CHANGING):
         return
     keeps = isinstance(statement, CreateTable | CreateTableAs) and statement.mode != "replace"
     table = session.table(statement.table)
-    if not keeps and table.exists() and is_view(table.snapshot):
+    if not keeps and table.exists() and is_derived(table.snapshot):
         error = InputError.is_view(statement.table, statement.verb)
         raise error.placed_at(statement.text, place_of(statement.text, statement.table))
 
@@ -55,42 +57,27 @@ GUARDS.append(refuse_to_change)
 
 @run.register
 @placing
-def create(statement: CreateView, session: Session) -> Result:
-    there = session.table(statement.table).exists()
-    properties = {k: v for k, v in statement.properties.items() if k not in (_POLICY, _SHARDS)}
-    with statement.query.placed():
-        view = session.lake.view(
-            statement.table,
-            statement.query.text,
-            policy=statement.properties.get(_POLICY, "auto"),  # type: ignore[arg-type]
-            shards=_shards(statement),
-            mode=statement.mode,
-            properties=properties,
-            comment=statement.comment,
-        )
+def create(statement: CreateArtefact, session: Session) -> Result:
+    environment = session.lake.environment()
+    there = environment.table(statement.table).exists()
+    made = kinds.kind(statement.kind).create(statement, environment)
     if there and statement.mode == "ignore":
-        return counts(statement.verb, {"num_affected_rows": 0}, view.table.version)
+        return counts(statement.verb, {"num_affected_rows": 0}, made.version)
     try:
-        done = view.refresh()
+        done = made.refresh()
     except BaseException:
         if not there:
-            view.drop()
+            made.drop()
         raise
-    return counts(statement.verb, {"num_affected_rows": done.rows_out}, view.table.version)
-
-
-def _shards(statement: CreateView) -> int:
-    text = statement.properties.get(_SHARDS, "1")
-    if not text.isdecimal():
-        raise InputError.bad_property(_SHARDS, text, "a whole number")
-    return int(text)
+    return counts(statement.verb, {"num_affected_rows": done.rows_out}, made.version)
 
 
 @run.register
 @placing
-def refresh(statement: RefreshView, session: Session) -> Result:
-    done = session.lake.view(statement.table).refresh(full=statement.full, cascade=statement.cascade)
-    # One row for each view that was refreshed, the one that was asked for first.
+def refresh(statement: RefreshArtefact, session: Session) -> Result:
+    kind = statement.kind
+    done = _opened(statement, session).refresh(full=statement.full, cascade=statement.cascade)
+    # One row for each artefact that was refreshed, the one that was asked for first.
     rows = [done, *done.upstream]
     found = {
         "mode": [one.mode for one in rows],
@@ -98,33 +85,39 @@ def refresh(statement: RefreshView, session: Session) -> Result:
         "rows_out": [one.rows_out for one in rows],
         "frontier": [str(one.after) for one in rows],
         "reason": ["; ".join([one.reason, *map(str, one.behind)]) for one in rows],
-        "view": [one.name for one in rows],
+        kind.name: [one.name for one in rows],
     }
-    return Result.of(pa.table(found), statement.verb)
+    return Result.of(pa.table(found), f"{statement.verb} {kind.sql}")
 
 
 @run.register
 @placing
-def drop(statement: DropView, session: Session) -> Result:
+def drop(statement: DropArtefact, session: Session) -> Result:
+    verb = f"{statement.verb} {statement.kind.sql}"
     try:
-        return dropped(statement.verb, session.lake.drop_view(statement.table, cascade=statement.cascade))
+        return dropped(verb, _opened(statement, session).drop(cascade=statement.cascade))
     except NotFoundError:
         if not statement.if_exists:
             raise
-    return nothing(statement.verb)
+    return nothing(verb)
+
+
+def _opened(statement: RefreshArtefact | DropArtefact, session: Session) -> Artefact:
+    return kinds.kind(statement.kind.name).open(statement.table, session.lake.environment())
 
 
 @run.register
 @placing
-def show(statement: ShowViews, session: Session) -> Result:
-    rows = [name.rpartition(".") for name in session.lake.views()]
+def show(statement: ShowArtefacts, session: Session) -> Result:
+    kind = statement.kind
+    rows = [name.rpartition(".") for name in session.lake.environment().names(kind.name)]
     if statement.within is not None:
         rows = [row for row in rows if row[0].lower() == statement.within.lower()]
     rows = [row for row in rows if fits(row[2], statement.pattern)]
     found = {
         "namespace": pa.array([namespace for namespace, _, _ in rows], pa.string()),
-        "viewName": pa.array([name for _, _, name in rows], pa.string()),
+        f"{kind.name}Name": pa.array([name for _, _, name in rows], pa.string()),
         "isTemporary": pa.array([False] * len(rows), pa.bool_()),
         "isMaterialized": pa.array([True] * len(rows), pa.bool_()),
     }
-    return Result.of(pa.table(found), statement.verb)
+    return Result.of(pa.table(found), f"{statement.verb} {kind.sql_plural}")

@@ -1,6 +1,6 @@
 """Upkeep: work that can wait, done by one thread beside the process's own.
 
-A refresh leaves things behind that nobody waits for: small files to be put together, old state to be deleted, a checkpoint of the log. Each view
+A refresh leaves things behind that nobody waits for: small files to be put together, old state to be deleted, a checkpoint of the log. Each artefact
 has one place in the queue, however often it asks. The thread ends when there is nothing to do, and the end of the process waits for that:
 a process that does one refresh and ends leaves things tidy, too.
 

@@ -1,11 +1,12 @@
-"""Sources: the tables of a view at the versions that a refresh is about, and their changes since the last one.
+"""Sources: the tables that an artefact reads, at the versions that a refresh is about, and their changes since the last one.
 
-A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that went and came is
-two rows of opposite weights, which the circuit adds up anyway. What has only been rewritten (OPTIMIZE) is not read. Only where a row cannot be
-computed with are they added up first: it may have been mended since (`net_changes`).
+A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that went
+and came is two rows of opposite weights. Files that were only rewritten (OPTIMIZE) are not read. `net_changes` adds them
+up first, for artefacts that cannot compute with a row that was mended since.
 
-That the changes are there is not certain. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
-made again under its name, and a column may have become something else (`identities`). `Unavailable` says so, with the reason for people.
+The changes may not be there. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
+made again under its name, and a column may have become something else (`identities`). `Unavailable` says so, with the
+reason for people.
 """
 
 from __future__ import annotations
@@ -19,12 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
-from headwater.base.frontier import Frontier
+from headwater.base.frontier import Frontier, TableIdentity
 from headwater.base.schema import spark_type
-from headwater.incremental.views.definition import Definition, Input
-from headwater.incremental.views.identities import Identities, differing, identities
-from headwater.incremental.views.record import Record
-from headwater.incremental.views.surroundings import Surroundings
+from headwater.derived.environment import Environment
+from headwater.derived.identities import column_identities, differing, identity_of
 from headwater.lake import partitions, snapshot
 from headwater.lake.changes import FileChange, change_files, read_change, stream_changes
 from headwater.lake.published import is_built
@@ -32,11 +31,38 @@ from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["Nothing", "Sources", "Unavailable", "check_columns"]
+__all__ = ["Input", "Nothing", "Sources", "Unavailable", "check_columns"]
 
 
 class Unavailable(Exception):
     """The changes of a source cannot be had; the text says why, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What an artefact reads of a table.
+
+    Parameters
+    ----------
+    relation : str
+        what the artefact calls it
+    table : str
+        its name in the lake
+    schema : pa.Schema
+        the columns of the table when the artefact was defined
+    columns : tuple of str
+        those that are read
+    """
+
+    relation: str
+    table: str
+    schema: pa.Schema
+    columns: tuple[str, ...]
+
+    @property
+    def read(self) -> pa.Schema:
+        """The columns that are read."""
+        return pa.schema([self.schema.field(c) for c in self.columns])
 
 
 @dataclass(frozen=True)
@@ -54,96 +80,100 @@ class Nothing:
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of a view, pinned to what a refresh is to reflect."""
+    """The sources of an artefact, pinned to what a refresh is to reflect.
 
-    view: str
-    definition: Definition
-    record: Record
+    Parameters
+    ----------
+    reader : str
+        the name of the artefact
+    inputs : sequence of Input
+        what it reads
+    since : Frontier
+        what it reflects already, with the identities of the tables then
+    pinned : dict of str to Snapshot
+        each source at the version that it is to reflect
+    """
+
+    reader: str
+    inputs: Sequence[Input]
+    since: Frontier
     pinned: dict[str, Snapshot]
 
     @classmethod
     def pin(
         cls,
-        view: str,
-        definition: Definition,
-        record: Record,
+        reader: str,
+        inputs: Iterable[Input],
+        since: Frontier,
         until: Frontier | None,
-        around: Surroundings,
+        environment: Environment,
         *,
         newest: Mapping[str, Snapshot] = MappingProxyType({}),
         unbuilt: bool = False,
     ) -> Sources:
-        """The newest version of each source, or that of ``until``; never one before the record's.
+        """The newest version of each source, or that of ``until``; never one before ``since``.
 
-        ``newest`` are sources that were looked at already. A source that is a view which was never built is an error,
-        unless its version is asked for, or ``unbuilt`` says that it is about to be built.
+        ``newest`` are sources that were looked at already. A source that is an artefact which was never built is an
+        error, unless its version is asked for, or ``unbuilt`` says that it is about to be built.
         """
+        read = tuple(inputs)
         pinned: dict[str, Snapshot] = {}
-        for name in definition.sources:
-            have = record.frontier.get(name)
+        for name in sorted({one.table for one in read}):
+            have = since.get(name)
             want = None if until is None else until.get(name)
             if until is not None and want is None and have is None:
                 continue
-            now = _newest(view, name, record, around, newest)
+            now = _newest(reader, name, since, environment, newest)
             if until is None:
                 if not (unbuilt or is_built(now)):
-                    raise InputError.source_not_built(view, name)
+                    raise InputError.source_not_built(reader, name)
                 pinned[name] = now
                 continue
             wanted = max(v for v in (want, have) if v is not None)
             pinned[name] = now if now.version == wanted else snapshot.at_version(now.storage, wanted)
-        return cls(view, definition, record, pinned)
+        return cls(reader, read, since, pinned)
 
     @cached_property
     def frontier(self) -> Frontier:
-        """What the view reflects afterwards."""
-        return Frontier({name: base.version for name, base in self.pinned.items()})
+        """What the artefact reflects afterwards, and of which tables."""
+        versions = Frontier({name: base.version for name, base in self.pinned.items()})
+        return versions.identified({name: self._identity(name, base) for name, base in self.pinned.items()})
 
-    @cached_property
-    def ids(self) -> dict[str, str]:
-        """Which tables the sources are."""
-        return {name: base.state.metadata.id for name, base in self.pinned.items()}
-
-    @cached_property
-    def columns(self) -> dict[str, Identities]:
-        """Which columns are read of the sources that map theirs."""
-        return {n: self._identities(n, base) for n, base in self.pinned.items() if base.mapping_mode != "none"}
-
-    def _identities(self, name: str, base: Snapshot) -> Identities:
-        read = (c for one in self.definition.inputs.values() if one.table == name for c in one.columns)
-        return identities(base, read)
+    def _identity(self, name: str, base: Snapshot) -> TableIdentity:
+        return identity_of(base, (c for one in self.inputs if one.table == name for c in one.columns))
 
     def mistaken(self, name: str) -> list[str]:
         """Columns of a source that were others of the same names when it was last read."""
-        base, old = self.pinned[name], self.record.columns.get(name)
-        if old is None:
-            if base.mapping_mode == "none" or name not in self.record.frontier:
+        base, known = self.pinned[name], self.since.identities.get(name)
+        old = known.columns if known is not None else {}
+        if not old:
+            if base.mapping_mode == "none" or name not in self.since:
                 return []
-            old = self._identities(name, snapshot.at_version(base.storage, self.record.frontier[name]))
-        return differing(old, identities(base, old))
+            old = self._identity(name, snapshot.at_version(base.storage, self.since[name])).columns
+        return differing(old, column_identities(base, old))
 
-    @property
+    @cached_property
     def replaced(self) -> list[str]:
         """Sources whose names stand for another table than before."""
-        return [n for n, old in self.record.ids.items() if n in self.ids and self.ids[n] != old]
+        return self.since.replaced_in(self.frontier)
 
     # -- may the changes be followed? ------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise `Unavailable` if a source is not what it was, and an error if the view cannot be computed from it at all."""
+        """Raise `Unavailable` if a source is not what it was, and an error if it cannot be read as defined at all."""
         self.check_columns()
         for name in self.replaced:
             raise Unavailable(f"`{name}` is another table than before")
         for name, base in self.pinned.items():
-            if base.version < self.record.frontier.get(name, -1):
-                raise Unavailable(f"`{name}` is at version {base.version}, and was at {self.record.frontier[name]}")
+            if base.version < self.since.get(name, -1):
+                raise Unavailable(f"`{name}` is at version {base.version}, and was at {self.since[name]}")
             self._check_identities(name)
 
     def check_columns(self) -> None:
-        """Raise an error if the view cannot be computed from its sources at all."""
-        for one in self.definition.inputs.values():
+        """Raise an error if the sources do not have the columns that are read."""
+        for one in self.inputs:
             if one.table in self.pinned:
-                check_columns(self.view, one, self.pinned[one.table])
+                check_columns(self.reader, one, self.pinned[one.table])
 
     def _check_identities(self, name: str) -> None:
         try:
@@ -158,7 +188,7 @@ class Sources:
         """The files of each source that hold its changes; raises `Unavailable`."""
         found = {}
         for name, base in self.pinned.items():
-            after = self.record.frontier.get(name, -1)
+            after = self.since.get(name, -1)
             try:
                 found[name] = change_files(base, after) if after < base.version else []
             except (NotFoundError, SchemaError) as e:
@@ -171,7 +201,7 @@ class Sources:
             base = self.pinned[name]
             gone = next((p for p in _superseded(base, files) if not base.storage.exists(p)), None)
             if gone is not None:
-                after = self.record.frontier.get(name, -1)
+                after = self.since.get(name, -1)
                 raise Unavailable(
                     f"the changes of `{name}` since version {after} are gone: its file `{gone}` is missing"
                 )
@@ -198,7 +228,7 @@ class Sources:
         if base is None or not self.files[one.table]:
             return
         names = [base.schema.field(c).name for c in one.columns]
-        yield from _told(one, (b for f in self.files[one.table] for b in read_change(base, f, names)))
+        yield from _available(one, (b for f in self.files[one.table] for b in read_change(base, f, names)))
 
     def net_changes(self, one: Input) -> Iterator[pa.RecordBatch]:
         """The same added up: a row that came and went is not among them."""
@@ -206,7 +236,7 @@ class Sources:
         if base is None or not self.files[one.table]:
             return
         names = [base.schema.field(c).name for c in one.columns]
-        yield from _told(one, stream_changes(base, self.record.frontier.get(one.table, -1), names))
+        yield from _available(one, stream_changes(base, self.since.get(one.table, -1), names))
 
     def rows(self, one: Input) -> Iterator[pa.RecordBatch]:
         """All rows of a source, in batches."""
@@ -218,45 +248,48 @@ class Sources:
             yield _renamed(batch, one.columns)
 
     def relations(self) -> dict[str, Snapshot | Nothing]:
-        """What the names in the query stand for."""
+        """What the relations stand for."""
         return {
-            relation: self.pinned[one.table] if one.table in self.pinned else Nothing(one.schema)
-            for relation, one in self.definition.inputs.items()
+            one.relation: self.pinned[one.table] if one.table in self.pinned else Nothing(one.schema)
+            for one in self.inputs
         }
 
 
-def _newest(view: str, name: str, record: Record, around: Surroundings, looked: Mapping[str, Snapshot]) -> Snapshot:
-    """A source as it is now, or as it was looked at; unless the view is further already, by another refresh."""
+def _newest(
+    reader: str, name: str, since: Frontier, environment: Environment, looked: Mapping[str, Snapshot]
+) -> Snapshot:
+    """A source as it is now, or as it was looked at; unless the artefact is further already, by another refresh."""
     known = looked.get(name)
     if known is not None:
-        same = record.ids.get(name) == known.state.metadata.id
-        if not same or known.version >= record.frontier.get(name, -1):
+        identity = since.identities.get(name)
+        same = identity is not None and identity.id == known.state.metadata.id
+        if not same or known.version >= since.get(name, -1):
             return known
     try:
-        return around.table(name).snapshot
+        return environment.table(name).snapshot
     except NotFoundError as e:
         if e.code != "E1101":
             raise
-        raise NotFoundError.source(view, name, e.hint or "", around.root.url) from None
+        raise NotFoundError.source(reader, name, e.hint or "", environment.root.url) from None
 
 
-def check_columns(view: str, one: Input, base: Snapshot) -> None:
-    """Raise if the columns that a view reads of a table are not what they were when it was defined."""
+def check_columns(reader: str, one: Input, base: Snapshot) -> None:
+    """Raise if the columns that an artefact reads of a table are not what they were when it was defined."""
     now = {f.name.lower(): f for f in base.arrow_schema}
     for f in one.read:
         found = now.get(f.name.lower())
         if found is None:
-            raise SchemaError.source_changed(view, one.table, f"it has no column `{f.name}` any more")
+            raise SchemaError.source_changed(reader, one.table, f"it has no column `{f.name}` any more")
         if found.type != f.type:
             was, is_now = spark_type(f.type), spark_type(found.type)
             what = f"its column `{f.name}` is of type {is_now}, and was of type {was}"
-            raise SchemaError.source_changed(view, one.table, what)
+            raise SchemaError.source_changed(reader, one.table, what)
         if found.nullable and not f.nullable:
             what = f"its column `{f.name}` may be null, which it could not be"
-            raise SchemaError.source_changed(view, one.table, what)
+            raise SchemaError.source_changed(reader, one.table, what)
 
 
-def _told(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _available(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Changes under the names that the definition has for the columns; raises `Unavailable` if they are gone."""
     try:
         for batch in batches:

@@ -2,7 +2,7 @@
 dropped.
 
 Only names are compared here. A caller says what an artefact reads, and None of anything that is not derived: tables,
-and names that stand for nothing. Each artefact comes once, however many ways lead to it. A cycle, which `cycles`
+and names that stand for nothing. Each artefact comes once, however many ways lead to it. A cycle, which `cycle`
 refuses and two definitions at the same time could still make, ends the walk where it closes.
 """
 

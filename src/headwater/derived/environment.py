@@ -1,6 +1,7 @@
-"""What a view needs of the lake around it, as a few functions, so that this room need not know the rooms beside it.
+"""The environment: what derived artefacts need of the lake around them, as a few functions.
 
-Queries are computed by the room next door, and Spark's analyzer lives in another one. The facade of the lake passes them in.
+The rooms of artefacts do not know the facade of the lake, nor each other. Queries are computed by one room and Spark's
+analyzer lives in another; the facade passes them in.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from headwater.lake.table import Table
 from headwater.sql.functions.user import UserFunction
 from headwater.sql.plan import Plan
 
-__all__ = ["Surroundings"]
+__all__ = ["Environment"]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The lake, as views see it.
+class Environment:
+    """The lake, as derived artefacts see it.
 
     Parameters
     ----------
@@ -30,28 +31,35 @@ class Surroundings:
         where the lake lies
     table : callable
         the table of a name, in whatever case it is written; it need not exist
-    compute : callable
-        the rows of a plan, given what its relations stand for; the text is for errors
+    artefacts : callable
+        the names of everything that is derived in this lake, each with the name of its kind
+    recorded : callable
+        those of them that have no table of their own (`record_log`)
     check_free : callable
         raises if a table of that name would lie inside another
     drop : callable
         deletes a table with its files
-    views : callable
-        the names of the lake's views
+    compute : callable
+        the rows of a plan, given what its relations stand for; the text is for errors
     analyze : callable, optional
         Spark's analyzed plan of a text, as JSON
     functions : mapping
-        the user's functions that are registered, by their names in small letters
+        the user's functions that are registered, by their names in lower case
     """
 
     root: Storage
     table: Callable[[str], Table]
-    compute: Callable[[Plan, Mapping[str, Snapshot | Relation], str], pa.RecordBatchReader]
+    artefacts: Callable[[], Mapping[str, str]]
+    recorded: Callable[[], Mapping[str, str]]
     check_free: Callable[[str], None]
     drop: Callable[[str], None]
-    views: Callable[[], list[str]]
+    compute: Callable[[Plan, Mapping[str, Snapshot | Relation], str], pa.RecordBatchReader]
     analyze: Callable[[str], str] | None = None
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
+
+    def names(self, kind: str) -> list[str]:
+        """The names of the artefacts of a kind, sorted."""
+        return sorted(name for name, of in self.artefacts().items() if of == kind)
 
     def owns(self, name: str, storage: Storage) -> bool:
         """Whether a table lies in this lake; one that is attached lies elsewhere."""

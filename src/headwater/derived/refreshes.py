@@ -1,6 +1,4 @@
-"""Several views at once: each is refreshed once, after those that it reads. One that fails does not stop the others,
-but for its readers.
-"""
+"""Several artefacts at once: each is refreshed once, after those that it reads. One that fails stops only its readers."""
 
 from __future__ import annotations
 
@@ -9,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from headwater.base import markup
 from headwater.base.errors import HeadwaterError, NotFoundError
+from headwater.derived.cascade import Cascade
 from headwater.derived.contract import Refresh
-from headwater.incremental.views.cascade import Cascade
-from headwater.incremental.views.dependencies import upstream_first
-from headwater.incremental.views.surroundings import Surroundings
-from headwater.incremental.views.upstream import behind
+from headwater.derived.dependencies import upstream_first
+from headwater.derived.environment import Environment
+from headwater.derived.lookup import behind
 
 __all__ = ["Refreshes", "refresh_several"]
 
@@ -27,9 +25,9 @@ class Refreshes:
     done : list of Refresh
         the reports, in the order in which they were made
     failed : mapping of str to HeadwaterError
-        views that could not be refreshed, each with the reason
+        artefacts that could not be refreshed, each with the reason
     skipped : mapping of str to tuple of str
-        views that were not tried, each with those of ``failed`` that it reads, directly or through others
+        artefacts that were not tried, each with those of ``failed`` that it reads, directly or through others
     """
 
     done: list[Refresh] = field(default_factory=list)
@@ -53,7 +51,7 @@ class Refreshes:
         ]
         rows += [(name, "failed", "", "", "", str(error)) for name, error in self.failed.items()]
         rows += [(name, "skipped", "", "", "", f"reads {', '.join(why)}") for name, why in self.skipped.items()]
-        return markup.listing("refreshed", ("view", "mode", "rows in", "rows out", "frontier", "why"), rows)
+        return markup.listing("refreshed", ("name", "mode", "rows in", "rows out", "frontier", "why"), rows)
 
     def __str__(self) -> str:
         lines = [f"{one.name}: {one}" for one in self.done]
@@ -62,21 +60,21 @@ class Refreshes:
         return "\n".join(lines)
 
 
-def refresh_several(names: Sequence[str], around: Surroundings, *, full: bool, cascade: bool) -> Refreshes:
-    """Refresh some views, or all where no name is given; ``full`` is about those that are named."""
-    known = around.views()
-    asked = [_known(name, known, around) for name in names] or known
-    run, found = Cascade(around), Refreshes()
-    order = run.order(asked) if cascade else upstream_first(asked, run.looked.sources)
+def refresh_several(names: Sequence[str], environment: Environment, *, full: bool, cascade: bool) -> Refreshes:
+    """Refresh some artefacts, or all where no name is given; ``full`` is about those that are named."""
+    known = sorted(environment.artefacts())
+    asked = [_known(name, known, environment) for name in names] or known
+    run, found = Cascade(environment), Refreshes()
+    order = run.order(asked) if cascade else upstream_first(asked, run.lookup.reads)
     for name in order if cascade else [name for name in order if name in asked]:
-        lost = [n for n in run.looked.sources(name) or () if n in found.failed or n in found.skipped]
+        lost = [n for n in run.lookup.reads(name) or () if n in found.failed or n in found.skipped]
         if lost:
             why = {one for n in lost for one in found.skipped.get(n, (n,))}
             found.skipped[name] = tuple(sorted(why))
             continue
         try:
             if name in asked:
-                done = run.refresh(name, around.table(name), full=full)
+                done = run.refresh(run.opened(name), full=full)
             elif (only := run.upstream(name)) is not None:
                 done = only
             else:
@@ -84,13 +82,15 @@ def refresh_several(names: Sequence[str], around: Surroundings, *, full: bool, c
         except HeadwaterError as error:
             found.failed[name] = error
             continue
-        left = () if cascade else behind(run.looked.sources(name) or (), run.looked)
+        left = () if cascade else behind(run.lookup.reads(name) or (), run.lookup)
         found.done.append(replace(done, behind=left))
     return found
 
 
-def _known(name: str, known: Sequence[str], around: Surroundings) -> str:
-    found = around.table(name).name
+def _known(name: str, known: Sequence[str], environment: Environment) -> str:
+    if name in known:
+        return name
+    found = environment.table(name).name
     if found not in known:
-        raise NotFoundError.view(name, known, around.root.url)
+        raise NotFoundError.view(name, known, environment.root.url)
     return found

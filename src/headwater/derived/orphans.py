@@ -1,9 +1,10 @@
 """Orphans: files that a refresh wrote and never committed, because its process ended.
 
-A view's own files are called ``view-<version>-…``, by the version of its table that they were written for; and on one machine only the process
-that holds the lock of the view's state writes them. So a file of a version that has not been published is an orphan, and one of an older
-version is if the log does not know it. This is looked at once in the life of a process, and again after an attempt that failed. In object
-storage other machines may be writing just now; there, files younger than a day are let be.
+An artefact that publishes a Delta table calls its own files ``<prefix>-<version>-…``, by the version of the table that
+they were written for; and on one machine only the process that holds the lock of the artefact's state writes them. So a
+file of a version that has not been published is an orphan, and one of an older version is if the log does not know it.
+This is looked at once in the life of a process, and again after an attempt that failed. In object storage other machines
+may be writing just now; there, files younger than a day are left alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from contextlib import suppress
 from headwater.base import faults
 from headwater.base.errors import NotFoundError
 from headwater.base.storage import Storage, now_ms
-from headwater.incremental.views.publishing import PREFIX, VECTORS
 from headwater.lake import log, partitions
 from headwater.lake.actions import AddFile, RemoveFile
 from headwater.lake.snapshot import Snapshot
@@ -24,12 +24,15 @@ __all__ = ["sweep"]
 
 _YOUNG_MS = 24 * 3_600_000
 _FEED = "_change_data/"
-_OWN = re.compile(rf"(?:{_FEED})?{PREFIX}-(\d+)-[^/]*")
-_VECTOR = re.compile(rf"{VECTORS}/deletion_vector_[^/]*")
 
 
-def sweep(base: Snapshot, published: int) -> list[str]:
-    """Delete the files of a view's table that were never committed, and give their paths."""
+def sweep(base: Snapshot, published: int, *, prefix: str, vectors_folder: str) -> list[str]:
+    """Delete the files of an artefact's table that were never committed, and give their paths.
+
+    ``prefix`` begins the names of its data files, and its deletion vectors lie in ``vectors_folder``.
+    """
+    own_file = re.compile(rf"(?:{_FEED})?{prefix}-(\d+)-[^/]*")
+    own_vector = re.compile(rf"{vectors_folder}/deletion_vector_[^/]*")
     storage = base.storage
     local = storage.local_path("")
     before = now_ms() - _YOUNG_MS if local is None else None
@@ -38,9 +41,9 @@ def sweep(base: Snapshot, published: int) -> list[str]:
     for entry in storage.list(""):
         if before is not None and entry.modified_ms >= before:
             continue
-        if own := _OWN.fullmatch(entry.path):
+        if own := own_file.fullmatch(entry.path):
             files[entry.path] = int(own[1])
-        elif _VECTOR.fullmatch(entry.path):
+        elif own_vector.fullmatch(entry.path):
             vectors.append(entry.path)
     orphans = [path for path, version in files.items() if version > published]
     old = [path for path, version in files.items() if version <= published and not path.startswith(_FEED)]
@@ -49,10 +52,10 @@ def sweep(base: Snapshot, published: int) -> list[str]:
         orphans += [p for p in vectors if p not in known_vectors]
         orphans += [p for p in old if p not in known_files and not _is_named(storage, files[p], published, p)]
     for path in orphans:
-        faults.point("view.sweep.before_delete", path)
+        faults.point("derived.sweep.before_delete", path)
         storage.delete(path)
     if local is not None:
-        _sweep_temporary(local)
+        _sweep_temporary(local, prefix, vectors_folder)
     return orphans
 
 
@@ -83,12 +86,12 @@ def _is_named(storage: Storage, version: int, published: int, path: str) -> bool
     return False
 
 
-def _sweep_temporary(folder: str) -> None:
+def _sweep_temporary(folder: str, prefix: str, vectors_folder: str) -> None:
     """Delete what a process left under the temporary names of its own files."""
-    for place in ("", _FEED, VECTORS):
+    for place in ("", _FEED, vectors_folder):
         with suppress(FileNotFoundError):
             for name in os.listdir(os.path.join(folder, place)):
-                ours = name.startswith((f".{PREFIX}-", ".deletion_vector_")) and name.endswith(".tmp")
-                if ours and (place == VECTORS or name.startswith(f".{PREFIX}-")):
+                ours = name.startswith((f".{prefix}-", ".deletion_vector_")) and name.endswith(".tmp")
+                if ours and (place == vectors_folder or name.startswith(f".{prefix}-")):
                     with suppress(FileNotFoundError):
                         os.unlink(os.path.join(folder, place, name))

@@ -1,6 +1,4 @@
-"""Status: what a view is, and how fresh, for people and programs. It needs nothing but logs: no query is read, no
-function asked for.
-"""
+"""Status: what an artefact is, and how fresh, for people and programs. It needs nothing but logs and records."""
 
 from __future__ import annotations
 
@@ -10,41 +8,42 @@ from typing import Any
 
 from headwater.base import markup
 from headwater.base.frontier import Frontier
+from headwater.base.kinds import KindWords
 from headwater.derived.contract import Behind
-from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.record import LastRefresh, Record
-from headwater.incremental.views.surroundings import Surroundings
-from headwater.incremental.views.upstream import Looked, behind, lag_of
-from headwater.lake.snapshot import Snapshot
+from headwater.derived.record import LastRefresh
 
-__all__ = ["ViewStatus", "status_of"]
+__all__ = ["Status"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewStatus:
-    """What a view is, and how fresh.
+class Status:
+    """What an artefact is, and how fresh.
 
     Parameters
     ----------
-    query, policy, sources
-        its definition
+    kind : KindWords
+        what artefacts of its kind are called
+    definition : str
+        what it is derived from its sources by
+    sources : tuple of str
+        the names that the definition reads
     built : bool
         whether it has rows to read
     version, rows
-        of its table; rows are None where the log does not say how many
+        of its output; rows are None where they are not known without counting
     frontier : Frontier
-        the version of each source that its rows reflect
+        the version of each source that it reflects
     lag : mapping of str to int or None
         by how many versions it is behind each source whose rows have changed; None for a source that is not there
     behind : sequence of Behind
-        views that it reads, directly or through others, and that are behind their own sources
+        artefacts that it reads, directly or through others, and that are behind their own sources
     last : LastRefresh, optional
         the last refresh that changed something
     """
 
     name: str
-    query: str
-    policy: str
+    kind: KindWords
+    definition: str
     sources: tuple[str, ...]
     built: bool
     version: int
@@ -56,7 +55,7 @@ class ViewStatus:
 
     @property
     def stale(self) -> bool:
-        """Whether a refresh would bring it newer rows, its own or those of views that it reads."""
+        """Whether a refresh would bring it newer rows, its own or those of artefacts that it reads."""
         return not self.built or bool(self.lag) or bool(self.behind)
 
     @property
@@ -67,12 +66,19 @@ class ViewStatus:
         own = str(Behind(self.name, self.lag)).partition(" ")[2] if self.lag else ""
         return "; ".join(filter(None, [own.removeprefix("is "), *map(str, self.behind)])) or "up to date"
 
+    def _own_facts(self) -> list[tuple[str, str]]:
+        """What defines it, as DESCRIBE EXTENDED lists it."""
+        return [("Definition", self.definition)]
+
+    def _own_dict(self) -> dict[str, Any]:
+        """What defines it, for ``--json``."""
+        return {"definition": self.definition}
+
     def facts(self) -> list[tuple[str, str]]:
         """Names and values, as DESCRIBE EXTENDED lists them."""
         return [
-            ("Type", "MATERIALIZED VIEW"),
-            ("View Text", self.query),
-            ("Refresh Policy", self.policy),
+            ("Type", self.kind.sql),
+            *self._own_facts(),
             ("Sources", ", ".join(self.sources)),
             ("Frontier", str(self.frontier) or "never built"),
             ("Lag", self.lag_text),
@@ -83,8 +89,8 @@ class ViewStatus:
         """The same facts for ``--json``."""
         return {
             "name": self.name,
-            "query": self.query,
-            "policy": self.policy,
+            "kind": self.kind.name,
+            **self._own_dict(),
             "sources": list(self.sources),
             "built": self.built,
             "stale": self.stale,
@@ -101,24 +107,3 @@ class ViewStatus:
 
     def _repr_html_(self) -> str:
         return markup.facts(self.name, self.facts()[1:])
-
-
-def status_of(name: str, base: Snapshot, around: Surroundings, looked: Looked | None = None) -> ViewStatus:
-    """The status of the view whose table this is; ``looked`` is shared by several."""
-    meant, record = Definition.of(base), Record.of(base)
-    assert meant is not None, "it is a view"
-    looked = looked or Looked(around)
-    built = bool(record.published)
-    return ViewStatus(
-        name=name,
-        query=meant.sql,
-        policy=meant.policy,
-        sources=meant.reads,
-        built=built,
-        version=base.version,
-        rows=base.num_rows if built else None,
-        frontier=record.frontier,
-        lag=lag_of(meant, record, looked) if built else {},
-        behind=behind(meant.reads, looked),
-        last=record.last,
-    )
