@@ -92,12 +92,12 @@ class ShopCounts(Derived):
         data = self.manifest()["data"]
         return Counter(json.loads((self.folder / data).read_text())) if data else Counter()
 
-    def read(self) -> pa.Table:
-        return to_table(self.counts())
+    def read(self) -> pa.RecordBatchReader:
+        return to_table(self.counts()).to_reader()
 
-    def recompute(self, at: Frontier) -> pa.Table:
+    def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         rows = self.source.rows(at["source"])
-        return to_table(Counter(shop for shop, amount in rows.elements() if amount >= 10))
+        return to_table(Counter(shop for shop, amount in rows.elements() if amount >= 10)).to_reader()
 
     def refresh(self, until: Frontier | None = None) -> Refresh:
         began = time.monotonic()
@@ -190,7 +190,7 @@ class GoesBack(ShopCounts):
     def refresh(self, until: Frontier | None = None) -> Refresh:
         goal = self.goal(self.frontier, until)
         if 0 <= goal < self.frontier.get("source", -1):
-            rows = self.recompute(Frontier(source=goal)).to_pylist()
+            rows = self.recompute(Frontier(source=goal)).read_all().to_pylist()
             put(self.folder / "data-old.json", {row["shop"]: row["n"] for row in rows})
             put(self.folder / "manifest.json", {"frontier": f"source@{goal}", "data": "data-old.json"})
             return Refresh(before=self.frontier, after=self.frontier, mode="noop")

@@ -103,7 +103,7 @@ class DerivedContract:
             for _ in range(3):
                 derived = subject.open("it")
                 derived.refresh()
-                at, rows = derived.frontier, derived.read()
+                at, rows = derived.frontier, derived.to_arrow()
                 for again, until in ((derived, None), (derived, at), (subject.open("it"), None)):
                     report = again.refresh(until)
                     assert report.mode == "noop", f"law 3: the second refresh was not a noop but {report}"
@@ -159,7 +159,7 @@ class DerivedContract:
             self._commit(subject, rng)
             derived = subject.open("it")
             derived.refresh()
-            rows = derived.read()
+            rows = derived.to_arrow()
             for _ in range(2):
                 subject.rewrite()
                 report = derived.refresh()

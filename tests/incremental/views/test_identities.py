@@ -36,7 +36,7 @@ def made(folder: Path) -> Lake:
 
 
 def answer(view: View) -> list[tuple[str, int | None]]:
-    return sorted((r["s"], r["n"]) for r in view.read().to_pylist())
+    return sorted((r["s"], r["n"]) for r in view.to_pylist())
 
 
 def altered(lake: Lake, kind: str) -> None:

@@ -55,9 +55,9 @@ def test_packing_everything_up(tmp_path: Path) -> None:
         world.orders.append(world.orders.to_arrow().slice(number, 3))
         world.orders.delete(f"id = {number}")
         view.refresh()
-    before = view.read().num_rows
+    before = view.to_arrow().num_rows
     view.optimize()
-    assert len(view.table.snapshot.files) == 1 and view.read().num_rows == before
+    assert len(view.table.snapshot.files) == 1 and view.to_arrow().num_rows == before
     assert not any(f.deletion_vector for f in view.table.snapshot.files.values())
     assert view.table.changes(view.table.version - 1).is_empty
     version = view.table.version

@@ -37,7 +37,7 @@ def test_a_repartitioned_source_counts_once(properties: dict[str, str], tmp_path
     table.restore(0)
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
-    assert view.read().sort_by("id").to_pylist() == [{"id": i, "n": 1} for i in (1, 2, 3)]
+    assert view.to_arrow().sort_by("id").to_pylist() == [{"id": i, "n": 1} for i in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

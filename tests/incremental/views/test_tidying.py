@@ -82,7 +82,7 @@ def test_a_file_that_lost_all_its_rows_meanwhile(world: World) -> None:
 
     while_packing(world, view, act)
     rows = sum(f.num_records or 0 for f in view.table.snapshot.files.values())
-    assert not optimized(view) or rows == view.read().num_rows, "a file that it read is not there any more"
+    assert not optimized(view) or rows == view.to_arrow().num_rows, "a file that it read is not there any more"
     check(world, view)
 
 

@@ -10,7 +10,7 @@
 >>> report = spend.refresh()
 >>> report.mode, report.rows_in, report.rows_out, str(spend.frontier)
 ('incremental', 1, 2, 'orders@1')
->>> sorted(spend.read().to_pylist(), key=str)
+>>> sorted(spend.to_pylist(), key=str)
 [{'customer': 'ann', 'total': 6}, {'customer': 'bob', 'total': 7}]
 >>> print(spend.verify())
 equal at orders@1
@@ -18,7 +18,7 @@ equal at orders@1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -227,7 +227,7 @@ class View(Derived):
         >>> orders = lake.write("orders", [{"id": 1, "amount": 5}])
         >>> _ = lake.view("large", "SELECT id FROM orders WHERE amount > 3")
         >>> count = lake.view("count", "SELECT count(*) AS n FROM large")
-        >>> [one.name for one in count.refresh().upstream], count.read().to_pylist()
+        >>> [one.name for one in count.refresh().upstream], count.to_pylist()
         (['large'], [{'n': 1}])
         """
         _check_until(until)
@@ -262,22 +262,29 @@ class View(Derived):
         """Whether it was ever built: else it has no rows to read."""
         return is_built(self.table.snapshot)
 
-    def read(self) -> pa.Table:
-        """The rows, as of `frontier`; an error if it was never built."""
-        return self.table.to_arrow()
+    def read(self) -> pa.RecordBatchReader:
+        """The rows, as of `frontier`, as a stream; an error if it was never built."""
+        return self.table.to_reader()
 
-    def recompute(self, at: Frontier) -> pa.Table:
-        """The rows that the query gives at ``at``, computed by a query engine."""
-        meant, watch = self._meant, Stopwatch()
+    def recompute(self, at: Frontier) -> pa.RecordBatchReader:
+        """The rows that the query gives at ``at``, computed by a query engine and streamed while it runs."""
+        meant = self._meant
         sources = Sources.pin(self.name, meant, Record(), at, self._around)
         record = Record.of(self.table.snapshot)
         clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
         reader = self._around.compute(meant.answer_at(clock), sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
-        rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
-        one = lives.live(self._around.root, self.name)
-        one.measured_query(meant.sql, sources.total_rows(), watch.seconds())
-        return rows
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            seconds, watch = 0.0, Stopwatch()
+            for batch in reader:
+                seconds += watch.seconds()  # whoever reads may do slow things between two batches
+                yield batch.cast(schema)
+                watch = Stopwatch()
+            one = lives.live(self._around.root, self.name)
+            one.measured_query(meant.sql, sources.total_rows(), seconds + watch.seconds())
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
 
     def verify(self) -> Verification:
         """Hold the rows against a recomputation at their frontier; floats may differ in their last digits.
@@ -287,7 +294,7 @@ class View(Derived):
         now = self.table.pinned_to(self.table.snapshot)
         check_built(self.name, now.snapshot)
         at = Record.of(now.snapshot).frontier
-        found = compare(at, expected=self.recompute(at), actual=now.to_arrow())
+        found = compare(at, expected=self.recompute(at).read_all(), actual=now.to_arrow())
         return replace(found, behind=self.upstream_behind())
 
     # -- looking at it ---------------------------------------------------------------------------------------------
