@@ -40,7 +40,7 @@ import headwater as hw
 lake = hw.connect(sys.argv[1])
 view = lake.view("v", {sql!r})
 view.refresh()
-assert view.read().num_rows == {rows}
+assert view.to_arrow().num_rows == {rows}
 """
 _STREAM = """
 import sys

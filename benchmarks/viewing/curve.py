@@ -103,7 +103,7 @@ def _run(world: World, rounds: int, shapes: list[str], shares: list[float]) -> _
         view = views[name]
         verification = view.verify()
         assert verification.equal, f"{name}: {verification}"
-        written = compare(view.frontier, expected=lake.table(_table(name, "w")).to_arrow(), actual=view.read())
+        written = compare(view.frontier, expected=lake.table(_table(name, "w")).to_arrow(), actual=view.to_arrow())
         assert written.equal, f"{name}: {written}"
         runs.plans[name] = view.plan()
     return runs

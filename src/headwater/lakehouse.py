@@ -348,10 +348,10 @@ class Lake:
         >>> lake = hw.connect(tempfile.mkdtemp())
         >>> _ = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 5}])
         >>> total = lake.view("total", "SELECT sum(amount) AS total FROM orders", refresh=True)
-        >>> lake.view("total").read().to_pylist()
+        >>> lake.view("total").to_pylist()
         [{'total': 15}]
         """
-        from headwater.incremental.views.view import define, open_view
+        from headwater.incremental.views.declaration import define, open_view
 
         environment = self.environment()
         if sql is None:

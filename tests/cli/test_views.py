@@ -98,7 +98,7 @@ def test_refresh_all_in_order(lake: hw.Lake, capsys: Capture) -> None:
     out, err = capsys.readouterr()
     assert [line.split()[:2] for line in out.splitlines()[2:]] == [["a", "incremental"], ["b", "incremental"]]
     assert err == "" and main(words(lake, "views")) == 0
-    assert lake.view("b").read().to_pylist() == [{"n": 2}]
+    assert lake.view("b").to_pylist() == [{"n": 2}]
 
 
 def test_refresh_some(lake: hw.Lake, capsys: Capture) -> None:

@@ -1,7 +1,7 @@
 """The derived contract holds for a small honest artefact, and each law catches the liar made for it.
 
-The source is a folder of numbered files, one for each commit: ``{"data_change", "adds", "removes"}`` with rows
-``[shop, amount]``. The artefact counts the rows of at least 10 by shop. Its data lies in a new file for each refresh, and
+The source is a folder with an ``id`` and numbered files, one for each commit: ``{"data_change", "adds", "removes"}`` with
+rows ``[shop, amount]``. The artefact counts the rows of at least 10 by shop. Its data lies in a new file for each refresh, and
 its commit point is one ``os.replace`` of ``manifest.json``, which names that file and the frontier.
 """
 
@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,8 +26,9 @@ import pytest
 from headwater.base import faults
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import InputError
-from headwater.base.frontier import Frontier
+from headwater.base.frontier import Frontier, TableIdentity
 from headwater.derived.contract import Derived, Refresh, Verification
+from headwater.derived.plan import RefreshPlan
 from headwater.testing import DerivedContract, FaultPlan
 
 SCHEMA = pa.schema([("shop", pa.string()), ("n", pa.int64())])
@@ -44,6 +47,12 @@ class Source:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
+        if not (folder / "id").exists():
+            (folder / "id").write_text(uuid.uuid4().hex)
+
+    @property
+    def identity(self) -> TableIdentity:
+        return TableIdentity((self.folder / "id").read_text())
 
     def newest(self) -> int:
         return len(list(self.folder.glob("*.json"))) - 1
@@ -85,23 +94,42 @@ class ShopCounts(Derived):
         return loaded
 
     @property
+    def definition(self) -> str:
+        return "SELECT shop, count(*) AS n FROM source WHERE amount >= 10 GROUP BY shop"
+
+    @property
     def frontier(self) -> Frontier:
-        return Frontier.parse(self.manifest()["frontier"])
+        manifest = self.manifest()
+        identities = {"source": TableIdentity(manifest["id"])} if manifest.get("id") else {}
+        return Frontier.parse(manifest["frontier"]).identified(identities)
+
+    def lag(self) -> dict[str, int | None]:
+        return {"source": self.source.newest() - self.frontier.get("source", -1)}
+
+    def plan(self, until: Frontier | None = None) -> RefreshPlan:
+        behind = self.goal(self.frontier, until) > self.frontier.get("source", -1)
+        return RefreshPlan(mode="incremental" if behind else "noop", reason="by versions")
+
+    def drop(self) -> list[str]:
+        shutil.rmtree(self.folder)
+        return [self.name]
 
     def counts(self) -> Counter[str]:
         data = self.manifest()["data"]
         return Counter(json.loads((self.folder / data).read_text())) if data else Counter()
 
-    def read(self) -> pa.Table:
-        return to_table(self.counts())
+    def read(self) -> pa.RecordBatchReader:
+        return to_table(self.counts()).to_reader()
 
-    def recompute(self, at: Frontier) -> pa.Table:
+    def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         rows = self.source.rows(at["source"])
-        return to_table(Counter(shop for shop, amount in rows.elements() if amount >= 10))
+        return to_table(Counter(shop for shop, amount in rows.elements() if amount >= 10)).to_reader()
 
     def refresh(self, until: Frontier | None = None) -> Refresh:
         began = time.monotonic()
         before = self.frontier
+        if self.is_another(before):
+            return self.anew(before)
         goal = self.goal(before, until)
         if goal == before.get("source", -1):
             return Refresh(before=before, after=before, mode="noop", reason="up to date")
@@ -112,6 +140,20 @@ class ShopCounts(Derived):
         seconds = time.monotonic() - began
         return Refresh(
             before=before, after=after, mode="incremental", rows_in=rows_in, rows_out=rows_out, seconds=seconds
+        )
+
+    def is_another(self, before: Frontier) -> bool:
+        known = before.identities.get("source")
+        return known is not None and known.id != self.source.identity.id
+
+    def anew(self, before: Frontier) -> Refresh:
+        """The source is another one than before: begin again."""
+        after = Frontier(source=self.source.newest())
+        counts = Counter(shop for shop, amount in self.source.rows(after["source"]).elements() if amount >= 10)
+        rows_out = len(self.counts().items() ^ counts.items())
+        self.commit(counts, after)
+        return Refresh(
+            before=Frontier(), after=after, mode="full", rows_out=rows_out, reason="the source is another one"
         )
 
     def goal(self, before: Frontier, until: Frontier | None) -> int:
@@ -138,7 +180,7 @@ class ShopCounts(Derived):
         faults.point("counts.before_data")
         put(self.folder / name, counts)
         faults.point("counts.before_commit")
-        put(self.folder / "manifest.json", {"frontier": str(after), "data": name})
+        put(self.folder / "manifest.json", {"frontier": str(after), "data": name, "id": self.source.identity.id})
         faults.point("counts.after_commit")
 
 
@@ -168,6 +210,17 @@ class FolderSubject:
         adds = [[rng.choice("abcd"), rng.randint(5, 30)] for _ in range(rng.choice([0, 1, 1, 3]))]
         self.source.write(adds=adds, removes=[list(row) for row in removes])
 
+    replacements = ("recreate",)
+
+    def replace(self, how: str, rng: random.Random) -> None:
+        assert how == "recreate"
+        versions = self.source.newest() + 1
+        shutil.rmtree(self.source.folder)
+        self.source = Source(self.source.folder)
+        self.source.write(adds=[["e", rng.randint(10, 30)] for _ in range(4)], removes=[])
+        for _ in range(versions + 2):
+            self.commit(rng)
+
     def rewrite(self) -> None:
         rows = [list(row) for row in self.source.rows(self.source.newest()).elements()]
         self.source.write(adds=rows, removes=rows, data_change=False)
@@ -190,7 +243,7 @@ class GoesBack(ShopCounts):
     def refresh(self, until: Frontier | None = None) -> Refresh:
         goal = self.goal(self.frontier, until)
         if 0 <= goal < self.frontier.get("source", -1):
-            rows = self.recompute(Frontier(source=goal)).to_pylist()
+            rows = self.recompute(Frontier(source=goal)).read_all().to_pylist()
             put(self.folder / "data-old.json", {row["shop"]: row["n"] for row in rows})
             put(self.folder / "manifest.json", {"frontier": f"source@{goal}", "data": "data-old.json"})
             return Refresh(before=self.frontier, after=self.frontier, mode="noop")
@@ -294,6 +347,22 @@ class PassesNoPoints(ShopCounts):
         put(self.folder / "manifest.json", {"frontier": str(after), "data": f"data-{after['source']}.json"})
 
 
+class TrustsNames(ShopCounts):
+    """Takes whatever lies under the name of its source for its source."""
+
+    def is_another(self, before: Frontier) -> bool:
+        return False
+
+
+class ForgetsToCompute(ShopCounts):
+    """Notices that the source is another one, and only takes its frontier."""
+
+    def anew(self, before: Frontier) -> Refresh:
+        after = Frontier(source=self.source.newest())
+        self.commit(self.counts(), after)
+        return Refresh(before=Frontier(), after=after, mode="full", reason="the source is another one")
+
+
 @pytest.mark.parametrize(
     ("liar", "law"),
     [
@@ -311,6 +380,8 @@ class PassesNoPoints(ShopCounts):
         (IgnoresRewrites, 7),
         (PassesNoPoints, 2),
         (PassesNoPoints, 6),
+        (TrustsNames, 8),
+        (ForgetsToCompute, 8),
     ],
 )
 def test_each_law_catches_its_liar(liar: type[ShopCounts], law: int, tmp_path: Path) -> None:

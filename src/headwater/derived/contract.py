@@ -28,11 +28,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headwater.base import markup
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import InputError
+from headwater.base.packages import required
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -296,12 +297,37 @@ class Derived(ABC):
         """
 
     @abstractmethod
-    def read(self) -> pa.Table:
-        """The data, as of `frontier`."""
+    def read(self) -> pa.RecordBatchReader:
+        """The data, as of `frontier`, as a stream of record batches in bounded memory.
+
+        The stream keeps to one state, also where the artefact is refreshed while it is read. Each call gives a new
+        stream; whoever wants everything at once takes `to_arrow`.
+        """
 
     @abstractmethod
-    def recompute(self, at: Frontier) -> pa.Table:
-        """What `read` should give at ``at``, from the sources alone, by the plainest way there is."""
+    def recompute(self, at: Frontier) -> pa.RecordBatchReader:
+        """What `read` should give at ``at``, from the sources alone, by the plainest way there is, as a stream."""
+
+    def to_arrow(self) -> pa.Table:
+        """The data as an Arrow table."""
+        return self.read().read_all()
+
+    def to_pandas(self) -> Any:
+        """The data as a pandas DataFrame."""
+        required("pandas", "to_pandas()")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The data as a polars DataFrame."""
+        return required("polars", "to_polars()").from_arrow(self.to_arrow())
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The data as one dict per row."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.read().__arrow_c_stream__(requested_schema)
 
     @abstractmethod
     def drop(self) -> list[str]:
@@ -310,4 +336,4 @@ class Derived(ABC):
     def verify(self) -> Verification:
         """Hold the data against `recompute` at its frontier (law 5)."""
         at = self.frontier
-        return Verification.compare(at, expected=self.recompute(at), actual=self.read())
+        return Verification.compare(at, expected=self.recompute(at).read_all(), actual=self.to_arrow())

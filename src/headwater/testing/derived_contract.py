@@ -1,4 +1,4 @@
-"""The contract test of derived artefacts: one test for each of the seven laws of `headwater.derived.contract`.
+"""The contract test of derived artefacts: one test for each of the eight laws of `headwater.derived.contract`.
 
 To put a new kind of artefact under it, write a `Subject` and subclass `DerivedContract` in a test module::
 
@@ -17,11 +17,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Protocol
 
+from headwater.base.errors import HeadwaterError
 from headwater.testing.faults import FaultPlan, SimulatedCrash
 from headwater.testing.oracles import assert_same_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from headwater.base.frontier import Frontier
@@ -41,6 +42,17 @@ class Subject(Protocol):
 
     def rewrite(self) -> None:
         """A commit to each source that changes its files and none of its rows, as OPTIMIZE does."""
+
+    def replace(self, how: str, rng: random.Random) -> None:
+        """Let a source's name, or that of a column, stand for something else, in one of the ways of `replacements`.
+
+        A table that is made again gets at least as many versions as it had before, and other rows: so an artefact that
+        only compares version numbers goes on from changes that are another table's.
+        """
+
+    @property
+    def replacements(self) -> Sequence[str]:
+        """The ways of `replace`: a source dropped and made again, repartitioned, a column that is another one."""
 
     def head(self) -> Frontier:
         """The newest version of every source."""
@@ -103,7 +115,7 @@ class DerivedContract:
             for _ in range(3):
                 derived = subject.open("it")
                 derived.refresh()
-                at, rows = derived.frontier, derived.read()
+                at, rows = derived.frontier, derived.to_arrow()
                 for again, until in ((derived, None), (derived, at), (subject.open("it"), None)):
                     report = again.refresh(until)
                     assert report.mode == "noop", f"law 3: the second refresh was not a noop but {report}"
@@ -159,7 +171,7 @@ class DerivedContract:
             self._commit(subject, rng)
             derived = subject.open("it")
             derived.refresh()
-            rows = derived.read()
+            rows = derived.to_arrow()
             for _ in range(2):
                 subject.rewrite()
                 report = derived.refresh()
@@ -174,6 +186,28 @@ class DerivedContract:
             derived.refresh()
             _check_pair(derived, "law 7: rewrites among other commits")
 
+    def test_law_8_a_replaced_source_is_noticed(self, tmp_path: Path) -> None:
+        for subject, rng in self._worlds(tmp_path):
+            assert subject.replacements, "law 8: the subject has no way to replace a source"
+            for how in subject.replacements:
+                derived = subject.open(f"it_{how}")
+                derived.refresh()
+                self._commit(subject, rng)
+                derived.refresh()
+                before, rows = derived.frontier, derived.read().read_all()
+                subject.replace(how, rng)
+                where = f"law 8: after a source was replaced ({how})"
+                noticed = self._refresh_or_refuse(derived, where)
+                if noticed:
+                    assert_same_rows(derived.read().read_all(), rows, where=f"{where} and refused")
+                    assert derived.frontier == before, f"{where}, a refused refresh moved the frontier"
+                    continue
+                assert derived.frontier == subject.head(), f"{where}, the frontier is {derived.frontier}"
+                _check_pair(derived, where)
+                self._commit(subject, rng)
+                subject.open(f"it_{how}").refresh()
+                _check_pair(subject.open(f"it_{how}"), f"{where}, and more commits")
+
     # -- the parts -------------------------------------------------------------------------------------------------
 
     def crash_refresh(self, subject: Subject, name: str, plan: FaultPlan) -> Refresh | None:
@@ -183,6 +217,15 @@ class DerivedContract:
                 return subject.open(name).refresh()
         except SimulatedCrash:
             return None
+
+    def _refresh_or_refuse(self, derived: Derived, where: str) -> bool:
+        """Refresh; whether it was refused, with a typed error that says why."""
+        try:
+            derived.refresh()
+        except HeadwaterError as error:
+            assert error.hint, f"{where}, the refusal has no hint: {error}"
+            return True
+        return False
 
     def _worlds(self, folder: Path) -> Iterator[tuple[Subject, random.Random]]:
         for seed in self.seeds:

@@ -34,7 +34,7 @@ def defined(lake: Lake, texts: Mapping[str, str]) -> list[View]:
 def followed(views: list[View], *, forget: bool = False) -> None:
     for view in views:
         if forget:
-            lives.forget(view._around.root, view.name)
+            lives.forget(view._environment.root, view.name)
         report = view.refresh()
         assert report.mode == "incremental", f"{view.name}: {report}"
         assert view.verify().equal, f"{view.name}: {view.verify()}"

@@ -44,7 +44,7 @@ def test_upstream_views_are_built_and_refreshed_first(tmp_path: Path) -> None:
         ["left", "right"],
         {"incremental"},
     )
-    assert sorted(top.read()["n"].to_pylist()) == [1, 2, 2]
+    assert sorted(top.to_arrow()["n"].to_pylist()) == [1, 2, 2]
     assert "first left: incremental: t@0 -> t@1" in str(then) and "first right: " in str(then)
     told: Any = then.as_dict()
     assert told["upstream"][0]["name"] == "left"
@@ -87,7 +87,7 @@ def test_a_chain_is_planned_and_refreshed_to_its_end(tmp_path: Path) -> None:
     t.append(ROWS)
     assert list(d.plan().upstream) == ["a", "b", "c"]
     assert d.upstream_behind() == (Behind("a", {"t": 1}),)
-    assert names(d.refresh()) == ["a", "b", "c"] and d.read().num_rows == 4
+    assert names(d.refresh()) == ["a", "b", "c"] and d.to_arrow().num_rows == 4
 
 
 def test_commits_that_only_rewrite_files_leave_nobody_behind(tmp_path: Path) -> None:
@@ -106,19 +106,19 @@ def test_until_holds_for_every_view(tmp_path: Path) -> None:
     report = top.refresh(Frontier(t=2))
     assert names(report) == ["left", "right"]
     assert {str(lake.view(name).frontier) for name in ("left", "right")} == {"t@2"}
-    assert top.read().num_rows == 4
+    assert top.to_arrow().num_rows == 4
     # A view that is further already is read as it was then.
     lake.view("left").refresh()
     assert str(lake.view("left").frontier) == "t@4"
     assert names(top.refresh(Frontier(t=3))) == ["right"]
     assert top.frontier["left"] == 2, "version 2 of `left` reflects t@2, and version 3 reflects t@4"
-    assert top.read().num_rows == 4 and set(top.read()["n"].to_pylist()) == {1, 4}
+    assert top.to_arrow().num_rows == 4 and set(top.to_arrow()["n"].to_pylist()) == {1, 4}
     # A view that is named is read at that version, and is not refreshed.
     assert names(top.refresh(Frontier(left=3))) == []
     assert top.frontier == Frontier(left=3, right=3) and str(lake.view("right").frontier) == "t@3"
     # What names nothing that is read changes nothing.
     assert top.refresh(Frontier(other=7)).mode == "noop" and top.refresh(Frontier()).mode == "noop"
-    assert names(top.refresh()) == ["right"] and top.read().num_rows == 6
+    assert names(top.refresh()) == ["right"] and top.to_arrow().num_rows == 6
 
 
 def test_until_through_several_views(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ def test_until_through_several_views(tmp_path: Path) -> None:
         lake.view("b").refresh()
     # `b` reflects t@3 by way of `a`; its version that reflects t@2 is found by way of `a` as well.
     assert c.refresh(Frontier(t=2)).mode == "incremental"
-    assert c.read().to_pylist() == [{"n": 6}] and c.frontier == Frontier(b=3)
+    assert c.to_pylist() == [{"n": 6}] and c.frontier == Frontier(b=3)
     assert c.refresh(Frontier(t=1)).mode == "noop", "it does not go back"
     other = lake.view("other", "SELECT count(*) AS n FROM b")
     other.refresh(Frontier(t=0))
-    assert other.read().to_pylist() == [{"n": 2}]
+    assert other.to_pylist() == [{"n": 2}]
 
 
 def test_a_diamond_sees_one_version_of_a_table(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_random_graphs_of_views_equal_their_queries(tmp_path: Path) -> None:
         report = lake.view(name).refresh()
         order = [*names(report), name]
         assert len(set(order)) == len(order)
-        got = sorted(lake.view(name).read().to_pylist(), key=str)
+        got = sorted(lake.view(name).to_pylist(), key=str)
         want = sorted(lake.sql(f"WITH {below} SELECT * FROM {name}").to_pylist(), key=str)
         assert got == want, (step, name)
 

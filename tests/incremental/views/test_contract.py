@@ -14,6 +14,8 @@ from headwater.testing.derived_contract import DerivedContract
 
 SHAPES = {
     "groups": "SELECT name, count(*) AS n, sum(amount) AS total, max(day) AS last FROM orders GROUP BY name",
+    "first three": "SELECT * FROM (SELECT name, amount, id, row_number() OVER (PARTITION BY name ORDER BY amount DESC, id) "
+    "AS place FROM orders) WHERE place <= 3",
     "join": "SELECT city, name, amount FROM orders JOIN shops ON orders.shop = shops.shop",
 }
 
@@ -22,7 +24,7 @@ class Views:
     """Views of one query over the tables of a world."""
 
     def __init__(self, folder: Path, seed: int, sql: str, policy: str) -> None:
-        self.world = World(folder, seed)
+        self.world = World(folder, seed, mapped=True)
         self.sql, self.policy = sql, policy
 
     def open(self, name: str) -> View:
@@ -38,6 +40,11 @@ class Views:
         for name in self.open("it").sources:
             self.world.lake.table(name).optimize()
             self.world.lake.table(name).set_properties({"note": "again"})
+
+    replacements = ("column", "recreate", "repartition")
+
+    def replace(self, how: str, rng: random.Random) -> None:
+        self.world.replace(how, rng)
 
     def head(self) -> Frontier:
         return self.world.head(*(("orders", "shops") if "shops" in self.sql else ("orders",)))
@@ -59,6 +66,15 @@ class TestJoin(DerivedContract):
 
     def open_subject(self, folder: Path, seed: int) -> Views:
         return Views(folder, seed, SHAPES["join"], "strict")
+
+
+class TestFirstThree(DerivedContract):
+    seeds = (4,)
+    commits = 3
+    most_crashes = 12
+
+    def open_subject(self, folder: Path, seed: int) -> Views:
+        return Views(folder, seed, SHAPES["first three"], "auto")
 
 
 class TestAnew(DerivedContract):

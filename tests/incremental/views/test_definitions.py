@@ -14,7 +14,7 @@ from tests.incremental.views.world import World
 from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError
 from headwater.incremental.views import definition
 from headwater.incremental.views import live as lives
-from headwater.incremental.views.view import define
+from headwater.incremental.views.declaration import define
 from headwater.testing.faults import FaultPlan, SimulatedCrash
 
 SQL = "SELECT name, count(*) AS n FROM orders GROUP BY name"
@@ -44,7 +44,7 @@ def test_another_definition_publishes_the_difference(tmp_path: Path) -> None:
     assert again.frontier == at, "at the same versions of the sources"
     assert again.verify().equal
     change = again.table.changes(version)
-    assert change.num_rows < again.read().num_rows * 2, "what is the same stays"
+    assert change.num_rows < again.to_arrow().num_rows * 2, "what is the same stays"
     assert again.refresh().mode == "incremental"
     assert again.verify().equal
 
@@ -55,13 +55,13 @@ def test_another_definition_may_have_other_columns_and_sources(tmp_path: Path) -
     view.refresh()
     world.orders.append(world.orders.to_arrow().slice(0, 4))
     view = world.lake.view("v", OTHER)
-    assert view.read().schema.names == ["city", "name", "amount"]
+    assert view.to_arrow().schema.names == ["city", "name", "amount"]
     assert str(view.frontier) == "orders@0 shops@0"
     assert view.verify().equal
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
     odd = world.lake.view("v", "SELECT count(*), sum(amount) FROM orders")
-    assert odd.read().schema.names == ["count(1)", "sum(amount)"]
+    assert odd.to_arrow().schema.names == ["count(1)", "sum(amount)"]
     world.orders.delete("id = 1")
     odd.refresh()
     assert odd.verify().equal
@@ -100,7 +100,7 @@ def test_state_is_found_again_with_other_shards(tmp_path: Path) -> None:
     view.refresh()
     for shards in (3, 2, 1):
         world.lake.view("v", SQL, shards=shards)
-        lives.forget(view._around.root, "v")
+        lives.forget(view._environment.root, "v")
         world.orders.append(world.orders.to_arrow().slice(0, 3))
         assert view.refresh().mode == "incremental"
         assert view.verify().equal
@@ -136,7 +136,7 @@ def test_a_view_without_sources(tmp_path: Path) -> None:
     view = world.lake.view("v", "SELECT * FROM VALUES (1, 'a'), (2, NULL) AS t(n, s)")
     assert view.refresh().mode == "full"
     assert view.refresh().mode == "noop"
-    assert view.read().num_rows == 2 and view.verify().equal
+    assert view.to_arrow().num_rows == 2 and view.verify().equal
 
 
 def test_what_cannot_be_maintained_is_refused_at_definition(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_cannot_be_maintained_is_refused_at_definition(tmp_path: Path) -> N
         assert "v" not in world.lake
     view = world.lake.view("v", "SELECT * FROM orders LIMIT 3", policy="full")
     view.refresh()
-    assert view.read().num_rows == 3 and view.verify().equal
+    assert view.to_arrow().num_rows == 3 and view.verify().equal
 
 
 def test_ties_are_broken_the_same_way_everywhere(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_unchanged_parts_keep_their_state(old: str, new: str, read: str, tmp_pat
     view.refresh()
     world.orders.append(world.orders.to_arrow().slice(0, 4))
     view.refresh()
-    lives.forget(view._around.root, "v")
+    lives.forget(view._environment.root, "v")
     report = view.redefine(new)
     assert report is not None and report.mode == "full"
     rows = {"nothing": 0, "orders": world.orders.count()}.get(read)
@@ -207,7 +207,7 @@ def test_unchanged_parts_keep_their_state(old: str, new: str, read: str, tmp_pat
         world.orders.update({"amount": f"{number} + 19", "shop": f"{number}"}, where=f"id = {number}")
         world.shops.append([{"shop": number, "city": "Rom"}])
         if number % 2:
-            lives.forget(view._around.root, "v")
+            lives.forget(view._environment.root, "v")
         assert view.refresh().mode == "incremental"
         assert view.verify().equal
 
@@ -219,11 +219,11 @@ def test_the_same_text_is_opened_and_not_read_anew(tmp_path: Path) -> None:
     world.shops.add_columns({"zip": pa.int32()})
     assert world.lake.view("v", "SELECT * FROM shops").schema.names == ["shop", "city"]
     world.lake.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT * FROM shops")
-    assert world.lake.view("v").read().schema.names == ["shop", "city", "zip"]
+    assert world.lake.view("v").to_arrow().schema.names == ["shop", "city", "zip"]
     world.lake.sql("CREATE OR REPLACE TABLE shops AS SELECT 'x' AS shop, 'y' AS city, 3 AS zip")
     again = world.lake.view("v", "SELECT * FROM shops")
     again.refresh()
-    assert again.read().to_pylist() == [{"shop": "x", "city": "y", "zip": 3}] and again.verify().equal
+    assert again.to_pylist() == [{"shop": "x", "city": "y", "zip": 3}] and again.verify().equal
 
 
 def test_where_our_reader_refuses_sparks_plan_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_where_our_reader_refuses_sparks_plan_is_kept(tmp_path: Path, monkeypatc
     view = define("v", "SELECT something strange", around)
     assert define("v", "SELECT something strange", around).table.version == view.table.version
     again = world.lake.view("v")
-    assert again.refresh().mode == "full" and again.read().to_pylist() == [{"n": 1}]
+    assert again.refresh().mode == "full" and again.to_pylist() == [{"n": 1}]
     assert again.verify().equal
     broken = replace(around, analyze=lambda _: "{}")
     with pytest.raises(ExpressionError, match="such a query"):
@@ -256,7 +256,7 @@ def test_nobody_changes_the_rows_of_a_view_by_hand(tmp_path: Path) -> None:
     view = world.lake.view("v", "SELECT shop, city FROM shops")
     view.refresh()
     table = world.lake.table("v")
-    rows = view.read().slice(0, 1)
+    rows = view.to_arrow().slice(0, 1)
     schema = pa.schema([("shop", pa.int64())])
     attempts: list[Callable[[], object]] = [
         lambda: table.append(rows),

@@ -105,7 +105,7 @@ def test_a_missing_source_is_named_with_the_view(tmp_path: Path) -> None:
             attempt()
         assert caught.value.code == "E1612"
         assert "`x`" in caught.value.message and "`s`" in caught.value.message
-    assert lake.view("x").lag() == {"s": None} and lake.view("x").read().to_pylist() == [{"n": 2}]
+    assert lake.view("x").lag() == {"s": None} and lake.view("x").to_pylist() == [{"n": 2}]
     lake.view("y", "SELECT n FROM x")
     with pytest.raises(hw.UpstreamError) as stopped:
         lake.view("y").refresh()

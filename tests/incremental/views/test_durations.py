@@ -20,13 +20,13 @@ def test_a_view_of_what_took_long(tmp_path: Path) -> None:
     late = lake.view("late", "SELECT count(*) AS n FROM o WHERE due - day BETWEEN INTERVAL '1' DAY AND INTERVAL 3 DAYS")
     quick.refresh()
     late.refresh()
-    assert quick.read().to_pylist() == [{"id": 0}] and late.read().to_pylist() == [{"n": 2}]
+    assert quick.to_pylist() == [{"id": 0}] and late.to_pylist() == [{"n": 2}]
     lake.sql("UPDATE o SET paid = placed WHERE id = 2")
     lake.sql("DELETE FROM o WHERE id = 1")
     for view in (quick, late):
         assert view.refresh().mode == "incremental"
         assert view.verify().equal
-    assert sorted(r["id"] for r in quick.read().to_pylist()) == [0, 2] and late.read().to_pylist() == [{"n": 1}]
+    assert sorted(r["id"] for r in quick.to_pylist()) == [0, 2] and late.to_pylist() == [{"n": 1}]
 
 
 def _orders(tmp_path: Path) -> hw.Lake:
@@ -42,11 +42,11 @@ def test_a_view_of_how_long_it_took(tmp_path: Path) -> None:
     row = "('{0}', TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP '2024-01-01 00:00:00' + INTERVAL 1 MINUTE * {1}, {1})"
     lake.sql("INSERT INTO o SELECT * FROM VALUES " + ", ".join(row.format("ab"[i % 2], 30 * i) for i in range(6)))
     view.refresh()
-    by_shop = sorted(view.read().to_pylist(), key=lambda r: r["shop"])
+    by_shop = sorted(view.to_pylist(), key=lambda r: r["shop"])
     assert by_shop == [{"shop": "a", "seconds": 3600, "hours": 2}, {"shop": "b", "seconds": 5400, "hours": 2}]
     lake.sql("DELETE FROM o WHERE n >= 120")
     assert view.refresh().mode == "incremental" and view.verify().equal
-    assert {r["shop"]: r["seconds"] for r in view.read().to_pylist()} == {"a": 1800, "b": 3600}
+    assert {r["shop"]: r["seconds"] for r in view.to_pylist()} == {"a": 1800, "b": 3600}
 
 
 def test_a_table_holds_no_intervals(tmp_path: Path) -> None:

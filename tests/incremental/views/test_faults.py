@@ -38,7 +38,7 @@ def test_every_write_may_fail(tmp_path: Path) -> None:
     for number, (point, nth) in enumerate(points[:: 1 if os.environ.get("HEADWATER_TEST_STEPS") else 2]):
         world.orders.append(world.orders.to_arrow().slice(0, 2))
         world.orders.update({"amount": f"{number}"}, where=f"id = {number % 20}")
-        before, rows = view.frontier, view.read()
+        before, rows = view.frontier, view.to_arrow()
         told: list[events.Event] = []
         try:
             with (
@@ -53,10 +53,10 @@ def test_every_write_may_fail(tmp_path: Path) -> None:
             failed += any(e.kind == "notice" and "was not tidied up" in e.text for e in told)
         at = view.frontier
         assert at in (before, world.head("orders")), f"{point} {nth}"
-        assert_same_rows(view.read(), rows if at == before else view.recompute(at), where=f"{point} {nth}")
+        assert_same_rows(view.to_arrow(), rows if at == before else view.recompute(at), where=f"{point} {nth}")
         view.refresh()
         assert view.frontier == world.head("orders")
-        assert_same_rows(view.read(), view.recompute(view.frontier), where=f"after {point} {nth}")
+        assert_same_rows(view.to_arrow(), view.recompute(view.frontier), where=f"after {point} {nth}")
         assert upkeep.wait(60)
     assert failed > number // 2
     assert view.verify().equal
@@ -70,11 +70,11 @@ def test_a_row_that_cannot_be_computed_stops_the_refresh_and_nothing_else(tmp_pa
     table.append([{"a": 1, "b": 0}])
     with pytest.raises(HeadwaterError, match="zero"):
         view.refresh()
-    assert view.read().to_pylist() == [{"c": 3}]
+    assert view.to_pylist() == [{"c": 3}]
     table.delete("b = 0")
     table.append([{"a": 8, "b": 2}])
     assert view.refresh().mode == "incremental"
-    assert sorted(r["c"] for r in view.read().to_pylist()) == [3, 4]
+    assert sorted(r["c"] for r in view.to_pylist()) == [3, 4]
 
 
 def test_a_damaged_state_is_computed_anew_and_said_so(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_damaged_state_is_computed_anew_and_said_so(tmp_path: Path) -> None:
     view.refresh()
     from headwater.incremental.views import live as lives
 
-    lives.forget(view._around.root, "v")
+    lives.forget(view._environment.root, "v")
     for run in (tmp_path / "_headwater/views/v/runs").iterdir():
         run.unlink()
     world.orders.append(world.orders.to_arrow().slice(0, 2))
@@ -104,7 +104,7 @@ def test_a_view_whose_state_is_damaged_can_be_optimized(tmp_path: Path) -> None:
     assert upkeep.wait(60)
     from headwater.incremental.views import live as lives
 
-    lives.forget(view._around.root, "v")
+    lives.forget(view._environment.root, "v")
     for run in (tmp_path / "_headwater/views/v/runs").iterdir():
         run.unlink()
     assert len(view.table.snapshot.files) > 1

@@ -40,7 +40,7 @@ def test_views_compute_what_passes(tmp_path: Path) -> None:
     view.refresh()
     lake.table("t").append([{"q": 2, "s": "3"}, {"q": 0, "s": "x"}])
     assert view.refresh().mode == "incremental"
-    (row,) = view.read().to_pylist()
+    (row,) = view.to_pylist()
     assert [row[f"z{i}"] for i in range(len(AGGREGATES))] == list(AGGREGATES.values())
     assert row["m"] == {"col1": 3}
     assert view.verify().equal

@@ -45,7 +45,7 @@ def _by_hand(rows: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 def _rows(view: Any) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(r.values()) for r in view.read().to_pylist())
+    return Counter(tuple(r.values()) for r in view.to_pylist())
 
 
 def _restarted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
@@ -87,7 +87,7 @@ def test_a_function_that_fails_stops_the_refresh_and_changes_nothing(tmp_path: P
         assert (view.table.version, ViewRecord.of(view.table.snapshot)) == (before, record)
     world.orders.delete("id = 77")
     assert view.refresh().mode == "incremental"
-    assert view.verify().equal and view.read().num_rows == world.orders.to_arrow().num_rows
+    assert view.verify().equal and view.to_arrow().num_rows == world.orders.to_arrow().num_rows
 
 
 def test_without_its_function_a_view_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_another_function_is_not_taken_for_it(tmp_path: Path, monkeypatch: pytes
     assert held.definition == SQL and _rows_of(lake) == rows
     # Defining it again is how it gets the other function.
     view = lake.view("v", SQL)
-    assert view.read().column("i").to_pylist() == ["?"] and view.verify().equal
+    assert view.to_arrow().column("i").to_pylist() == ["?"] and view.verify().equal
 
 
 def _rows_of(lake: Lake) -> Counter[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "6"))
 
 def forget(view: View) -> None:
     """As if this process had just begun."""
-    lives.forget(view._around.root, view.name)
+    lives.forget(view._environment.root, view.name)
 
 
 def by_delta_rs(view: View) -> pa.Table:
@@ -42,7 +42,7 @@ def test_a_view_is_its_query_whatever_happens(shape: str, tmp_path: Path) -> Non
     world = World(tmp_path, seed)
     view = world.lake.view("v", QUERIES[shape], shards=rng.choice([1, 1, 3]))
     view.refresh()
-    seen = view.read()
+    seen = view.to_arrow()
     for step in range(STEPS):
         for _ in range(rng.randint(0, 3)):
             world.commit(rng)
@@ -58,9 +58,9 @@ def test_a_view_is_its_query_whatever_happens(shape: str, tmp_path: Path) -> Non
         before = view.table.version
         report = view.refresh()
         assert report.mode in ("incremental", "noop"), f"step {step}: {report}"
-        expected = view.recompute(world.head(*view.sources))
+        expected = view.recompute(world.head(*view.sources)).read_all()
         assert view.frontier == world.head(*view.sources)
-        assert_same_rows(view.read(), expected, where=f"{shape}, step {step}")
+        assert_same_rows(view.to_arrow(), expected, where=f"{shape}, step {step}")
         change = view.table.changes(before)
         assert_same_rows(change.apply_to(seen), expected, where=f"{shape}, the view's own changes in step {step}")
         assert change == ChangeBatch.diff(seen, expected), "changes are no more than what changed"
@@ -78,7 +78,7 @@ def test_other_readers_see_the_same_rows(tmp_path: Path) -> None:
         view.refresh()
         if step % 3:
             continue
-        expected = view.read()
+        expected = view.to_arrow()
         theirs = by_delta_rs(view)
         assert_same_rows(theirs.cast(expected.schema), expected, where=f"delta-rs, step {step}")
     files = [os.path.join(view.table.location, path) for path in view.table.snapshot.files]
@@ -86,7 +86,7 @@ def test_other_readers_see_the_same_rows(tmp_path: Path) -> None:
     con = duckdb.connect()
     assert con.sql(f"SELECT count(*) FROM read_parquet({files})").fetchall()[0][0] >= view.table.count()
     assert_same_rows(
-        world.lake.sql("SELECT * FROM v").to_arrow().cast(view.read().schema), view.read(), where="through SQL"
+        world.lake.sql("SELECT * FROM v").to_arrow().cast(view.to_arrow().schema), view.to_arrow(), where="through SQL"
     )
 
 
@@ -95,7 +95,7 @@ def test_the_feed_of_a_view_is_exact_for_others(tmp_path: Path) -> None:
     world = World(tmp_path, 8)
     view = world.lake.view("v", "SELECT id, name, shop FROM orders")
     view.refresh()
-    start, seen = view.table.version, view.read()
+    start, seen = view.table.version, view.to_arrow()
     for _ in range(10):
         world.commit(rng)
         view.refresh()
@@ -103,7 +103,7 @@ def test_the_feed_of_a_view_is_exact_for_others(tmp_path: Path) -> None:
     signs = [1 if kind in ("insert", "update_postimage") else -1 for kind in rows["_change_type"].to_pylist()]
     plain = rows.select(["id", "name", "shop"]).cast(seen.schema)
     theirs = ChangeBatch.from_table(plain.append_column("_weight", pa.array(signs, pa.int64())))
-    assert_same_rows(theirs.apply_to(seen), view.read(), where="by delta-rs's reading of the feed")
+    assert_same_rows(theirs.apply_to(seen), view.to_arrow(), where="by delta-rs's reading of the feed")
 
 
 def test_views_on_views(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_views_on_views(tmp_path: Path) -> None:
         spend.refresh()
         report = big.refresh()
         assert report.mode != "full" or step == 0, report
-        assert_same_rows(big.read(), big.recompute(big.frontier), where=f"step {step}")
+        assert_same_rows(big.to_arrow(), big.recompute(big.frontier), where=f"step {step}")
         assert big.frontier == world.head("spend")
         if step == 5:
             spend.optimize()
@@ -136,7 +136,7 @@ def test_nothing_and_much_in_one_row(tmp_path: Path) -> None:
     assert view.refresh().rows_out == 3
     table.delete("y >= 0")
     assert view.refresh().rows_out == 9_997
-    assert sorted(view.read()["x"].to_pylist()) == [1, 1, 2]
+    assert sorted(view.to_arrow()["x"].to_pylist()) == [1, 1, 2]
     table.delete()
     view.refresh()
-    assert view.read().num_rows == 0 and view.verify().equal
+    assert view.to_arrow().num_rows == 0 and view.verify().equal

@@ -57,7 +57,7 @@ def test_deltalake_and_polars_see_the_rows(views: dict[str, View]) -> None:
     pl = pytest.importorskip("polars")
     deltalake = pytest.importorskip("deltalake")
     for name, view in views.items():
-        mine, where = view.read(), view.table.location
+        mine, where = view.to_arrow(), view.table.location
         builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(where))
         rows = pa.table(builder.execute("SELECT * FROM t").read_all())
         assert_same_rows(loose(rows, mine), mine, where=f"deltalake, {name}")
@@ -84,7 +84,7 @@ def test_duckdb_sees_the_rows_with_its_own_extension(views: dict[str, View]) -> 
         except duckdb.Error as e:
             pytest.skip(f"DuckDB's extension for Delta cannot be installed here: {str(e)[:80]}")
         for name, view in views.items():
-            mine = view.read()
+            mine = view.to_arrow()
             rows = con.sql(f"SELECT * FROM delta_scan('{view.table.location}')").to_arrow_table()
             assert_same_rows(loose(rows, mine), mine, where=f"duckdb, {name}")
 
@@ -92,7 +92,7 @@ def test_duckdb_sees_the_rows_with_its_own_extension(views: dict[str, View]) -> 
 @pytest.mark.spark
 def test_delta_spark_sees_the_rows_and_the_feed(views: dict[str, View], jvm: Driver) -> None:
     for name, view in views.items():
-        mine, table = view.read(), view.table
+        mine, table = view.to_arrow(), view.table
         assert_same_rows(loose(jvm.read(table.location), mine), mine, where=f"delta-spark, {name}")
         found = jvm.query(f"SELECT * FROM table_changes_by_path('{table.location}', 1, {table.version})")
         check_feed(view, found)
@@ -102,11 +102,11 @@ def test_delta_spark_sees_the_rows_and_the_feed(views: dict[str, View], jvm: Dri
 def test_delta_spark_optimizes_a_view_and_it_goes_on(views: dict[str, View], jvm: Driver) -> None:
     view = views["groups"]
     jvm.run(f"OPTIMIZE delta.`{view.table.location}`")
-    orders = view._around.table("orders")
+    orders = view._environment.table("orders")
     orders.update({"amount": "amount + 1"}, where="id % 3 = 0")
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
-    mine = view.read()
+    mine = view.to_arrow()
     assert_same_rows(loose(jvm.read(view.table.location), mine), mine, where="delta-spark")
 
 

@@ -72,7 +72,7 @@ def check(view: View, before: Any, head: Any) -> None:
         assert view.verify().equal, view.verify()
     state = ViewRecord.of(view.table.snapshot).state
     if state is not None:
-        folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
+        folder = Path(view._environment.root.url) / "_headwater" / "views" / view.name
         store = Store(folder, read_only=True)
         store.verify(store.restore(state))
 
@@ -82,7 +82,7 @@ def check_tidy(view: View) -> None:
     base = view.table.snapshot
     state = ViewRecord.of(base).state
     assert state is not None
-    folder = Path(view._around.root.url) / "_headwater" / "views" / view.name
+    folder = Path(view._environment.root.url) / "_headwater" / "views" / view.name
     store = Store(folder, read_only=True)
     states = store.manifests()
     assert states[0] == state and len(states) <= 2, "that which is named, and one that was saved after the commit"

@@ -29,7 +29,7 @@ def no_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _end(view: View) -> None:
     """Let the process forget what it knows of a view."""
-    lives.forget(view._around.root, view.name)
+    lives.forget(view._environment.root, view.name)
 
 
 def _record(view: View) -> ViewRecord:
@@ -37,7 +37,7 @@ def _record(view: View) -> ViewRecord:
 
 
 def _behind(view: View) -> int:
-    return lives.live(view._around.root, view.name).behind
+    return lives.live(view._environment.root, view.name).behind
 
 
 def _settled(world: World) -> View:

@@ -38,7 +38,7 @@ def test_a_row_that_was_mended_is_followed(policy: Policy, tmp_path: Path) -> No
     lake.sql("UPDATE p SET s = '7' WHERE id = 2")
     report = view.refresh()
     assert (report.mode, report.rows_in, report.rows_out) == ("incremental", 1, 1)
-    assert sorted(r["n"] for r in view.read().to_pylist()) == [1, 7]
+    assert sorted(r["n"] for r in view.to_pylist()) == [1, 7]
     lake.sql("DELETE FROM p WHERE id = 2")
     view.refresh()
     assert view.verify().equal
@@ -52,8 +52,8 @@ def test_a_state_is_brought_forward_over_a_mended_row(tmp_path: Path, monkeypatc
     lake.sql("UPDATE p SET s = '7' WHERE id = 2")
     monkeypatch.setattr(tidying, "soon", lambda *_: None)
     assert view.refresh().mode == "incremental"
-    assert lives.live(view._around.root, "v").behind == 1
+    assert lives.live(view._environment.root, "v").behind == 1
     forget(view)
     lake.table("p").append([{"id": 3, "s": "1", "xs": [1]}])
     assert view.refresh().mode == "incremental"
-    assert view.read().to_pylist() == [{"n": 9}]
+    assert view.to_pylist() == [{"n": 9}]

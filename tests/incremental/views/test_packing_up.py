@@ -10,6 +10,7 @@ from tests.incremental.views.world import World
 from headwater.derived import orphans, upkeep
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import packing_up
+from headwater.incremental.views.publishing import PREFIX, VECTORS
 from headwater.incremental.views.record import ViewRecord
 
 
@@ -43,7 +44,7 @@ def test_files_with_many_dead_rows_are_written_anew(tmp_path: Path, monkeypatch:
     view.refresh()
     upkeep.wait()
     assert sum(f.num_deleted for f in view.table.snapshot.files.values()) == 0
-    lives.forget(view._around.root, "v")
+    lives.forget(view._environment.root, "v")
     world.orders.delete("id < 12")
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
@@ -56,9 +57,9 @@ def test_packing_everything_up(tmp_path: Path) -> None:
         world.orders.append(world.orders.to_arrow().slice(number, 3))
         world.orders.delete(f"id = {number}")
         view.refresh()
-    before = view.read().num_rows
+    before = view.to_arrow().num_rows
     view.optimize()
-    assert len(view.table.snapshot.files) == 1 and view.read().num_rows == before
+    assert len(view.table.snapshot.files) == 1 and view.to_arrow().num_rows == before
     assert not any(f.deletion_vector for f in view.table.snapshot.files.values())
     assert view.table.changes(view.table.version - 1).is_empty
     version = view.table.version
@@ -86,7 +87,9 @@ def test_orphans_are_swept_and_nothing_else(tmp_path: Path) -> None:
     (place / "view").mkdir(exist_ok=True)
     for name in foreign + left:
         (place / name).write_bytes(b"?")
-    gone = orphans.sweep(view.table.snapshot, ViewRecord.of(view.table.snapshot).published)
+    gone = orphans.sweep(
+        view.table.snapshot, ViewRecord.of(view.table.snapshot).published, prefix=PREFIX, vectors_folder=VECTORS
+    )
     assert sorted(gone) == sorted(left[:-1])
     assert {str(p.relative_to(place)) for p in place.rglob("*") if p.is_file()} == own | set(foreign)
     assert view.verify().equal

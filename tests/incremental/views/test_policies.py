@@ -58,12 +58,12 @@ def test_strict_raises_instead(tmp_path: Path) -> None:
     world = World(tmp_path)
     view = world.lake.view("v", SQL, policy="strict")
     assert view.refresh().mode == "full", "the first time there is no other way"
-    rows = view.read()
+    rows = view.to_arrow()
     replace_orders(world)
     with pytest.raises(UnsupportedError, match="strict") as caught:
         view.refresh()
     assert caught.value.code == "E3006"
-    assert_same_rows(view.read(), rows)
+    assert_same_rows(view.to_arrow(), rows)
     assert view.refresh(full=True).mode == "full"
     assert view.verify().equal
 
@@ -159,7 +159,7 @@ def test_what_others_do_to_the_table_of_a_view(tmp_path: Path) -> None:
     world.orders.append(world.orders.to_arrow().slice(0, 3))
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
-    write.append(view.table.storage, view.read().slice(0, 1))
+    write.append(view.table.storage, view.to_arrow().slice(0, 1))
     with pytest.raises(ConflictError):
         view.refresh()
 
@@ -171,7 +171,7 @@ def test_columns_of_sources_that_become_others(tmp_path: Path) -> None:
     world.shops.add_columns({"zip": pa.int32()})
     world.shops.append([{"shop": 9, "city": "Bonn", "zip": 53111}])
     assert view.refresh().mode == "incremental", "a column that is not read may come"
-    assert view.read().schema.names == ["shop", "city"]
+    assert view.to_arrow().schema.names == ["shop", "city"]
     assert view.verify().equal
     world.lake.sql("CREATE OR REPLACE TABLE shops AS SELECT 'x' AS shop, 'y' AS city")
     with pytest.raises(SchemaError, match="`shop` is of type string") as caught:
@@ -226,13 +226,13 @@ def test_the_clock_of_a_full_view_is_read_at_each_refresh(tmp_path: Path) -> Non
     world = World(tmp_path)
     sql = "SELECT DISTINCT shop, current_timestamp() AS at FROM orders"
     view = world.lake.view("v", sql, policy="full", refresh=True)
-    first = set(view.read()["at"].to_pylist())
+    first = set(view.to_arrow()["at"].to_pylist())
     assert len(first) == 1 and view.verify().equal, "verify goes by the time of the refresh"
     world.orders.delete("id = 1")
     view.refresh()
-    second = set(view.read()["at"].to_pylist())
+    second = set(view.to_arrow()["at"].to_pylist())
     assert len(second) == 1 and max(first) < min(second)
     again = hw.connect(tmp_path).view("v")
     assert again.verify().equal
     assert again.refresh().mode == "noop" and again.refresh(full=True).mode == "full"
-    assert max(second) < min(again.read()["at"].to_pylist()) and again.verify().equal
+    assert max(second) < min(again.to_arrow()["at"].to_pylist()) and again.verify().equal

@@ -57,7 +57,7 @@ def test_random_views_are_their_queries(tmp_path: Path) -> None:
                 else:
                     lake.table(name).delete(f"k = {rng.randint(0, 4)}")
             if step == 1:
-                lives.forget(view._around.root, view.name)
+                lives.forget(view._environment.root, view.name)
             report = view.refresh()
             assert report.mode != "full", f"{report}\n{where}"
             assert view.verify().equal, f"step {step}: {view.verify()}\n{where}"

@@ -23,7 +23,7 @@ def machine(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch, view: View
     place.mkdir(exist_ok=True)
     monkeypatch.setenv("HEADWATER_SPILL_DIR", str(place))
     if view is not None:
-        lives.forget(view._around.root, view.name)
+        lives.forget(view._environment.root, view.name)
 
 
 def test_machines_take_turns(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_who_loses_begins_again(s3: S3Server, tmp_path: Path, monkeypatch: pytes
     world = World(s3.url("lake2"), 2, options=s3.options)
     view = world.lake.view("v", SQL)
     view.refresh()
-    mine = lives.live(view._around.root, "v")
+    mine = lives.live(view._environment.root, "v")
     world.orders.append(world.orders.to_arrow().slice(0, 2))
     others: list[str] = []
 
@@ -58,7 +58,7 @@ def test_who_loses_begins_again(s3: S3Server, tmp_path: Path, monkeypatch: pytes
             machine(tmp_path, "two", monkeypatch, view)
             others.append(world.lake.view("v").refresh().mode)
             machine(tmp_path, "one", monkeypatch, view)
-            lives._views[f"{view._around.root.url}\nv"] = mine
+            lives._views[f"{view._environment.root.url}\nv"] = mine
 
     with FaultPlan().call_at("view.commit.before", meanwhile):
         report = view.refresh()

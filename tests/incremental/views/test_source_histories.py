@@ -37,7 +37,7 @@ def test_a_repartitioned_source_counts_once(properties: dict[str, str], tmp_path
     table.restore(0)
     assert view.refresh().mode == "incremental"
     assert view.verify().equal
-    assert view.read().sort_by("id").to_pylist() == [{"id": i, "n": 1} for i in (1, 2, 3)]
+    assert view.to_arrow().sort_by("id").to_pylist() == [{"id": i, "n": 1} for i in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -55,7 +55,7 @@ def test_views_of_random_histories(variant: str, tmp_path: Path) -> None:
         for number in range(16):
             steps.append(history.step())
             if number % 8 == 7:
-                lives.forget(views[0]._around.root, views[1].name)
+                lives.forget(views[0]._environment.root, views[1].name)
             for view in views:
                 if rng.random() < 0.5:
                     where = f"seed {seed}, {view.name}: {steps}"

@@ -39,7 +39,7 @@ def test_a_view_that_spark_has_read_needs_no_spark(spark: Any, tmp_path: Path) -
     assert again.verify().equal
     expected = spark.createDataFrame(orders.to_arrow()).where("amount > 3").groupBy("customer")
     theirs = expected.agg({"amount": "sum", "id": "count"}).collect()
-    ours = sorted((r["customer"], r["total"], r["n"]) for r in again.read().to_pylist())
+    ours = sorted((r["customer"], r["total"], r["n"]) for r in again.to_pylist())
     assert ours == sorted((r["customer"], r["sum(amount)"], r["count(id)"]) for r in theirs)
 
 
@@ -80,5 +80,5 @@ def test_python_functions_in_a_query_that_spark_has_read(spark: Any, tmp_path: P
     again = without.view("tiers")
     assert again.refresh().mode == "incremental"
     assert again.verify().equal
-    rows = sorted(((r["tier"], r["total"]) for r in again.read().to_pylist()), key=str)
+    rows = sorted(((r["tier"], r["total"]) for r in again.to_pylist()), key=str)
     assert rows == [("large", 2 * (6 + 7 + 8 + 9 + 50)), ("small", 2 * (2 + 3 + 4 + 5)), (None, None)]

@@ -16,7 +16,7 @@ from headwater.derived.lock import Lock
 from headwater.incremental.layout import Layout
 from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
-from headwater.incremental.views.costs import Rates, RefreshPlan
+from headwater.incremental.views.costs import Rates, ViewPlan
 from headwater.incremental.views.state_folder import ViewFolder
 from headwater.incremental.zset import ZSet
 
@@ -96,5 +96,5 @@ def test_costs() -> None:
     assert rates.after_changes(10, 1.0).changes_per_second == 100_000, "a small refresh says nothing of the rate"
     assert rates.after_changes(10_000, 0.2).changes_per_second == 75_000
     assert Rates(**rates.to_json()) == rates
-    text = str(RefreshPlan(mode="full", reason="why", changes={"t": 5}, rows=7, full_seconds=1.5, crossover=9))
+    text = str(ViewPlan(mode="full", reason="why", changes={"t": 5}, rows=7, full_seconds=1.5, crossover=9))
     assert text.startswith("full: why\n  t: 5 rows changed\n") and text.endswith("crossover: 9 changed rows")

@@ -42,8 +42,8 @@ def _visits(first: int, rows: int) -> pa.Table:
 
 
 def _state_bytes(view: View) -> int:
-    tidying.finish(view._around.root)
-    folder = Path(view._around.root.local_path("_headwater/views") or "") / view.name / "runs"
+    tidying.finish(view._environment.root)
+    folder = Path(view._environment.root.local_path("_headwater/views") or "") / view.name / "runs"
     return sum(file.stat().st_size for file in folder.iterdir())
 
 

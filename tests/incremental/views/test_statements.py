@@ -48,7 +48,7 @@ def test_modes_and_properties(tmp_path: Path) -> None:
     lake.sql("CREATE MATERIALIZED VIEW IF NOT EXISTS spend AS SELECT 1 AS other")
     assert lake.view("spend").definition == SPEND
     lake.sql("CREATE OR REPLACE MATERIALIZED VIEW spend AS SELECT name FROM orders")
-    assert lake.view("spend").read().schema.names == ["name"] and lake.view("spend").verify().equal
+    assert lake.view("spend").to_arrow().schema.names == ["name"] and lake.view("spend").verify().equal
     with pytest.raises(InputError, match="exists already"):
         lake.sql(f"CREATE MATERIALIZED VIEW spend AS {SPEND}")
     for wrong in ("'headwater.policy' = 'sometimes'", "'headwater.shards' = 'two'"):
@@ -95,7 +95,7 @@ def test_replacing_says_all_of_it_anew(tmp_path: Path) -> None:
     lake = World(tmp_path).lake
     lake.sql(f"CREATE MATERIALIZED VIEW spend COMMENT 'old' TBLPROPERTIES ('owner' = 'ann', 'team' = 'x') AS {SPEND}")
     view = lake.view("spend")
-    rows = view.read()
+    rows = view.to_arrow()
     retention = "'delta.deletedFileRetentionDuration' = 'interval 2 days'"
     lake.sql(
         f"CREATE OR REPLACE MATERIALIZED VIEW spend COMMENT 'new' TBLPROPERTIES ('owner' = 'bob', {retention}) AS {SPEND}"
@@ -109,7 +109,7 @@ def test_replacing_says_all_of_it_anew(tmp_path: Path) -> None:
         == found.configuration["delta.enableChangeDataFeed"]
         == "true"
     )
-    assert view.read().equals(rows), "the rows are those of the same query"
+    assert view.to_arrow().equals(rows), "the rows are those of the same query"
     before = view.table.version
     lake.sql(
         f"CREATE OR REPLACE MATERIALIZED VIEW spend COMMENT 'new' TBLPROPERTIES ('owner' = 'bob', {retention}) AS {SPEND}"

@@ -48,7 +48,7 @@ def check(world: World, view: View) -> None:
     assert view.verify().equal
     for forget in (False, True):
         if forget:
-            lives.forget(view._around.root, "v")
+            lives.forget(view._environment.root, "v")
         ids = world.orders.to_arrow()["id"].to_pylist()
         world.orders.delete(f"id IN ({', '.join(str(i) for i in random.Random(3).sample(ids, len(ids) // 3))})")
         assert view.refresh().mode == "incremental"
@@ -83,7 +83,7 @@ def test_a_file_that_lost_all_its_rows_meanwhile(world: World) -> None:
 
     while_packing(world, view, act)
     rows = sum(f.num_records or 0 for f in view.table.snapshot.files.values())
-    assert not optimized(view) or rows == view.read().num_rows, "a file that it read is not there any more"
+    assert not optimized(view) or rows == view.to_arrow().num_rows, "a file that it read is not there any more"
     check(world, view)
 
 

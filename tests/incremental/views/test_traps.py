@@ -253,17 +253,17 @@ def test_a_refresh_that_fails_publishes_nothing(tmp_path: Path) -> None:
     ]
     for view in views:
         view.refresh()
-    before = [(v.read().to_pylist(), str(v.frontier)) for v in views]
+    before = [(v.to_pylist(), str(v.frontier)) for v in views]
     lake.table("pairs").append(_bad(_MOST, 1))
     for view, (rows, frontier) in zip(views, before, strict=True):
         for _ in range(2):
             with pytest.raises(HeadwaterError, match=r"overflow|does not fit"):
                 view.refresh()
-            assert (view.read().to_pylist(), str(view.frontier)) == (rows, frontier)
+            assert (view.to_pylist(), str(view.frontier)) == (rows, frontier)
     lake.table("pairs").delete(f"a = {_MOST}")
     for view, (rows, _) in zip(views, before, strict=True):
         view.refresh()
-        assert view.read().to_pylist() == rows and view.verify().equal
+        assert view.to_pylist() == rows and view.verify().equal
 
 
 def test_a_decimal_of_two_to_the_63_units() -> None:

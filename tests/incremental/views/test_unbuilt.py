@@ -84,21 +84,21 @@ def test_a_view_of_no_rows_that_was_built_reads_as_none(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     lake.write("t", ROWS)
     view = lake.view("none", "SELECT id FROM t WHERE id > 9", refresh=True)
-    assert view.read().num_rows == 0 and lake.sql("SELECT * FROM none").to_pylist() == []
+    assert view.to_arrow().num_rows == 0 and lake.sql("SELECT * FROM none").to_pylist() == []
 
 
 def test_creating_builds_what_it_reads(tmp_path: Path) -> None:
     lake = unbuilt(tmp_path)
     lake.sql("CREATE MATERIALIZED VIEW w AS SELECT count(*) AS n FROM v")
     assert lake.table("w").to_pylist() == [{"n": 2}] and lake.view("v").built
-    assert lake.view("x", "SELECT id FROM w JOIN v ON true", refresh=True).read().num_rows == 2
+    assert lake.view("x", "SELECT id FROM w JOIN v ON true", refresh=True).to_arrow().num_rows == 2
 
 
 def test_another_definition_builds_what_it_reads(tmp_path: Path) -> None:
     lake = unbuilt(tmp_path)
     lake.view("w", "SELECT count(*) AS n FROM t", refresh=True)
     lake.view("w", "SELECT count(*) AS n FROM v")
-    assert lake.view("v").built and lake.view("w").read().to_pylist() == [{"n": 2}]
+    assert lake.view("v").built and lake.view("w").to_pylist() == [{"n": 2}]
 
 
 def test_without_a_cascade_an_unbuilt_source_is_an_error(tmp_path: Path) -> None:
@@ -115,5 +115,5 @@ def test_a_view_that_until_leaves_unbuilt_counts_as_before_its_first_version(tmp
     lake.write("s", ROWS)
     view = lake.view("w", "SELECT id FROM v UNION ALL SELECT id FROM s")
     view.refresh(hw.Frontier(s=0))
-    assert view.read().num_rows == 2 and view.frontier == hw.Frontier(s=0) and not lake.view("v").built
-    assert [one.name for one in view.refresh().upstream] == ["v"] and view.read().num_rows == 4
+    assert view.to_arrow().num_rows == 2 and view.frontier == hw.Frontier(s=0) and not lake.view("v").built
+    assert [one.name for one in view.refresh().upstream] == ["v"] and view.to_arrow().num_rows == 4

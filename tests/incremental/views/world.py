@@ -59,13 +59,17 @@ def order(rng: random.Random, number: int) -> dict[str, Any]:
 class World:
     """Two tables in a lake."""
 
-    def __init__(self, folder: Path | str, seed: int = 0, *, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path | str, seed: int = 0, *, options: dict[str, str] | None = None, mapped: bool = False
+    ) -> None:
         self.lake: Lake = hw.connect(folder, storage_options=options)
         rng = random.Random(seed)
         self.orders = self.lake.table("orders")
         self.shops = self.lake.table("shops")
         if not self.orders.exists():
             feed = {"delta.enableChangeDataFeed": "true"} if seed % 2 else {}
+            if mapped:
+                feed = {**feed, "delta.columnMapping.mode": "name"}
             rows = [order(rng, n) for n in range(20)]
             self.orders.create(ORDERS, data=pa.Table.from_pylist(rows, ORDERS), properties=feed)
             cities = [{"shop": n, "city": c} for n, c in ((1, "Ulm"), (2, "Rom"), (2, "Zürich"), (None, "nowhere"))]
@@ -108,3 +112,21 @@ class World:
     def head(self, *names: str) -> Frontier:
         """The newest versions."""
         return Frontier({name: self.lake.table(name).version for name in names or ("orders", "shops")})
+
+    def replace(self, how: str, rng: random.Random) -> None:
+        """Let ``orders``, or its column ``amount``, stand for something else; see `headwater.testing.Subject`."""
+        orders, versions = self.orders, self.orders.version + 1
+        rows = orders.to_arrow()
+        if how == "recreate":
+            self.lake.catalog.drop("orders")  # as somebody would who deletes the folder
+            made = [order(rng, n) for n in range(70, 80)]
+            orders.create(ORDERS, data=pa.Table.from_pylist(made, ORDERS))
+            while orders.version < versions + 2:
+                orders.append(pa.Table.from_pylist([order(rng, 80 + orders.version)], ORDERS))
+        elif how == "repartition":
+            orders.create(ORDERS, data=rows.slice(1), mode="replace", partition_by=["shop"])
+        else:
+            assert how == "column"
+            orders.drop_column("amount")
+            orders.add_columns({"amount": ORDERS.field("amount").type})
+            orders.update({"amount": "id"}, where="id % 2 = 0")

@@ -9,8 +9,9 @@ from headwater.derived.environment import Environment
 from headwater.derived.kinds import Kind
 from headwater.incremental.views import tidying
 from headwater.incremental.views.ddl import POLICY, SHARDS
+from headwater.incremental.views.declaration import define, found_view
 from headwater.incremental.views.definition import Policy
-from headwater.incremental.views.view import View, define, found_view
+from headwater.incremental.views.view import View
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.statements import CreateArtefact, CreateView
 

@@ -10,7 +10,7 @@
 >>> report = spend.refresh()
 >>> report.mode, report.rows_in, report.rows_out, str(spend.frontier)
 ('incremental', 1, 2, 'orders@1')
->>> sorted(spend.read().to_pylist(), key=str)
+>>> sorted(spend.to_pylist(), key=str)
 [{'customer': 'ann', 'total': 6}, {'customer': 'bob', 'total': 7}]
 >>> print(spend.verify())
 equal at orders@1
@@ -18,27 +18,24 @@ equal at orders@1
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headwater.base import events
-from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
+from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
-from headwater.base.schema import Schema
 from headwater.derived import kinds
 from headwater.derived.artefact import Artefact
 from headwater.derived.attempt import Timings
 from headwater.derived.contract import Refresh, Verification
-from headwater.derived.cycles import cycle
 from headwater.derived.environment import Environment
 from headwater.derived.lookup import Lookup
 from headwater.derived.sources import Sources, check_columns
-from headwater.derived.status import Status
 from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, tidying
@@ -48,11 +45,11 @@ from headwater.incremental.views.ddl import create_statement
 from headwater.incremental.views.deciding import after_upstream, decide
 from headwater.incremental.views.definition import Definition, Policy
 from headwater.incremental.views.functions import check_functions, same_functions
-from headwater.incremental.views.hints import about_policy
-from headwater.incremental.views.output_columns import check_output, place_of
 from headwater.incremental.views.output_table import Told, changed_metadata
+from headwater.incremental.views.reading import read_definition
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.refreshing import RefreshAttempt, refresh, view_attempts
+from headwater.incremental.views.status import ViewStatus
 from headwater.incremental.views.words import WORDS
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
@@ -64,108 +61,11 @@ from headwater.sql.plan.wording import worded_plan
 if TYPE_CHECKING:
     from headwater.observe.graph import Graph
 
-__all__ = ["View", "ViewStatus", "define", "found_view", "open_view"]
+__all__ = ["View"]
 
-Mode = Literal["open", "replace", "error", "ignore"]
 _ANEW = "it was defined anew"
 _NOTHING = Told()
 _NOT_LOOKED_AT: Mapping[str, Snapshot] = MappingProxyType({})
-
-
-def open_view(name: str, environment: Environment) -> View:
-    """The view of that name; its functions have to be at hand."""
-    view = found_view(name, environment)
-    check_functions(view.name, view._stored.functions, environment.functions)
-    return view
-
-
-def found_view(name: str, environment: Environment) -> View:
-    """The view of that name, to be defined anew or dropped."""
-    table = environment.table(name)
-    if not table.exists():
-        raise NotFoundError.view(name, environment.names(WORDS.name), environment.root.url)
-    if Definition.of(table.snapshot) is None:
-        raise InputError.not_a_view(name, table.location)
-    return View(table.name, table, environment)
-
-
-def define(
-    name: str,
-    sql: str,
-    environment: Environment,
-    *,
-    policy: Policy = "auto",
-    shards: int = 1,
-    mode: Mode = "open",
-    properties: Mapping[str, str] | None = None,
-    comment: str | None = None,
-) -> View:
-    """The view of that name with this definition, made or changed where it has to be.
-
-    ``mode`` is about a view that is there: it is opened if it has this text, and else gets it; gets it in any case, as it is to be read
-    now; is an error; or stays as it is.
-    """
-    output_table.check_properties(properties or {})
-    table = environment.table(name)
-    if table.exists():
-        view = found_view(name, environment)
-        if mode == "error":
-            raise InputError.view_exists(name, table.location)
-        told = Told(properties, comment, wholly=mode == "replace")
-        if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards, told=told)):
-            view.redefine(sql, policy=policy, shards=shards, told=told)
-        return view
-    meant = _read(table.name, sql, policy, shards, environment)
-    metadata = output_table.metadata_for(table.name, meant.schema, properties=properties, comment=comment)
-    environment.check_free(table.name)
-    if output_table.create(table.storage, metadata, meant) is None:  # somebody else was quicker
-        return define(
-            name, sql, environment, policy=policy, shards=shards, mode=mode, properties=properties, comment=comment
-        )
-    return View(table.name, table, environment)
-
-
-def _read(name: str, sql: str, policy: Policy, shards: int, environment: Environment) -> Definition:
-    lookup = Lookup(environment)
-
-    def schema_of(wanted: str) -> tuple[str, Schema]:
-        found = environment.table(wanted)
-        schema = found.snapshot.schema
-        ring = cycle(name, found.name, lookup.reads)
-        if ring is not None:
-            raise InputError.view_cycle(ring).placed_at(sql, place_of(sql, found.name))
-        return found.name, schema
-
-    meant = Definition.read(sql, policy, shards, schema_of, environment.analyze, environment.functions)
-    check_output(meant.schema, sql)
-    if policy != "full":
-        from headwater.incremental import planning
-
-        try:
-            planning.check(meant.plan, sql)
-        except UnsupportedError as refusal:
-            about_policy(refusal)
-            raise
-        lives.built(meant)
-    return meant
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewStatus(Status):
-    """What a view is, and how fresh: its query and policy, and what every artefact has."""
-
-    policy: Policy
-
-    @property
-    def query(self) -> str:
-        """The query, in Spark SQL."""
-        return self.definition
-
-    def _own_facts(self) -> list[tuple[str, str]]:
-        return [("View Text", self.query), ("Refresh Policy", self.policy)]
-
-    def _own_dict(self) -> dict[str, Any]:
-        return {"query": self.query, "policy": self.policy}
 
 
 class View(Artefact):
@@ -184,9 +84,8 @@ class View(Artefact):
     @property
     def _meant(self) -> Definition:
         """The definition, if what it needs is at hand."""
-        found = self._stored
-        check_functions(self.name, found.functions, self._environment.functions)
-        return found
+        self.check_functions()
+        return self._stored
 
     @property
     def _stored(self) -> Definition:
@@ -194,6 +93,10 @@ class View(Artefact):
         if found is None:
             raise InputError.not_a_view(self.name, self.table.location)
         return found
+
+    def check_functions(self) -> None:
+        """Raise if a function that the query calls is not registered, or is another one."""
+        check_functions(self.name, self._stored.functions, self._environment.functions)
 
     @property
     def definition(self) -> str:
@@ -258,7 +161,7 @@ class View(Artefact):
         >>> orders = lake.write("orders", [{"id": 1, "amount": 5}])
         >>> _ = lake.view("large", "SELECT id FROM orders WHERE amount > 3")
         >>> count = lake.view("count", "SELECT count(*) AS n FROM large")
-        >>> [one.name for one in count.refresh().upstream], count.read().to_pylist()
+        >>> [one.name for one in count.refresh().upstream], count.to_pylist()
         (['large'], [{'n': 1}])
         """
         return super().refresh(until, full=full, cascade=cascade)
@@ -304,22 +207,29 @@ class View(Artefact):
         fields = self._status_fields(lookup or Lookup(self._environment))
         return ViewStatus(**fields, policy=self.policy)
 
-    def read(self) -> pa.Table:
-        """The rows, as of `frontier`; an error if it was never built."""
-        return self.table.to_arrow()
+    def read(self) -> pa.RecordBatchReader:
+        """The rows, as of `frontier`, as a stream; an error if it was never built."""
+        return self.table.to_reader()
 
-    def recompute(self, at: Frontier) -> pa.Table:
-        """The rows that the query gives at ``at``, computed by a query engine."""
-        meant, watch = self._meant, Stopwatch()
+    def recompute(self, at: Frontier) -> pa.RecordBatchReader:
+        """The rows that the query gives at ``at``, computed by a query engine and streamed while it runs."""
+        meant = self._meant
         sources = Sources.pin(self.name, meant.inputs.values(), Frontier(), at, self._environment)
         record = self.record
         clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
         reader = self._environment.compute(meant.answer_at(clock), sources.relations(), meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
-        rows = pa.Table.from_batches([b.cast(schema) for b in reader], schema)
-        one = lives.live(self._environment.root, self.name)
-        one.measured_query(meant.sql, sources.total_rows(), watch.seconds())
-        return rows
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            seconds, watch = 0.0, Stopwatch()
+            for batch in reader:
+                seconds += watch.seconds()  # whoever reads may do slow things between two batches
+                yield batch.cast(schema)
+                watch = Stopwatch()
+            one = lives.live(self._environment.root, self.name)
+            one.measured_query(meant.sql, sources.total_rows(), seconds + watch.seconds())
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
 
     def verify(self) -> Verification:
         """Hold the rows against a recomputation at their frontier; floats may differ in their last digits.
@@ -329,7 +239,7 @@ class View(Artefact):
         now = self.table.pinned_to(self.table.snapshot)
         check_built(self.name, now.snapshot)
         at = ViewRecord.of(now.snapshot).frontier
-        found = compare(at, expected=self.recompute(at), actual=now.to_arrow())
+        found = compare(at, expected=self.recompute(at).read_all(), actual=now.to_arrow())
         return replace(found, behind=self.upstream_behind())
 
     # -- looking at it ---------------------------------------------------------------------------------------------
@@ -371,7 +281,7 @@ class View(Artefact):
             return False
         if not same_functions(meant.functions, self._environment.functions):
             return False
-        check_functions(self.name, meant.functions, self._environment.functions)
+        self.check_functions()
         try:
             for one in meant.inputs.values():
                 check_columns(self.name, one, self._environment.table(one.table).snapshot)
@@ -386,7 +296,7 @@ class View(Artefact):
 
         None if it has this query already; then only what is ``told`` of its table may change.
         """
-        meant = _read(self.name, sql, policy, shards, self._environment)
+        meant = read_definition(self.name, sql, policy, shards, self._environment)
         if self.built:
             self._build_upstream(meant)
         for attempt in view_attempts(self.name, self.table, self._environment):
@@ -442,7 +352,7 @@ class View(Artefact):
         What the state takes afterwards is what that of a view which was just built takes: rows that were deleted are gone, and so are the files that
         it lay in before.
         """
-        check_functions(self.name, self._stored.functions, self._environment.functions)
+        self.check_functions()
         for attempt in view_attempts(self.name, self.table, self._environment):
             with attempt:
                 attempt.optimize()
