@@ -29,19 +29,19 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-from pyroaring import BitMap64
 
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
-from headwater.base.errors import CorruptionError, HeadwaterError, InputError, SchemaError, StorageError
+from headwater.base.errors import HeadwaterError, SchemaError, StorageError
 from headwater.base.schema import Field, type_text
-from headwater.lake import log
-from headwater.lake.actions import AddFile, Commit, Metadata, RemoveFile
+from headwater.lake.actions import AddFile, Commit, Metadata
 from headwater.lake.alignment import align
 from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.deletion_vectors import positions
-from headwater.lake.metadata_history import MetadataHistory, read_commits
-from headwater.lake.scan import live_vector, read_file
+from headwater.lake.file_changes import vector_difference
+from headwater.lake.interval import Interval, file_events
+from headwater.lake.metadata_history import MetadataHistory
+from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.quoting import quote_identifier
 
@@ -79,15 +79,8 @@ class FileChange:
 
 def change_files(until: Snapshot, after: int) -> list[FileChange]:
     """The files whose rows make up the change from version ``after`` to ``until``."""
-    if after > until.version:
-        raise InputError.bad_range(after, until.version)
-    commits, history = _interval(until, after)
-    return files_of(until, commits, history)
-
-
-def _interval(until: Snapshot, after: int) -> tuple[list[Commit], MetadataHistory]:
-    commits = read_commits(until.storage, after, until.version)
-    return commits, MetadataHistory.until(until, after, commits)
+    interval = Interval.read(until, after)
+    return files_of(until, interval.commits, interval.history)
 
 
 def files_of(
@@ -116,14 +109,10 @@ def files_of(
         if commit.cdc and (recorded or not _dropped(reader, history.at(version), columns)):
             feed += [(FileChange(None, _feed_file(action), feed=True), version) for action in commit.cdc]
             continue
-        # A file that goes was laid out as the version before says.
-        gone = [f for f in commit.removes if f.data_change]
-        before = version - 1 if gone and commit.metadata is not None else version
-        seen = [(_as_added(f, commit, history.at(before), reader), before, -1) for f in gone]
-        seen += [(f, version, 1) for f in commit.adds if f.data_change]
-        for file, at, weight in seen:
+        for event in file_events(commit, history, reader.storage, data_changes_only=True):
+            file, weight = event.file, 1 if event.came else -1
             path, vector = file.key
-            known[file.key] = file, at
+            known[file.key] = file, event.layout
             of_path = net.setdefault(path, {})
             of_path[vector] = of_path.get(vector, 0) + weight
     found = [change for path, weights in net.items() for change in _changes_of(path, weights, known)] + feed
@@ -161,19 +150,6 @@ def _layout(reader: Snapshot, history: MetadataHistory, version: int) -> Metadat
     return None if align(reader.state.metadata, metadata) is None else metadata
 
 
-def _as_added(gone: RemoveFile, commit: Commit, metadata: Metadata, reader: Snapshot) -> AddFile:
-    if gone.partition_values is None and metadata.partition_columns:
-        # Old writers leave the partition values out; the version before still knows the file.
-        found = log.load(reader.storage, commit.version - 1).files.get(gone.path)
-        if found is None:
-            name = log.commit_path(commit.version).rsplit("/", 1)[-1]
-            raise CorruptionError.log_entry(
-                name, f"it removes `{gone.path}`, which the table does not have", reader.where
-            )
-        return found
-    return AddFile(gone.path, gone.partition_values or {}, gone.size or 0, 0, deletion_vector=gone.deletion_vector)
-
-
 def _feed_file(action: dict[str, Any]) -> AddFile:
     return AddFile(action["path"], dict(action.get("partitionValues") or {}), action.get("size") or 0, 0)
 
@@ -194,13 +170,12 @@ def check_types(until: Snapshot, files: Sequence[FileChange], columns: Sequence[
                 )
 
 
-def _check_returned(
-    until: Snapshot, after: int, commits: Sequence[Commit], history: MetadataHistory, columns: Sequence[str]
-) -> None:
+def _check_returned(interval: Interval, columns: Sequence[str]) -> None:
     """Raise if a restored schema brought a dropped column back, with the old values of rows that were null in it."""
+    until, after, commits = interval.until, interval.after, interval.commits
     if after < 0 or until.mapping_mode == "none" or not any(c.metadata is not None for c in commits):
         return
-    back = _dropped(until, history.at(after), columns)
+    back = _dropped(until, interval.history.at(after), columns)
     if not back:
         return
     first: dict[str, bool] = {}  # whether what the interval does first to a file is to add it
@@ -236,10 +211,6 @@ def _check_rewritten(reader: Snapshot, history: MetadataHistory, version: int, c
         )
 
 
-def _vector(until: Snapshot, file: AddFile) -> BitMap64:
-    return live_vector(until, file) or BitMap64()
-
-
 def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The weighted rows of one file's change."""
     check_types(until, [change], columns)
@@ -254,8 +225,8 @@ def read_change(until: Snapshot, change: FileChange, columns: Sequence[str]) -> 
         for batch in read_file(until, file, columns, metadata=change.metadata):
             yield _weighted(batch, weight)
     else:
-        old, new = _vector(until, change.before), _vector(until, change.after)
-        for rows, weight in ((new - old, -1), (old - new, 1)):
+        died, back = vector_difference(until, change.before, change.after)
+        for rows, weight in ((died, -1), (back, 1)):
             if rows:
                 only = positions(rows)
                 for batch in read_file(
@@ -295,11 +266,9 @@ def stream_changes(
 ) -> pa.RecordBatchReader:
     """The change as a stream of batches with a weight a row, in bounded memory."""
     names = [until.schema.field(c, until.where).name for c in (columns or until.schema.names)]
-    if after > until.version:
-        raise InputError.bad_range(after, until.version)
-    commits, history = _interval(until, after)
-    _check_returned(until, after, commits, history, names)
-    files = files_of(until, commits, history, names)
+    interval = Interval.read(until, after)
+    _check_returned(interval, names)
+    files = files_of(until, interval.commits, interval.history, names)
     every = columns is None
     return stream_files(until, files, names, consolidated=consolidated and not (every and _one_sign(files)))
 

@@ -34,7 +34,7 @@ from headwater.lake.row_groups import may_match
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["POSITION", "first_byte", "live_vector", "map_files", "read_file", "scan", "thread_count"]
+__all__ = ["POSITION", "file_reader", "first_byte", "live_vector", "map_files", "read_file", "scan", "thread_count"]
 
 POSITION = "__position"
 Positions = np.ndarray[Any, np.dtype[np.int64]]
@@ -81,7 +81,10 @@ def read_file(
     coded: Sequence[str] = (),
     metadata: Metadata | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The live rows of one file.
+    """The live rows of one file, under the columns of ``snapshot``, in batches: how every reader of data files begins.
+
+    The file is one of ``snapshot``, or of another version of the table with the ``metadata`` of that version. To get a
+    file's rows under its own columns instead, pass ``snapshot.under(metadata)``.
 
     Parameters
     ----------
@@ -119,6 +122,23 @@ def read_file(
         if isinstance(e, HeadwaterError):
             raise
         raise CorruptionError.data_file(path, str(e).split("\n", 1)[0], snapshot.where) from e
+
+
+def file_reader(
+    snapshot: Snapshot,
+    add: AddFile,
+    columns: Sequence[str] | None = None,
+    *,
+    positions: bool = False,
+    metadata: Metadata | None = None,
+) -> pa.RecordBatchReader:
+    """`read_file` as a stream with a schema, of all columns by default."""
+    fields = [snapshot.schema.field(c, snapshot.where) for c in (columns or snapshot.schema.names)]
+    schema = pa.schema([f.arrow.with_nullable(True) for f in fields])
+    if positions:
+        schema = schema.append(pa.field(POSITION, pa.int64(), True))
+    batches = read_file(snapshot, add, [f.name for f in fields], positions=positions, metadata=metadata)
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _opened(source: pa.NativeFile, snapshot: Snapshot, coded: Sequence[str]) -> pq.ParquetFile:

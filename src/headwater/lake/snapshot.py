@@ -11,6 +11,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage
 from headwater.lake import log, protocol
-from headwater.lake.actions import AddFile
+from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.physical import physical_field
 from headwater.lake.skipping import FileIndex
 
@@ -45,6 +46,11 @@ class Snapshot:
     @property
     def timestamp_ms(self) -> int:
         return self.state.timestamp_ms
+
+    @property
+    def table_id(self) -> str:
+        """The table's identity, which it keeps for life: one that was dropped and created again has another."""
+        return self.state.metadata.id
 
     @property
     def schema(self) -> Schema:
@@ -122,6 +128,10 @@ class Snapshot:
             schema=pa.schema([physical_field(f, mapped=mapped) for f in self.schema.fields]),
             partition_columns=[names[c] for c in self.partition_columns],
         )
+
+    def under(self, metadata: Metadata) -> Snapshot:
+        """The same version seen through another definition of the table: what its rows are under those columns."""
+        return Snapshot(self.storage, replace(self.state, metadata=metadata))
 
     def check_writable(self) -> None:
         protocol.check_writable(self.state.protocol, self.state.metadata, self.where)

@@ -126,9 +126,9 @@ class History:
 
     # ------------------------------------------------------------------ steps
 
-    def step(self) -> str:
-        """One random step; gives its name."""
-        name = self.rng.choice(_STEPS)
+    def step(self, name: str | None = None) -> str:
+        """One random step, or one of that name; gives its name."""
+        name = name or self.rng.choice(_STEPS)
         getattr(self, "_" + name.replace(" ", "_"))()
         return name
 
