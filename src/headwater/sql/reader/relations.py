@@ -134,7 +134,7 @@ def _table(context: Context, node: exp.Expr) -> Source:
     number, moment = _travel(context, version)
     name = ".".join(parts)
     try:
-        schema = context.catalog(name, number, moment)
+        schema = context.schema_of(name, number, moment)
     except NotFoundError as error:
         raise error.placed_at(context.text, context.position(node)) from None
     columns = tuple(_column(context, f) for f in schema)
