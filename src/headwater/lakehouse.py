@@ -19,13 +19,12 @@ from headwater.lake.catalog import Catalog
 from headwater.lake.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from headwater.incremental.views import View
     from headwater.incremental.views.several import Refreshes
     from headwater.incremental.views.status import ViewStatus
     from headwater.incremental.views.surroundings import Surroundings
     from headwater.query.result import Result
+    from headwater.spark.types import SparkSession
     from headwater.sql.functions.user import UserFunction
     from headwater.timeseries.stream import Stream
 

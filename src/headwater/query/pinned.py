@@ -25,15 +25,15 @@ from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
+    from headwater.lake.port import OpenLake
     from headwater.lake.table import Table
-    from headwater.lakehouse import Lake
 
 __all__ = ["Pinned", "Relations", "named_table"]
 
 Relations = Mapping[str, "Snapshot | Relation"]
 
 
-def named_table(lake: Lake, name: str) -> Table:
+def named_table(lake: OpenLake, name: str) -> Table:
     """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
     table = lake.table(name)
     if not table.exists():
@@ -47,7 +47,7 @@ def named_table(lake: Lake, name: str) -> Table:
 class Pinned:
     """What the names of one query stand for, each looked up once."""
 
-    lake: Lake
+    lake: OpenLake
     given: Relations = field(default_factory=dict)
     found: dict[tuple[object, ...], Snapshot | Relation] = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ from headwater.sql.fragment import Fragment
 
 if TYPE_CHECKING:
     from headwater.lake.table import Table
-    from headwater.lakehouse import Lake
+    from headwater.query.view_port import LakeWithViews
 
 __all__ = ["Relations", "Session"]
 
@@ -31,7 +31,7 @@ class Session:
     statement that fails before the last row, or before the first one, gives back its cursor all the same.
     """
 
-    lake: Lake
+    lake: LakeWithViews
     engine: Engine
     opened: list[Rows] = field(default_factory=list, compare=False, repr=False)
 

@@ -15,11 +15,11 @@ from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["open_function", "table_function"]
 
-Opener = Callable[["Lake", Arguments], Relation]
+Opener = Callable[["OpenLake", Arguments], Relation]
 _FUNCTIONS: dict[str, Opener] = {}
 
 
@@ -33,7 +33,7 @@ def table_function(name: str) -> Callable[[Opener], Opener]:
     return register
 
 
-def open_function(lake: Lake, name: str, arguments: Arguments) -> Relation:
+def open_function(lake: OpenLake, name: str, arguments: Arguments) -> Relation:
     """The rows of a call, or `Refused`."""
     if name not in _FUNCTIONS:
         near = did_you_mean(name, _FUNCTIONS)
@@ -43,7 +43,7 @@ def open_function(lake: Lake, name: str, arguments: Arguments) -> Relation:
 
 
 @table_function("table_changes")
-def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
+def _table_changes(lake: OpenLake, arguments: Arguments) -> Relation:
     from headwater.lake.feed import feed
 
     values = [value for name, value in arguments if name is None]
