@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from headwater.base.errors import ExpressionError
 from headwater.incremental.aggregates.aggregation import Aggregation, Extreme, Linear, Stage, Words, failed, place
+from headwater.incremental.aggregates.extremes import Extremes
 from headwater.incremental.aggregates.general import General, Groups
 from headwater.incremental.aggregates.mode import Mode, Modes
 from headwater.incremental.aggregates.quantile import Quantile, Quantiles
@@ -28,7 +29,6 @@ from headwater.incremental.aggregates.user import Derivation, UserLinear
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
-from headwater.incremental.operators.extremes import Extremes
 from headwater.incremental.operators.fused import Fused
 from headwater.incremental.packing import Owners
 from headwater.incremental.trace import Trace
