@@ -12,7 +12,6 @@ from typing import Any
 from unittest.mock import patch
 
 from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental.circuit.node import Node
 from headwater.incremental.nesting.nest import Nest
 from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.operators.explode import Explode
@@ -20,6 +19,7 @@ from headwater.incremental.operators.frames import Frames
 from headwater.incremental.operators.interval_join import IntervalJoin, Lengths
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.lag import Lag
+from headwater.incremental.operators.node import Node
 from headwater.incremental.operators.over import Over
 
 Columns = set[str]

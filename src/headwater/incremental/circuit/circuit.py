@@ -32,7 +32,6 @@ from headwater.base.schema import normalize_type
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit import checking, durable, feeding
 from headwater.incremental.circuit.drawing import graph_of
-from headwater.incremental.circuit.node import Node
 from headwater.incremental.circuit.outputs import Outputs
 from headwater.incremental.circuit.running import Runner
 from headwater.incremental.circuit.schedule import Schedule
@@ -40,6 +39,7 @@ from headwater.incremental.circuit.sources import Command, KeyedSource, Source
 from headwater.incremental.circuit.vertex import Exchange, Vertex
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.node import Node
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.zset import ZSet, concatenate
 

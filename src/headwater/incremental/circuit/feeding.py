@@ -21,7 +21,7 @@ from headwater.incremental.packing import pack_weighted
 from headwater.incremental.zset import ZSet, fill_derived
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["Delete", "Insert", "Patch", "Upsert", "check_names", "divided", "keys_first", "located", "taken"]
 

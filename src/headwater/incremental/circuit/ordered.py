@@ -30,8 +30,8 @@ from headwater.incremental.operators.topk import TopK
 from headwater.incremental.operators.zero_keys import normalised
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
     from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["Ordered"]
 

@@ -18,8 +18,8 @@ from headwater.incremental.circuit.vertex import Exchange, Vertex
 from headwater.incremental.zset import ZSet
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
     from headwater.incremental.circuit.schedule import Entry, Schedule
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["Runner", "Values"]
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 from headwater.base.errors import InputError, SchemaError, UnsupportedError
 from headwater.incremental.circuit.checking import a_schema, a_stream, whole
 from headwater.incremental.circuit.circuit import Build, Circuit, Keys
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.circuit.vertex import Vertex
 from headwater.incremental.layout import Layout
@@ -25,6 +24,7 @@ from headwater.incremental.nesting.nest import Nest, Port
 from headwater.incremental.nesting.operator import NestedOperator, Pointwise
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.join import Join
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.operators.zero_keys import without_negative_zeros
 from headwater.incremental.zset import ZSet
 

@@ -14,9 +14,9 @@ import numpy as np
 from headwater.incremental.operators.distinct import Weigh
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
     from headwater.incremental.circuit.stream import Stream
     from headwater.incremental.operators.distinct import Weights
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["Present", "present", "without_partners"]
 

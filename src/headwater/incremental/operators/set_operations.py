@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from headwater.incremental.operators.distinct import Except, Intersect, Weigh
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
     from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["difference", "intersection"]
 
