@@ -20,7 +20,7 @@ from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.circuit import Circuit
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 

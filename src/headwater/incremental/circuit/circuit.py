@@ -36,7 +36,7 @@ from headwater.incremental.circuit.outputs import Outputs
 from headwater.incremental.circuit.running import Runner
 from headwater.incremental.circuit.schedule import Schedule
 from headwater.incremental.circuit.sources import Command, KeyedSource, Source
-from headwater.incremental.circuit.vertex import Exchange, Vertex
+from headwater.incremental.dataflow.vertex import Exchange, Vertex
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.node import Node

@@ -13,7 +13,7 @@ from headwater.observe.graph import Graph, GraphNode, NodeMetrics
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.circuit import Circuit
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
 
 __all__ = ["graph_of", "profile_of"]
 

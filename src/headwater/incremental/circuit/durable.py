@@ -17,7 +17,7 @@ import numpy as np
 
 from headwater.base.errors import InputError
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.vertex import Figures, Vertex, shard_of
+from headwater.incremental.dataflow.vertex import Figures, Vertex, shard_of
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate

@@ -15,7 +15,7 @@ from headwater.base.change import WEIGHT, ChangeBatch, as_table
 from headwater.base.errors import ConstraintError, ExpressionError, InputError, NotFoundError, SchemaError
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.sources import Command, KeyedSource, Verb
-from headwater.incremental.circuit.vertex import shard_of
+from headwater.incremental.dataflow.vertex import shard_of
 from headwater.incremental.layout import Layout
 from headwater.incremental.packing import pack_weighted
 from headwater.incremental.zset import ZSet, fill_derived

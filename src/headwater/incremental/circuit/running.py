@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import ExpressionError
 from headwater.incremental.circuit import feeding
-from headwater.incremental.circuit.vertex import Exchange, Vertex
+from headwater.incremental.dataflow.vertex import Exchange, Vertex
 from headwater.incremental.zset import ZSet
 
 if TYPE_CHECKING:

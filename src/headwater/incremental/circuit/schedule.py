@@ -21,7 +21,7 @@ from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.node import Node
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.vertex import Figures, Vertex
+    from headwater.incremental.dataflow.vertex import Figures, Vertex
 
 __all__ = ["Entry", "Schedule"]
 

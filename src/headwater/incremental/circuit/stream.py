@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headwater.incremental.circuit.circuit import Circuit
     from headwater.incremental.circuit.grouped import Grouped
     from headwater.incremental.circuit.ordered import Ordered
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
 
 __all__ = ["Stream"]
 
@@ -132,7 +132,7 @@ class Stream:
 
     def plus(self, *others: Stream) -> Stream:
         """The rows of this stream and of others: UNION ALL."""
-        from headwater.incremental.circuit.vertex import marks_of_all
+        from headwater.incremental.dataflow.vertex import marks_of_all
         from headwater.incremental.operators.plus import Plus
 
         aligned = [self, *(self._aligned(o) for o in others)]
@@ -318,7 +318,7 @@ class Stream:
 
     def exchange(self, *keys: str) -> Stream:
         """The same rows, placed by some columns: rows equal in them are on one shard from here on."""
-        from headwater.incremental.circuit.vertex import Exchange
+        from headwater.incremental.dataflow.vertex import Exchange
 
         for key in keys:
             self._known(key)

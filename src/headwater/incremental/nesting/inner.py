@@ -16,7 +16,7 @@ from headwater.base.errors import InputError, SchemaError, UnsupportedError
 from headwater.incremental.circuit.checking import a_schema, a_stream, whole
 from headwater.incremental.circuit.circuit import Build, Circuit, Keys
 from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.circuit.vertex import Vertex
+from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.layout import Layout
 from headwater.incremental.nesting.join import NestedJoin
 from headwater.incremental.nesting.keyed import NestedKeyed

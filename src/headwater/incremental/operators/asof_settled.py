@@ -34,7 +34,7 @@ from headwater.incremental.operators.settled import Below, Newest, Settled
 from headwater.incremental.operators.watermark import Mark
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.layout import Layout
     from headwater.incremental.operators.joins import Sides
     from headwater.incremental.sweep import Gone

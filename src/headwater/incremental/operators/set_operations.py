@@ -29,7 +29,7 @@ def difference(left: Stream, right: Stream, *, all: bool = False) -> Stream:  # 
 
 def _placed(left: Stream, right: Stream, build: Callable[[Node, Node], Weigh]) -> Stream:
     from headwater.incremental.circuit.stream import Stream
-    from headwater.incremental.circuit.vertex import marks_of_all
+    from headwater.incremental.dataflow.vertex import marks_of_all
 
     inputs = [left.vertex, right.vertex]
     vertex = left.circuit.add(build, inputs, by=[left.columns, right.columns])

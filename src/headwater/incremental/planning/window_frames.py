@@ -16,7 +16,7 @@ from headwater.base.errors import UnsupportedError
 from headwater.incremental.aggregates.calls import aggregation_of, arguments_of
 from headwater.incremental.circuit.aggregating import kept as kept_by
 from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.circuit.vertex import Vertex
+from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.joins import inner_join
 from headwater.incremental.planning.arguments import Arguments
