@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headwater as hw
-from headwater.incremental.circuit.durable import fingerprints
+from headwater.incremental.dataflow.fingerprint import fingerprints
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import upkeep
 from headwater.lakehouse import Lake

@@ -23,12 +23,12 @@ from headwater.sql.expressions import parse, parse_condition
 from headwater.sql.vectorised import Program, compile_expression
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.circuit import Circuit
     from headwater.incremental.circuit.grouped import Grouped
     from headwater.incremental.circuit.ordered import Ordered
+    from headwater.incremental.dataflow.dataflow import Dataflow
     from headwater.incremental.dataflow.vertex import Vertex
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "a_stream", "orders"]
 
 Names = str | Sequence[str]
 Length = str | int | timedelta
@@ -41,7 +41,7 @@ class Stream:
 
     __slots__ = ("circuit", "vertex")
 
-    def __init__(self, circuit: Circuit, vertex: Vertex) -> None:
+    def __init__(self, circuit: Dataflow, vertex: Vertex) -> None:
         self.circuit = circuit
         self.vertex = vertex
 
@@ -158,7 +158,7 @@ class Stream:
 
     def _aligned(self, other: Stream) -> Stream:
         """The other stream with this one's columns, in this one's order and nullability."""
-        checking.a_stream("other", other, self.circuit)
+        a_stream("other", other, self.circuit)
         if other.schema.equals(self.schema):
             return other
         if len(other.schema) != len(self.schema):
@@ -223,7 +223,7 @@ class Stream:
         """
         from headwater.incremental.operators.joins import joined
 
-        checking.a_stream("other", other, self.circuit)
+        a_stream("other", other, self.circuit)
         return joined(self, other, checking.pairs("on", on), how=how, where=where, suffix=suffix)
 
     def star_join(self, others: Sequence[Stream], on: Names, *, suffix: str = "_right") -> Stream:
@@ -233,7 +233,7 @@ class Stream:
         if isinstance(others, Stream):
             raise InputError.bad_argument("others", others, "a list of streams")
         for other in others:
-            checking.a_stream("others", other, self.circuit)
+            a_stream("others", other, self.circuit)
         return star_joined(self, others, checking.names("on", on), suffix)
 
     def join_asof(
@@ -268,7 +268,7 @@ class Stream:
         """
         from headwater.incremental.operators.time_joins import asof_joined
 
-        checking.a_stream("other", other, self.circuit)
+        a_stream("other", other, self.circuit)
         keys = checking.pairs("by", by)
         return asof_joined(
             self,
@@ -296,7 +296,7 @@ class Stream:
         """Pairs whose times are near: theirs from ``below`` before mine to ``above`` after it; None is without end."""
         from headwater.incremental.operators.time_joins import range_joined
 
-        checking.a_stream("other", other, self.circuit)
+        a_stream("other", other, self.circuit)
         keys = checking.pairs("by", by)
         return range_joined(self, other, on, by=keys, below=below, above=above, suffix=suffix)
 
@@ -306,7 +306,7 @@ class Stream:
         """Pairs in which a time of the other stream lies between two columns of this one, ends included."""
         from headwater.incremental.operators.time_joins import interval_joined
 
-        checking.a_stream("other", other, self.circuit)
+        a_stream("other", other, self.circuit)
         keys = checking.pairs("by", by)
         return interval_joined(self, other, between, time, by=keys, suffix=suffix)
 
@@ -404,7 +404,7 @@ class Stream:
 
     def output(self, name: str) -> None:
         """Give the changes from `Circuit.step`, under a name."""
-        self.circuit.output(name, self)
+        self.circuit.publish(name, self.vertex)
 
     def _known(self, name: str) -> None:
         if name not in self.columns:
@@ -412,6 +412,12 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(f'{f.name} {f.type}' for f in self.schema)})"
+
+
+def a_stream(where: str, given: object, dataflow: Dataflow) -> None:
+    """Refuse what is not a stream of this circuit."""
+    if not isinstance(given, Stream) or given.circuit is not dataflow:
+        raise InputError.bad_argument(where, given, "a stream of the same circuit")
 
 
 def _normal(schema: pa.Schema) -> pa.Schema:

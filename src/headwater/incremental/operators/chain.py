@@ -24,10 +24,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import ConstraintError, ExpressionError
-from headwater.incremental.circuit.feeding import located
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.location import located
 from headwater.incremental.vectors import put_vector, vector_at
 from headwater.incremental.zset import ZSet
 from headwater.kernels.arrange import fill_order_words, take

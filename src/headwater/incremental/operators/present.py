@@ -15,6 +15,7 @@ from headwater.incremental.operators.distinct import Weigh
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.operators.distinct import Weights
     from headwater.incremental.operators.node import Node
 
@@ -35,12 +36,12 @@ def present(stream: Stream) -> Stream:
     if not stream.vertex.signed:
         return stream
 
-    def made() -> Stream:
+    def made() -> Vertex:
         vertex = stream.circuit.add(Present, [stream.vertex], by=[stream.columns])
         vertex.marks = stream.vertex.marks
-        return Stream(stream.circuit, stream.circuit.forgetting(vertex))
+        return stream.circuit.forgetting(vertex)
 
-    return stream.circuit.once(("present", stream.vertex.id), made)
+    return Stream(stream.circuit, stream.circuit.once(("present", stream.vertex.id), made))
 
 
 def without_partners(rows: Stream, partners: Stream) -> Stream:

@@ -16,6 +16,7 @@ from headwater.sql.vectorised import Program
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.dataflow.vertex import Vertex
 
 __all__ = ["normalised", "without_negative_zeros"]
 
@@ -24,6 +25,8 @@ _KEY = "\0without -0.0"
 
 def normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
     """The stream with keys that are equal iff their words are, and the names of them; once is as good as twice."""
+    from headwater.incremental.circuit.stream import Stream
+
     floats = [k for k in dict.fromkeys(keys) if _is_float(stream, k) and not k.startswith(_KEY)]
     if not floats:
         return stream, list(keys)
@@ -32,12 +35,13 @@ def normalised(stream: Stream, keys: Sequence[str]) -> tuple[Stream, list[str]]:
     if not floats:
         return stream, names
 
-    def made() -> Stream:
+    def made() -> Vertex:
         columns: list[tuple[str, str | Program]] = [(c, c) for c in stream.columns]
         columns += [(f"{_KEY} {k}", _plus_zero(stream, k)) for k in floats]
-        return stream.projected(columns, label="keys", detail=f"zeros of {', '.join(floats)}")
+        return stream.projected(columns, label="keys", detail=f"zeros of {', '.join(floats)}").vertex
 
-    return stream.circuit.once(("zeros", stream.vertex.id, *floats), made), names
+    found = stream.circuit.once(("zeros", stream.vertex.id, *floats), made)
+    return Stream(stream.circuit, found), names
 
 
 def without_negative_zeros(stream: Stream) -> Stream:
