@@ -32,7 +32,7 @@ class Grouped:
         A text is Spark's: aggregates of expressions, with DISTINCT and FILTER (WHERE …), and expressions of aggregates. `Aggregation` objects
         are for what SQL cannot say; texts and objects do not mix.
         """
-        from headwater.incremental.circuit.aggregating import aggregated, kept
+        from headwater.incremental.recipes.aggregates import aggregated, kept
 
         for one in aggregations:
             if not isinstance(one, Aggregation):
@@ -56,7 +56,7 @@ class Grouped:
         >>> c.step(t=pa.table({"page": ["a"] * 4, "visitor": [1, 2, 2, None]}))["o"].to_arrow().to_pylist()
         [{'page': 'a', 'visitors': 2, '_weight': 1}]
         """
-        from headwater.incremental.operators.approx_distinct import approx_distinct
+        from headwater.incremental.recipes.approx_distinct import approx_distinct
 
         texts("column", column, name)
         return approx_distinct(self._stream, self._keys, column, name=name, error=error)

@@ -23,11 +23,11 @@ from headwater.incremental.circuit.checking import texts, whole
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
-from headwater.incremental.operators.present import present
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.topk import TopK
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.present import present
+from headwater.incremental.recipes.zero_keys import normalised
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.stream import Stream

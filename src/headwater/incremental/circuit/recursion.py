@@ -13,7 +13,7 @@ from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.layout import Layout
 from headwater.incremental.nesting.inner import InnerCircuit
 from headwater.incremental.nesting.nest import Nest, Port
-from headwater.incremental.operators.zero_keys import without_negative_zeros
+from headwater.incremental.recipes.zero_keys import without_negative_zeros
 
 __all__ = ["recursive"]
 

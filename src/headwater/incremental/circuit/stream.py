@@ -182,13 +182,13 @@ class Stream:
 
     def intersect(self, other: Stream, *, all: bool = False) -> Stream:  # noqa: A002
         """The rows that both streams have; with ``all``, as often as the one that has them less often."""
-        from headwater.incremental.operators.set_operations import intersection
+        from headwater.incremental.recipes.set_operations import intersection
 
         return intersection(self, self._aligned(other), all=all)
 
     def except_(self, other: Stream, *, all: bool = False) -> Stream:  # noqa: A002
         """The rows that the other stream does not have; with ``all``, as often as this one has them more often."""
-        from headwater.incremental.operators.set_operations import difference
+        from headwater.incremental.recipes.set_operations import difference
 
         return difference(self, self._aligned(other), all=all)
 
@@ -221,14 +221,14 @@ class Stream:
         suffix
             for columns of the other side whose names are taken
         """
-        from headwater.incremental.operators.joins import joined
+        from headwater.incremental.recipes.joins import joined
 
         a_stream("other", other, self.circuit)
         return joined(self, other, checking.pairs("on", on), how=how, where=where, suffix=suffix)
 
     def star_join(self, others: Sequence[Stream], on: Names, *, suffix: str = "_right") -> Stream:
         """This stream and several others on columns they all have, without state for what lies between."""
-        from headwater.incremental.operators.joins import star_joined
+        from headwater.incremental.recipes.joins import star_joined
 
         if isinstance(others, Stream):
             raise InputError.bad_argument("others", others, "a list of streams")
@@ -266,7 +266,7 @@ class Stream:
         ties
             which of several rows of the other stream with one time is meant: the last in this order, and then of all columns
         """
-        from headwater.incremental.operators.time_joins import asof_joined
+        from headwater.incremental.recipes.time_joins import asof_joined
 
         a_stream("other", other, self.circuit)
         keys = checking.pairs("by", by)
@@ -294,7 +294,7 @@ class Stream:
         suffix: str = "_right",
     ) -> Stream:
         """Pairs whose times are near: theirs from ``below`` before mine to ``above`` after it; None is without end."""
-        from headwater.incremental.operators.time_joins import range_joined
+        from headwater.incremental.recipes.time_joins import range_joined
 
         a_stream("other", other, self.circuit)
         keys = checking.pairs("by", by)
@@ -304,7 +304,7 @@ class Stream:
         self, other: Stream, between: tuple[str, str], time: str, *, by: On = (), suffix: str = "_right"
     ) -> Stream:
         """Pairs in which a time of the other stream lies between two columns of this one, ends included."""
-        from headwater.incremental.operators.time_joins import interval_joined
+        from headwater.incremental.recipes.time_joins import interval_joined
 
         a_stream("other", other, self.circuit)
         keys = checking.pairs("by", by)
@@ -333,7 +333,7 @@ class Stream:
 
         Tumbling windows of ``size``; with ``every``, hopping ones. As Spark's ``window``.
         """
-        from headwater.incremental.operators.windowing import windowed
+        from headwater.incremental.recipes.windows import windowed
 
         return windowed(self, time, size, every, offset)
 
@@ -342,7 +342,7 @@ class Stream:
 
         Behind a watermark of the time, sessions that nothing can follow are let go.
         """
-        from headwater.incremental.operators.windowing import sessions
+        from headwater.incremental.recipes.windows import sessions
 
         return sessions(self, time, gap, checking.names("by", by))
 

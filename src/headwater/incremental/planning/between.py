@@ -15,9 +15,9 @@ import pyarrow as pa
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.layout import Order, kind_of
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
-from headwater.incremental.operators.joins import Sides
 from headwater.incremental.planning.equalities import conjunction, parts_of_conjunction
 from headwater.incremental.planning.shape import keys_of
+from headwater.incremental.recipes.joins import Sides
 from headwater.sql.nodes import Call, Node
 from headwater.sql.plan import Attribute, Filter, Join, Plan
 from headwater.sql.rewriting.rebuilding import with_children

@@ -36,7 +36,7 @@ from headwater.incremental.operators.watermark import Mark
 if TYPE_CHECKING:
     from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.layout import Layout
-    from headwater.incremental.operators.joins import Sides
+    from headwater.incremental.recipes.joins import Sides
     from headwater.incremental.sweep import Gone
 
 __all__ = ["Matched", "settle"]

@@ -21,12 +21,12 @@ from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.incremental.circuit.stream import On, Stream
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
-from headwater.incremental.operators.present import present, without_partners
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.star_join import StarJoin
 from headwater.incremental.operators.watermark import Mark
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.present import present, without_partners
+from headwater.incremental.recipes.zero_keys import normalised
 
 __all__ = ["Sides", "Where", "inner_join", "joined", "named_sides", "sides_joined", "star_joined"]
 

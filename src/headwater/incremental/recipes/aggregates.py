@@ -18,7 +18,7 @@ from headwater.base.spark_text import quoted_name
 from headwater.incremental.aggregates.aggregation import Aggregation, Linear
 from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.operators.aggregate import Aggregate
-from headwater.incremental.operators.present import present
+from headwater.incremental.recipes.present import present
 from headwater.sql import plan as plans
 from headwater.sql.nodes import AggregateCall, Column, Node
 from headwater.sql.plan.attribute import Named

@@ -9,7 +9,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.operators.settled import Below, Closed
 from headwater.incremental.operators.windows import Windows
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.zero_keys import normalised
 
 __all__ = ["sessions", "windowed"]
 

@@ -12,14 +12,14 @@ from headwater.base.spans import distance
 from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf, Direction
-from headwater.incremental.operators.asof_settled import settle
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
-from headwater.incremental.operators.joins import Sides, named_sides
-from headwater.incremental.operators.present import present
 from headwater.incremental.operators.range_join import RangeJoin
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.watermark import Mark
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.asof_settled import settle
+from headwater.incremental.recipes.joins import Sides, named_sides
+from headwater.incremental.recipes.present import present
+from headwater.incremental.recipes.zero_keys import normalised
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 
