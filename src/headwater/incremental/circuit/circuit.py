@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import normalize_type
-from headwater.incremental.circuit import checking, durable, feeding
+from headwater.incremental.circuit import durable, feeding
 from headwater.incremental.circuit.drawing import graph_of, profile_of
 from headwater.incremental.circuit.feedback import Feedback
 from headwater.incremental.circuit.outputs import Outputs
@@ -38,6 +38,7 @@ from headwater.incremental.circuit.running import Runner
 from headwater.incremental.circuit.schedule import Schedule
 from headwater.incremental.circuit.sources import Command, KeyedSource, Source
 from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow import arguments
 from headwater.incremental.dataflow.dataflow import Dataflow, check_names
 from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.zset import ZSet, concatenate
@@ -85,8 +86,8 @@ class Circuit(Dataflow):
 
         Rows are inserted and deleted by their weights. A table takes `Insert`, `Upsert`, `Delete` and `Patch`; rows given plainly are upserted.
         """
-        checking.texts("name", name)
-        checking.a_schema("schema", schema)
+        arguments.texts("name", name)
+        arguments.a_schema("schema", schema)
         if name in self.inputs:
             raise InputError.port_taken("input", name)
         schema = pa.schema([f.with_type(normalize_type(f.type)) for f in schema])
@@ -94,7 +95,7 @@ class Circuit(Dataflow):
         if key is None:
             vertex = self.add(lambda: Source(name, schema), [])
         else:
-            keys = checking.names("key", key)
+            keys = arguments.names("key", key)
             check_names(keys)
             arranged = feeding.keys_first(schema, keys, f"input `{name}`")
             vertex = self.add(lambda: KeyedSource(name, arranged, len(keys)), [])
@@ -261,7 +262,7 @@ class Circuit(Dataflow):
 
         ``extra`` is whatever belongs to it, as JSON: where the sources stand.
         """
-        checking.a_store(store)
+        arguments.a_store(store)
         return durable.checkpoint(self, store, extra)
 
     def restore(self, store: Store, name: str | None = None) -> Any:
@@ -269,7 +270,7 @@ class Circuit(Dataflow):
 
         The circuit has to be built as it was when the checkpoint was made; the number of shards may differ.
         """
-        checking.a_store(store)
+        arguments.a_store(store)
         return durable.restore(self, store, name)
 
     def __repr__(self) -> str:

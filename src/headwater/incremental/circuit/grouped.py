@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import InputError, SchemaError
 from headwater.incremental.aggregates.aggregation import Aggregation
-from headwater.incremental.circuit.checking import texts
+from headwater.incremental.dataflow.arguments import texts
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.stream import Stream

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.spans import distance
-from headwater.incremental.circuit.checking import texts, whole
+from headwater.incremental.dataflow.arguments import texts, whole
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift

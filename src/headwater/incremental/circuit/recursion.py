@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from headwater.base.errors import InputError, SchemaError
-from headwater.incremental.circuit.checking import a_schema, whole
 from headwater.incremental.circuit.stream import Stream, a_stream
+from headwater.incremental.dataflow.arguments import a_schema, whole
 from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.layout import Layout
 from headwater.incremental.nesting.inner import InnerCircuit

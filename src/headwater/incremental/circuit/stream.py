@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.schema import normalize_type
-from headwater.incremental.circuit import checking
+from headwater.incremental.dataflow import arguments
 from headwater.incremental.layout import Order
 from headwater.sql.expressions import parse, parse_condition
 from headwater.sql.vectorised import Program, compile_expression
@@ -61,7 +61,7 @@ class Stream:
         """The rows for which a condition is true."""
         from headwater.incremental.operators.filter import Filter
 
-        checking.texts("condition", condition)
+        arguments.texts("condition", condition)
 
         program = compile_expression(parse_condition(condition, schema=self.schema), self.schema)
         vertex = self.circuit.add(lambda s: Filter(s, program, detail=condition), [self.vertex])
@@ -71,7 +71,7 @@ class Stream:
 
     def select(self, *columns: str, **computed: str) -> Stream:
         """These columns, and ``name="expression"`` ones after them."""
-        checking.texts("columns", *columns)
+        arguments.texts("columns", *columns)
         for name in columns:
             self._known(name)
         return self._project([(c, c) for c in columns], computed, "select")
@@ -93,7 +93,7 @@ class Stream:
         return self._project([(names.get(c, c), c) for c in self.columns], {}, "rename")
 
     def _project(self, kept: Sequence[tuple[str, str]], computed: Mapping[str, str], label: str) -> Stream:
-        checking.texts(label, *computed.values())
+        arguments.texts(label, *computed.values())
         columns: dict[str, str | Program] = dict(kept)
         if len(columns) != len(kept):
             raise SchemaError.duplicate_columns([n for n, _ in kept])
@@ -198,7 +198,7 @@ class Stream:
         """The rows by the values of some columns, for ``.agg(...)``; by none, all of them are one group."""
         from headwater.incremental.circuit.grouped import Grouped
 
-        checking.texts("keys", *keys)
+        arguments.texts("keys", *keys)
         for key in keys:
             self._known(key)
         return Grouped(self, keys)
@@ -224,7 +224,7 @@ class Stream:
         from headwater.incremental.recipes.joins import joined
 
         a_stream("other", other, self.circuit)
-        return joined(self, other, checking.pairs("on", on), how=how, where=where, suffix=suffix)
+        return joined(self, other, arguments.pairs("on", on), how=how, where=where, suffix=suffix)
 
     def star_join(self, others: Sequence[Stream], on: Names, *, suffix: str = "_right") -> Stream:
         """This stream and several others on columns they all have, without state for what lies between."""
@@ -234,7 +234,7 @@ class Stream:
             raise InputError.bad_argument("others", others, "a list of streams")
         for other in others:
             a_stream("others", other, self.circuit)
-        return star_joined(self, others, checking.names("on", on), suffix)
+        return star_joined(self, others, arguments.names("on", on), suffix)
 
     def join_asof(
         self,
@@ -269,7 +269,7 @@ class Stream:
         from headwater.incremental.recipes.time_joins import asof_joined
 
         a_stream("other", other, self.circuit)
-        keys = checking.pairs("by", by)
+        keys = arguments.pairs("by", by)
         return asof_joined(
             self,
             other,
@@ -297,7 +297,7 @@ class Stream:
         from headwater.incremental.recipes.time_joins import range_joined
 
         a_stream("other", other, self.circuit)
-        keys = checking.pairs("by", by)
+        keys = arguments.pairs("by", by)
         return range_joined(self, other, on, by=keys, below=below, above=above, suffix=suffix)
 
     def join_between(
@@ -307,7 +307,7 @@ class Stream:
         from headwater.incremental.recipes.time_joins import interval_joined
 
         a_stream("other", other, self.circuit)
-        keys = checking.pairs("by", by)
+        keys = arguments.pairs("by", by)
         return interval_joined(self, other, between, time, by=keys, suffix=suffix)
 
     def over(self, *keys: str, order: Names | Order | Sequence[Order] = ()) -> Ordered:
@@ -344,7 +344,7 @@ class Stream:
         """
         from headwater.incremental.recipes.windows import sessions
 
-        return sessions(self, time, gap, checking.names("by", by))
+        return sessions(self, time, gap, arguments.names("by", by))
 
     # -- time ------------------------------------------------------------------------------------------------------
 
