@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.nesting.nest import Nest
 from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.operators.explode import Explode
@@ -52,7 +52,7 @@ def _patched(kinds: list[type[Any]]) -> Iterator[None]:
         yield
 
 
-def unread(circuit: Circuit) -> dict[str, Columns]:
+def unread(circuit: Dataflow) -> dict[str, Columns]:
     """For each arrangement that keeps a column which nobody reads: those columns."""
     wanted: dict[int, Columns] = {v.id: set() for v in circuit.vertices}
     results: Mapping[str, Any] = getattr(circuit, "results", {})

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Generic
 
 from headwater.base.errors import InputError, SchemaError
 from headwater.incremental.aggregates.aggregation import Aggregation
 from headwater.incremental.dataflow.arguments import texts
-
-if TYPE_CHECKING:
-    from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.recipes.row_stream import S
 
 __all__ = ["Grouped"]
 
 
-class Grouped:
+class Grouped(Generic[S]):
     """The rows of a stream by some columns: see `Stream.group_by`."""
 
     __slots__ = ("_keys", "_stream")
 
-    def __init__(self, stream: Stream, keys: Sequence[str]) -> None:
+    def __init__(self, stream: S, keys: Sequence[str]) -> None:
         if len(set(keys)) < len(keys):
             raise SchemaError.duplicate_columns(list(keys))
         self._stream = stream
         self._keys = tuple(keys)
 
-    def agg(self, *aggregations: Aggregation, **named: str) -> Stream:
+    def agg(self, *aggregations: Aggregation, **named: str) -> S:
         """One row for each key: ``agg(n="count(*)", total="sum(amount)")``.
 
         A text is Spark's: aggregates of expressions, with DISTINCT and FILTER (WHERE …), and expressions of aggregates. `Aggregation` objects
@@ -44,7 +42,7 @@ class Grouped:
             return kept(self._stream, self._keys, aggregations)
         return aggregated(self._stream, self._keys, named)
 
-    def approx_distinct(self, column: str, *, name: str, error: float = 0.05) -> Stream:
+    def approx_distinct(self, column: str, *, name: str, error: float = 0.05) -> S:
         """About how many different values a column has for each key, nulls left out, in state of bounded size.
 
         ``error`` is the standard error; deletions are followed exactly. Where the values fit, ``agg(n="count(DISTINCT v)")`` is exact.

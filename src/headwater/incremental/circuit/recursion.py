@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from headwater.base.errors import InputError, SchemaError
-from headwater.incremental.circuit.stream import Stream, a_stream
+from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.dataflow.arguments import a_schema, whole
 from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.layout import Layout
 from headwater.incremental.nesting.inner import InnerCircuit
 from headwater.incremental.nesting.nest import Nest, Port
+from headwater.incremental.recipes.row_stream import a_stream
 from headwater.incremental.recipes.zero_keys import without_negative_zeros
 
 __all__ = ["recursive"]

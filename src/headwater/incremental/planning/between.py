@@ -77,7 +77,7 @@ def _is_measured(dtype: pa.DataType) -> bool:
     return kind_of(dtype) == "word" and not pa.types.is_boolean(dtype) and not pa.types.is_decimal(dtype)
 
 
-def interval_pairs(sides: Sides, point: str, low: str, high: str, *, on_left: bool) -> Stream:
+def interval_pairs(sides: Sides[Stream], point: str, low: str, high: str, *, on_left: bool) -> Stream:
     """The pairs of two sides with equal keys in which a point is within an interval."""
     circuit = sides.left.circuit
     left_columns, right_columns = list(sides.left_names.items()), sides.new_right

@@ -72,7 +72,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
         mine, theirs = mine[: len(keys)], theirs[: len(keys)]
         on_left = span.on_left
 
-        def pairs(s: Sides) -> Stream:
+        def pairs(s: Sides[Stream]) -> Stream:
             return interval_pairs(s, point, low, high, on_left=on_left)
 
     if nulls_match:

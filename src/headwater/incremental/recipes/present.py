@@ -14,10 +14,10 @@ import numpy as np
 from headwater.incremental.operators.distinct import Weigh
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.stream import Stream
     from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.operators.distinct import Weights
     from headwater.incremental.operators.node import Node
+    from headwater.incremental.recipes.row_stream import S
 
 __all__ = ["Present", "present", "without_partners"]
 
@@ -29,10 +29,8 @@ class Present(Weigh):
         super().__init__([source], _positive, label="present", by_words=True)
 
 
-def present(stream: Stream) -> Stream:
+def present(stream: S) -> S:
     """The stream itself, or if its weights may be below zero, those of its rows that are there."""
-    from headwater.incremental.circuit.stream import Stream
-
     if not stream.vertex.signed:
         return stream
 
@@ -41,10 +39,10 @@ def present(stream: Stream) -> Stream:
         vertex.marks = stream.vertex.marks
         return stream.circuit.forgetting(vertex)
 
-    return Stream(stream.circuit, stream.circuit.once(("present", stream.vertex.id), made))
+    return stream.at(stream.circuit.once(("present", stream.vertex.id), made))
 
 
-def without_partners(rows: Stream, partners: Stream) -> Stream:
+def without_partners(rows: S, partners: S) -> S:
     """The rows less some of them: nothing is taken away that is not there."""
     found = rows.minus(partners)
     found.vertex.signed = rows.vertex.signed
