@@ -15,8 +15,8 @@ import pyarrow as pa
 from headwater.sql.binding import shared
 from headwater.sql.casts import cast
 from headwater.sql.folding import folded
+from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.arithmetic import interval_arithmetic, interval_minus
-from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import (
     BOOLEAN,

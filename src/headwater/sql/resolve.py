@@ -21,9 +21,9 @@ from headwater.sql.casts import cast, try_cast
 from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST, apply_function
 from headwater.sql.functions.struct import field_of
 from headwater.sql.grammar import data_type, parse_text
+from headwater.sql.interval_types import IntervalType
 from headwater.sql.intervals.constants import Interval, constant_interval, interval_literal
 from headwater.sql.intervals.lowering import lowered_node
-from headwater.sql.intervals.types import IntervalType
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
 from headwater.sql.names import Scope

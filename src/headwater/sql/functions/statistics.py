@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.aggregate import average, average_form
 from headwater.sql.functions.function import AggregateForm, Apply, Builder, ByOrder, Function
-from headwater.sql.intervals.types import is_interval
+from headwater.sql.interval_types import is_interval
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.operators import cases, is_null, negate
 from headwater.sql.types import DOUBLE, family, name_of
