@@ -20,7 +20,7 @@ from headwater.incremental.planning.shape import keys_of
 from headwater.incremental.recipes.joins import Sides
 from headwater.sql.nodes import Call, Node
 from headwater.sql.plan import Attribute, Filter, Join, Plan
-from headwater.sql.rewriting.rebuilding import with_children
+from headwater.sql.plan.rebuilding import with_children
 
 __all__ = ["Between", "between", "interval_pairs", "with_intervals"]
 

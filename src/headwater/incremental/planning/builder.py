@@ -16,8 +16,8 @@ from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.planning.rows import Rows, line_of
 from headwater.incremental.planning.shape import Shape
 from headwater.sql.plan import Plan
+from headwater.sql.plan.rebuilding import with_expressions
 from headwater.sql.plan.wording import worded
-from headwater.sql.rewriting.rebuilding import with_expressions
 
 __all__ = ["Builder", "Form"]
 

@@ -26,7 +26,7 @@ def worded(node: Node) -> Node:
 
 def worded_plan(plan: Plan) -> Plan:
     """The same of all expressions of a plan."""
-    from headwater.sql.rewriting.rebuilding import bottom_up, with_expressions
+    from headwater.sql.plan.rebuilding import bottom_up, with_expressions
 
     return bottom_up(plan, lambda one: with_expressions(one, worded))
 
