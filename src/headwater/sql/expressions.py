@@ -33,10 +33,10 @@ from headwater.sql.casts import ERROR_MARK, cast
 from headwater.sql.conjuncts import Conjunct, conjuncts_of, equalities_of
 from headwater.sql.duckdb_form import render
 from headwater.sql.fragment import Fragment
-from headwater.sql.names import Scope
 from headwater.sql.nodes import Column, Node, Refused, walk
 from headwater.sql.quoting import literal_sql, quote_identifier
-from headwater.sql.resolve import resolve
+from headwater.sql.reader.names import Scope
+from headwater.sql.reader.resolve import resolve
 from headwater.sql.types import BOOLEAN, NULL, name_of
 from headwater.sql.udfs import install
 

@@ -28,7 +28,7 @@ from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Plan
 from headwater.sql.reader.context import Arguments, Context, Parameters, SchemaOf, TableFunctions
 from headwater.sql.reader.queries import read_query
-from headwater.sql.resolve import parse_text
+from headwater.sql.reader.resolve import parse_text
 
 __all__ = ["Arguments", "Parameters", "SchemaOf", "TableFunctions", "parse_query"]
 

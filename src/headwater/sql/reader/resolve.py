@@ -26,11 +26,11 @@ from headwater.sql.intervals.constants import Interval, constant_interval, inter
 from headwater.sql.intervals.lowering import lowered_node
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
-from headwater.sql.names import Scope
 from headwater.sql.nodes import Literal, Node, Refused, Unbound, Wrong
-from headwater.sql.operator_readers import ARITHMETIC, BITS, COMPARISONS, OperatorReaders
 from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.context import Parameters, constant
+from headwater.sql.reader.names import Scope
+from headwater.sql.reader.operator_readers import ARITHMETIC, BITS, COMPARISONS, OperatorReaders
 from headwater.sql.types import BOOLEAN, NULL, STRING, family, has_void, name_of
 
 __all__ = ["BY_UNITS", "Names", "Reader", "data_type", "parse_text", "quoted_constant", "resolve"]
