@@ -21,8 +21,7 @@ from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.recipes.present import present
 from headwater.incremental.recipes.row_stream import S
 from headwater.sql import plan as plans
-from headwater.sql.nodes import AggregateCall, Column, Node
-from headwater.sql.plan.attribute import Named
+from headwater.sql.nodes import AggregateCall, Column, Named, Node
 from headwater.sql.query import parse_query
 from headwater.sql.vectorised import Program, compile_expression
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.base.durations import Duration
-from headwater.sql.nodes import Call, Literal, Node, Offset, WindowCall, call, rewrite
-from headwater.sql.plan.plan import Plan
+from headwater.sql.nodes import Call, Literal, Node, Offset, Plan, WindowCall, call, rewrite
 from headwater.sql.types import LONG
 
 __all__ = ["worded", "worded_plan"]
