@@ -89,6 +89,6 @@ def _zone(_: Expressions, __: Tree) -> Node:
 
 @expression("Pi", "EulerNumber")
 def _number(_: Expressions, tree: Tree) -> Node:
-    from headwater.sql.functions.catalogue import apply_function
+    from headwater.sql.calls import apply_function
 
     return apply_function("pi" if tree.kind == "Pi" else "e", [])

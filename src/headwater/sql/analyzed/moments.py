@@ -7,8 +7,8 @@ from headwater.sql.analyzed.conversions import check_zone
 from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.interval_types import DAY, is_interval
 from headwater.sql.intervals.arithmetic import moved
 from headwater.sql.intervals.constants import add_interval

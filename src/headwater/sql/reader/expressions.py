@@ -15,8 +15,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.base.errors import NotFoundError
+from headwater.sql.calls import apply_aggregate
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate, by_order
+from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, by_order
 from headwater.sql.functions.user import apply_user
 from headwater.sql.nodes import (
     AggregateCall,

@@ -17,8 +17,9 @@ from sqlglot import exp
 
 from headwater.base.errors import ExpressionError, NotFoundError
 from headwater.sql import operators
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast, try_cast
-from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST, apply_function
+from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST
 from headwater.sql.functions.struct import field_of
 from headwater.sql.grammar import data_type, parse_text
 from headwater.sql.interval_types import IntervalType

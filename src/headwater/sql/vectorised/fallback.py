@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.sql.duckdb_form import render
-from headwater.sql.expressions import failure
+from headwater.sql.evaluation import failure
 from headwater.sql.nodes import Node
 from headwater.sql.quoting import quote_identifier
 from headwater.sql.udfs import install
