@@ -117,11 +117,12 @@ def _in(reader: Expressions, tree: Tree) -> Node:
 @expression("Like", "ILike")
 def _like(reader: Expressions, tree: Tree) -> Node:
     value, pattern = reader.children(tree)
+    pattern = folded(pattern)
     if tree.kind == "ILike":
         value = apply_function("lower", [value])
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):
             pattern = Literal(pattern.value.lower(), pattern.dtype)
-    return operators.like(value, folded(pattern), str(tree.fields["escapeChar"]))
+    return operators.like(value, pattern, str(tree.fields["escapeChar"]))
 
 
 @expression("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny")

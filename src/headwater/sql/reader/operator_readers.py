@@ -172,11 +172,12 @@ class OperatorReaders:
         return matches(value) if len(wanted) == 1 else shared(value, matches)
 
     def _lowered(self, node: exp.Expr, value: Node, pattern: Node) -> tuple[Node, Node]:
+        pattern = folded(pattern)
         if not isinstance(node, exp.ILike):
-            return value, folded(pattern)
+            return value, pattern
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):
             pattern = Literal(pattern.value.lower(), pattern.dtype)
-        return apply_function("lower", [value]), folded(pattern)
+        return apply_function("lower", [value]), pattern
 
     def joined(self, node: exp.Expr) -> Node:
         parts = self._sides(node)
