@@ -418,7 +418,7 @@ class Lake:
 
     def _surroundings(self) -> Surroundings:
         from headwater.incremental.views.surroundings import Surroundings
-        from headwater.query.pinned import named_table
+        from headwater.query.named_table import named_table
         from headwater.query.views import computing
 
         return Surroundings(

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from headwater.base.errors import HeadwaterError
 from headwater.query.engines.engine import Engine, Rows
-from headwater.query.pinned import Relations, named_table
+from headwater.query.named_table import named_table
+from headwater.query.pinned import Relations
 from headwater.query.result import Result
 from headwater.sql.fragment import Fragment
 

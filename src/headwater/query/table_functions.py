@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import did_you_mean
 from headwater.lake.relation import Relation
+from headwater.query.named_table import named_table
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
 
@@ -54,8 +55,6 @@ def _table_changes(lake: OpenLake, arguments: Arguments) -> Relation:
     start, end = values[1], values[2] if len(values) == 3 else None
     if not isinstance(start, int | str | datetime) or not isinstance(end, int | str | datetime | None):
         raise Wrong("table_changes() goes from and to versions or timestamps", "write table_changes('table', 2, 5)")
-    from headwater.query.pinned import named_table
-
     table = named_table(lake, values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
     return feed(table.storage, start, end)
