@@ -20,8 +20,8 @@ from queries.measuring import Measured, Report, Sample, timed
 from viewing.world import SHAPES, World
 
 import headwater as hw
-from headwater.incremental import spill
 from headwater.derived import upkeep
+from headwater.incremental import spill
 from headwater.incremental.views import View
 from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import ViewPlan
@@ -59,7 +59,7 @@ class _Runs:
     built: dict[str, Sample] = field(default_factory=dict)
     samples: Measured = field(default_factory=Measured)
     phases: dict[str, dict[str, float]] = field(default_factory=dict)
-    plans: dict[str, RefreshPlan] = field(default_factory=dict)
+    plans: dict[str, ViewPlan] = field(default_factory=dict)
 
     def ratio(self, name: str, share: float, *, cpu: bool = False, who: str = "duckdb") -> float:
         """How many times more DuckDB takes."""

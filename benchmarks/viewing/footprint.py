@@ -17,8 +17,8 @@ from queries.measuring import Report
 from viewing.world import SHAPES, World
 
 import headwater as hw
-from headwater.incremental import spill
 from headwater.derived import upkeep
+from headwater.incremental import spill
 
 __all__ = ["VIEWS", "run"]
 

@@ -19,14 +19,13 @@ from headwater.lake.catalog import TABLE, Catalog
 from headwater.lake.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from headwater.derived.artefact import Artefact
     from headwater.derived.environment import Environment
     from headwater.derived.refreshes import Refreshes
     from headwater.derived.status import Status
     from headwater.incremental.views import View
     from headwater.query.result import Result
+    from headwater.spark.types import SparkSession
     from headwater.sql.functions.user import UserFunction
     from headwater.timeseries.stream import Stream
 
@@ -438,7 +437,7 @@ class Lake:
     def environment(self) -> Environment:
         """The lake as derived artefacts see it."""
         from headwater.derived.environment import Environment
-        from headwater.query.pinned import named_table
+        from headwater.query.named_table import named_table
         from headwater.query.views import computing
 
         return Environment(

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.sql.expressions import Expression, failure
-from headwater.sql.functions.udfs import install
+from headwater.sql.udfs import install
 
 __all__ = ["Answers", "evaluate_all"]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headwater.sql.functions.catalogue import FUNCTIONS
 from headwater.sql.functions.function import Function
-from headwater.sql.intervals.types import has_interval
+from headwater.sql.interval_types import has_interval
 from headwater.sql.nodes import Call, Column, Literal, Node, Refused, Unbound, call
 from headwater.sql.operators import arithmetic, compare
 from headwater.sql.types import BOOLEAN, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, has_void

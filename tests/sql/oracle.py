@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from headwater.base.schema import spark_type
 from headwater.sql.duckdb_query import to_duckdb
-from headwater.sql.functions.udfs import install
 from headwater.sql.plan import Plan
 from headwater.sql.query import parse_query
+from headwater.sql.udfs import install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

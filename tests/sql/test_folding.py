@@ -39,6 +39,7 @@ def test_a_bad_constant_is_refused_when_it_is_read(text: str) -> None:
         ("split(s, concat('/', ''))", "split(s, '/')"),
         ("round(2.567D, length('ab'))", "round(2.567D, 2)"),
         ("s LIKE concat('a', '%')", "s LIKE 'a%'"),
+        ("s ILIKE concat('A', '%')", "s ILIKE 'A%'"),
         ("get_json_object(s, concat('$', '.a'))", "get_json_object(s, '$.a')"),
     ],
 )

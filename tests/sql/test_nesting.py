@@ -12,9 +12,9 @@ import pytest
 from headwater.sql.datafusion.expression import Expressions as DataFusion
 from headwater.sql.duckdb_form import render
 from headwater.sql.expressions import evaluate, parse
-from headwater.sql.functions.udfs import install
 from headwater.sql.nodes import Column, Node, Refused, walk
 from headwater.sql.plan import Plan
+from headwater.sql.udfs import install
 from headwater.sql.vectorised import compile_expression
 
 from .catalogue_calls import SCHEMA, apply, calls, large

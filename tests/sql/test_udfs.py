@@ -12,7 +12,7 @@ import pytest
 
 from headwater.base.errors import ExpressionError
 from headwater.sql.expressions import evaluate, failure, parse
-from headwater.sql.functions.udfs import UDFS, Failed, define, install, used
+from headwater.sql.udfs import UDFS, Failed, define, install, used
 
 _TABLE = pa.table({"s": ["ab", None, "cde"]})
 
@@ -73,7 +73,7 @@ def test_an_expression_brings_its_functions_along() -> None:
 _LEFT_OPEN = """
 import duckdb, pyarrow as pa
 from headwater.sql.expressions import evaluate, parse
-from headwater.sql.functions.udfs import install
+from headwater.sql.udfs import install
 table = pa.table({"s": ["a"]})
 assert evaluate(parse("levenshtein(s, 'b')", schema=table.schema), table).to_pylist() == [1]
 open_one = duckdb.connect(":memory:")

@@ -13,11 +13,11 @@ import pytest
 from headwater.base.errors import ExpressionError, InputError
 from headwater.sql.duckdb_query import to_duckdb
 from headwater.sql.expressions import failure
-from headwater.sql.functions.udfs import install
 from headwater.sql.functions.user import UserFunction, user_function
 from headwater.sql.nodes import Call, Column, Node, rewrite
 from headwater.sql.plan import Project
 from headwater.sql.query import parse_query
+from headwater.sql.udfs import install
 from headwater.sql.vectorised.program import Program
 from headwater.sql.vectorised.vector import vector_of
 

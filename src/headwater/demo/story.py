@@ -21,9 +21,8 @@ from headwater.demo.following import follow
 from headwater.demo.knowing import STREAM, know
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from headwater.lakehouse import Lake
+    from headwater.spark.types import SparkSession
 
 __all__ = ["Act", "Grid", "tell"]
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from headwater.sql import expressions
 from headwater.sql.expressions import Expression, quote_identifier
-from headwater.sql.functions.udfs import install
 from headwater.sql.nodes import Column
+from headwater.sql.udfs import install
 
 __all__ = ["evaluate_beside", "join"]
 

@@ -24,11 +24,11 @@ from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from headwater.base.change import ChangeBatch
     from headwater.lake.actions import AddFile, Metadata
     from headwater.lake.file_changes import FileChanges
+    from headwater.lake.home import TableHome
+    from headwater.spark.types import DataFrame, SparkSession
 
 __all__ = ["ReadableTable", "timestamp_ms"]
 
@@ -36,7 +36,9 @@ __all__ = ["ReadableTable", "timestamp_ms"]
 class ReadableTable:
     """A Delta table, now or (through `at`) at one version."""
 
-    def __init__(self, storage: Storage, name: str, *, lake: Any = None, pinned: Snapshot | None = None) -> None:
+    def __init__(
+        self, storage: Storage, name: str, *, lake: TableHome | None = None, pinned: Snapshot | None = None
+    ) -> None:
         self.storage = storage
         self.name = name
         self._lake = lake
@@ -293,8 +295,7 @@ class ReadableTable:
     def _session(self) -> SparkSession:
         from headwater.spark.session import spark
 
-        session: SparkSession = self._lake.spark if self._lake is not None else spark()
-        return session
+        return self._lake.spark if self._lake is not None else spark()
 
 
 def timestamp_ms(timestamp: datetime | str) -> int:

@@ -33,10 +33,9 @@ from headwater.lake.write import SchemaMode
 from headwater.sql.fragment import Fragment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from headwater.lake.merge import Merge
     from headwater.lake.vacuum import Vacuumed
+    from headwater.spark.types import DataFrame
 
 __all__ = ["Table"]
 

@@ -13,7 +13,7 @@ from headwater.query.sources import Source, TableSource
 from headwater.sql.fragment import Parameters
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["run_native"]
 
@@ -48,7 +48,7 @@ def run_native(session: Session, text: str, parameters: Parameters | None) -> Re
     return Result(running.reader, statement="SELECT", cancel=running.cancel, close=running.close)
 
 
-def _told(error: ExpressionError, text: str, missing: list[str], lake: Lake) -> HeadwaterError:
+def _told(error: ExpressionError, text: str, missing: list[str], lake: OpenLake) -> HeadwaterError:
     """An error of the engine; one about a table that is not there names those that are."""
     if error.code != "E1309":
         return error

@@ -18,6 +18,7 @@ from headwater.lake import snapshot
 from headwater.lake.published import check_built
 from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
+from headwater.query.named_table import named_table
 from headwater.query.sources import RelationSource, Source, TableSource
 from headwater.query.table_functions import open_function
 from headwater.sql.demands import demands
@@ -25,29 +26,18 @@ from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
-    from headwater.lake.table import Table
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
-__all__ = ["Pinned", "Relations", "named_table"]
+__all__ = ["Pinned", "Relations"]
 
 Relations = Mapping[str, "Snapshot | Relation"]
-
-
-def named_table(lake: Lake, name: str) -> Table:
-    """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
-    table = lake.table(name)
-    if not table.exists():
-        alike = [n for n in lake.catalog.names() if n.lower() == name.lower()]
-        if len(alike) == 1:
-            return lake.table(alike[0])
-    return table
 
 
 @dataclass
 class Pinned:
     """What the names of one query stand for, each looked up once."""
 
-    lake: Lake
+    lake: OpenLake
     given: Relations = field(default_factory=dict)
     found: dict[tuple[object, ...], Snapshot | Relation] = field(default_factory=dict)
 

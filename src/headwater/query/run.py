@@ -19,7 +19,7 @@ from headwater.sql.fragment import Parameters
 from headwater.sql.statements import Statement, read_script
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.derived.port import DerivingLake
 
 __all__ = ["GUARDS", "EngineName", "run", "run_script", "run_text"]
 
@@ -52,7 +52,7 @@ def engine_of(name: str) -> Engine:
 
 
 def run_script(
-    lake: Lake,
+    lake: DerivingLake,
     text: str,
     *,
     engine: EngineName = "duckdb",
@@ -81,7 +81,7 @@ def run_script(
 
 
 def run_text(
-    lake: Lake,
+    lake: DerivingLake,
     text: str,
     *,
     engine: EngineName = "duckdb",

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from headwater.base.errors import HeadwaterError
 from headwater.query.engines.engine import Engine, Rows
-from headwater.query.pinned import Relations, named_table
+from headwater.query.named_table import named_table
+from headwater.query.pinned import Relations
 from headwater.query.result import Result
 from headwater.sql.fragment import Fragment
 
 if TYPE_CHECKING:
+    from headwater.derived.port import DerivingLake
     from headwater.lake.table import Table
-    from headwater.lakehouse import Lake
 
 __all__ = ["Relations", "Session"]
 
@@ -31,7 +32,7 @@ class Session:
     statement that fails before the last row, or before the first one, gives back its cursor all the same.
     """
 
-    lake: Lake
+    lake: DerivingLake
     engine: Engine
     opened: list[Rows] = field(default_factory=list, compare=False, repr=False)
 

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import did_you_mean
 from headwater.lake.relation import Relation
+from headwater.query.named_table import named_table
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["open_function", "table_function"]
 
-Opener = Callable[["Lake", Arguments], Relation]
+Opener = Callable[["OpenLake", Arguments], Relation]
 _FUNCTIONS: dict[str, Opener] = {}
 
 
@@ -33,7 +34,7 @@ def table_function(name: str) -> Callable[[Opener], Opener]:
     return register
 
 
-def open_function(lake: Lake, name: str, arguments: Arguments) -> Relation:
+def open_function(lake: OpenLake, name: str, arguments: Arguments) -> Relation:
     """The rows of a call, or `Refused`."""
     if name not in _FUNCTIONS:
         near = did_you_mean(name, _FUNCTIONS)
@@ -43,7 +44,7 @@ def open_function(lake: Lake, name: str, arguments: Arguments) -> Relation:
 
 
 @table_function("table_changes")
-def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
+def _table_changes(lake: OpenLake, arguments: Arguments) -> Relation:
     from headwater.lake.feed import feed
 
     values = [value for name, value in arguments if name is None]
@@ -54,8 +55,6 @@ def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
     start, end = values[1], values[2] if len(values) == 3 else None
     if not isinstance(start, int | str | datetime) or not isinstance(end, int | str | datetime | None):
         raise Wrong("table_changes() goes from and to versions or timestamps", "write table_changes('table', 2, 5)")
-    from headwater.query.pinned import named_table
-
     table = named_table(lake, values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
     return feed(table.storage, start, end)

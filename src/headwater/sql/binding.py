@@ -44,7 +44,7 @@ from headwater.sql.nodes import (
 from headwater.sql.types import has_void
 
 if TYPE_CHECKING:
-    from headwater.sql.plan import Attribute
+    from headwater.sql.nodes import Attribute
 
 __all__ = [
     "LET",

@@ -19,8 +19,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
+from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.casts import interval_cast
-from headwater.sql.intervals.types import is_interval
 from headwater.sql.literals import cast_literal
 from headwater.sql.moment_casts import PAIRS as MOMENT_PAIRS
 from headwater.sql.moment_casts import moment_cast_form

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from headwater.base.errors import ExpressionError
-from headwater.sql.intervals.types import DAY_UNITS, MONTH_UNITS, IntervalType
+from headwater.sql.interval_types import DAY_UNITS, MONTH_UNITS, IntervalType
 from headwater.sql.lexis import Scanned
 from headwater.sql.misplaced import misplaced
 from headwater.sql.nodes import Refused

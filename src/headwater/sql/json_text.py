@@ -17,8 +17,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.sql.functions.udfs import Failed
 from headwater.sql.java_numbers import java_text
+from headwater.sql.udfs import Failed
 
 __all__ = ["MALFORMED", "Number", "Pairs", "double_text", "quoted", "read_json", "sound", "write_json"]
 

@@ -21,10 +21,10 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
-from headwater.sql.functions.udfs import Failed
 from headwater.sql.json_text import MALFORMED, Number, Pairs, double_text, quoted, read_json, sound, write_json
 from headwater.sql.nodes import Refused
 from headwater.sql.types import STRING, family, name_of
+from headwater.sql.udfs import Failed
 
 __all__ = ["reader_of", "writer_of"]
 

@@ -4,6 +4,9 @@ sqlglot's tree says what was written; this one says what is meant: names are res
 type (as an Arrow type), and every coercion that Spark would make is a ``cast`` node. Engines then need no
 knowledge of Spark's typing, only one form for each operator.
 
+A plan holds expressions, and a subquery is an expression that holds a plan, so what all plans have in common stands here; their kinds
+are in `headwater.sql.plan`.
+
 Invariants: operands of a comparison, of ``+ - * / %`` and of ``in`` have one type; ``fallible`` is True for each
 node whose evaluation may stop with an error (overflow, division by zero, a bad cast), which decides where
 the order of evaluation has to be kept.
@@ -14,22 +17,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from headwater.sql.plan.plan import Plan
-
 __all__ = [
     "AggregateCall",
+    "Attribute",
     "Call",
     "Column",
     "Frame",
     "Literal",
+    "Named",
     "Node",
     "Offset",
     "Ordering",
+    "Plan",
     "Refused",
     "SubqueryCall",
     "Unbound",
@@ -175,6 +178,97 @@ class SubqueryCall:
 
 
 Node: TypeAlias = Column | Literal | Call | AggregateCall | WindowCall | SubqueryCall
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column on its way through a plan: the name the user sees, and a key that no other column has.
+
+    Two tables may both have an ``id``, and a table may be joined with itself. So each column has a key such as ``id#4``, given out
+    once, and expressions name columns by their keys: no scope has to be searched twice.
+    """
+
+    name: str
+    key: str
+    dtype: pa.DataType
+    nullable: bool = True
+
+    @property
+    def column(self) -> Column:
+        """An expression that reads it."""
+        return Column(None, (self.key,), self.dtype, self.nullable)
+
+    @property
+    def field(self) -> pa.Field:
+        return pa.field(self.name, self.dtype, self.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression and the column it becomes."""
+
+    attribute: Attribute
+    node: Node
+
+
+class Plan:
+    """The base of all plan nodes (`headwater.sql.plan`): its columns, its children, and itself in one line.
+
+    `dump` prints it, children indented below their parent; subqueries inside expressions are printed below the node that holds them.
+    """
+
+    __slots__ = ()
+
+    @property
+    def output(self) -> tuple[Attribute, ...]:
+        """The columns it gives, in order."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        """The plans it reads."""
+        raise NotImplementedError
+
+    @property
+    def expressions(self) -> tuple[Node, ...]:
+        """The expressions it evaluates."""
+        return ()
+
+    def line(self) -> str:
+        """The node without its children."""
+        raise NotImplementedError
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names, types and nullability of the rows."""
+        return pa.schema([a.field for a in self.output])
+
+    def subqueries(self) -> Iterator[SubqueryCall]:
+        """The subqueries in this node's own expressions."""
+        for expression in self.expressions:
+            for node in walk(expression):
+                if isinstance(node, SubqueryCall):
+                    yield node
+
+    def walk(self) -> Iterator[Plan]:
+        """Every plan node, those of subqueries too, the root first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+        for subquery in self.subqueries():
+            yield from subquery.plan.walk()
+
+    def dump(self) -> str:
+        """The plan as readable text."""
+        return "\n".join(self._lines(0)) + "\n"
+
+    def _lines(self, depth: int) -> Iterator[str]:
+        yield "  " * depth + self.line()
+        for child in self.children:
+            yield from child._lines(depth + 1)
+        for subquery in self.subqueries():
+            yield "  " * (depth + 1) + f"subquery ({subquery.kind})"
+            yield from subquery.plan._lines(depth + 2)
 
 
 def call(op: str, args: tuple[Node, ...], dtype: pa.DataType, *, fallible: bool = False) -> Call:

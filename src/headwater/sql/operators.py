@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from headwater.sql.binding import shared
 from headwater.sql.casts import cast
-from headwater.sql.folding import folded
+from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.arithmetic import interval_arithmetic, interval_minus
-from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import (
     BOOLEAN,
@@ -180,8 +179,8 @@ def contains(value: Node, items: Sequence[Node]) -> Node:
 
 
 def like(value: Node, pattern: Node, escape: str = "\\") -> Node:
-    """LIKE with a constant pattern, checked for Spark's escape rule."""
-    value, pattern = cast(value, STRING), folded(pattern)
+    """LIKE with a constant pattern, which is folded already, checked for Spark's escape rule."""
+    value = cast(value, STRING)
     if not isinstance(pattern, Literal) or not (pattern.value is None or isinstance(pattern.value, str)):
         raise Refused("LIKE with a pattern that is not a constant text", "write the pattern as 'a%'")
     if len(escape) != 1:

@@ -26,16 +26,16 @@ from headwater.sql.intervals.lowering import lowered_plan
 from headwater.sql.lexis import scan
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.plan import Plan
-from headwater.sql.reader.context import Arguments, Catalog, Context, Parameters, TableFunctions
+from headwater.sql.reader.context import Arguments, Context, Parameters, SchemaOf, TableFunctions
 from headwater.sql.reader.queries import read_query
-from headwater.sql.resolve import parse_text
+from headwater.sql.reader.resolve import parse_text
 
-__all__ = ["Arguments", "Catalog", "Parameters", "TableFunctions", "parse_query"]
+__all__ = ["Arguments", "Parameters", "SchemaOf", "TableFunctions", "parse_query"]
 
 
 def parse_query(
     text: str,
-    catalog: Catalog,
+    schema_of: SchemaOf,
     parameters: Parameters | None = None,
     functions: TableFunctions | None = None,
     user_functions: Iterable[UserFunction] = (),
@@ -48,7 +48,7 @@ def parse_query(
     ----------
     text
         Spark SQL: a SELECT, a set operation, VALUES, with or without WITH.
-    catalog
+    schema_of
         Gives the schema of a table by name, version and timestamp (both None: the newest version); it raises
         `NotFoundError` for a table that is not there.
     parameters
@@ -70,7 +70,7 @@ def parse_query(
     if not scanned.sql.strip():
         raise ExpressionError.syntax(text, "the query is empty")
     given: Parameters = {} if parameters is None else parameters
-    context = Context(text, scanned, catalog, given, read_query, functions, functions_by_name(user_functions))
+    context = Context(text, scanned, schema_of, given, read_query, functions, functions_by_name(user_functions))
     if now is not None:
         context.now = now
     try:

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_numbers import java_text
 from headwater.sql.number_text import FALSE, TRUE, decimal_text, real_of, single_of, truth_of, whole_of
 from headwater.sql.types import family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["PAIRS", "text_cast_form"]
 

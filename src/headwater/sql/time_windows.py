@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.functions.struct import field_of
 from headwater.sql.intervals.constants import Interval, add_interval
 from headwater.sql.literals import text_literal

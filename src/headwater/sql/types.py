@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import normalize_type, spark_type
-from headwater.sql.intervals.types import IntervalType, has_interval, wider_interval
+from headwater.sql.interval_types import IntervalType, has_interval, wider_interval
 
 __all__ = [
     "BOOLEAN",

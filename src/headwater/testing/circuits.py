@@ -29,7 +29,7 @@ from headwater.base.change import WEIGHT
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.outputs import Outputs
 from headwater.incremental.store import Store
-from headwater.sql.functions.udfs import install
+from headwater.sql.udfs import install
 
 __all__ = ["Draw", "Integral", "Oracle", "Trial", "run"]
 

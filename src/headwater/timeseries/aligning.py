@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.timeseries.operators.union import wider
 from headwater.timeseries.rows import Rows, comparable, whole_keys
+from headwater.timeseries.wider_type import wider
 
 __all__ = ["aligned", "check_keys", "in_pieces", "key_types"]
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from headwater.base.errors import NotFoundError
 from headwater.base.spark_text import quoted_name as quoted
+from headwater.sql import udfs
 from headwater.sql.duckdb_query import to_duckdb
 from headwater.sql.expressions import failure
-from headwater.sql.functions import udfs
 from headwater.sql.query import parse_query
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from headwater.timeseries.operators.union import wider
 from headwater.timeseries.rows import Rows, key_starts, sort_indices
+from headwater.timeseries.wider_type import wider
 
 __all__ = ["walked"]
 

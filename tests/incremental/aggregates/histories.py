@@ -17,9 +17,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from headwater.incremental.aggregates.aggregation import Aggregation
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.operators.aggregate import Aggregate
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
 Row = dict[str, Any]

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import headwater as hw
-from headwater.incremental.circuit.durable import fingerprints
 from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow.fingerprint import fingerprints
 
 SCHEMA = pa.schema(
     [

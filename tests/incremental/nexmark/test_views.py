@@ -19,9 +19,9 @@ from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.planning import build, check, determined
 from headwater.sql.analyzed import plan_of
 from headwater.sql.duckdb_query import to_duckdb
-from headwater.sql.functions.udfs import install
 from headwater.sql.plan import Plan
 from headwater.sql.query import parse_query
+from headwater.sql.udfs import install
 from headwater.testing.circuits import Integral
 from headwater.testing.nexmark import SCHEMAS, batches
 

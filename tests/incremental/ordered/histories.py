@@ -19,9 +19,9 @@ import pyarrow as pa
 from tests.amounts import everyday
 
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Order
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
 Row = tuple[Any, ...]

@@ -12,12 +12,12 @@ import pytest
 from tests.amounts import everyday
 from tests.incremental.ordered.histories import Play, Row, Source, arranged
 
-from headwater.incremental.circuit.node import Node
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.asof import AsOf
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
+from headwater.incremental.operators.node import Node
 from headwater.incremental.operators.range_join import RangeJoin
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.topk import TopK

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental.circuit.node import Node
+from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.nesting.nest import Nest
 from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.operators.explode import Explode
@@ -20,6 +19,7 @@ from headwater.incremental.operators.frames import Frames
 from headwater.incremental.operators.interval_join import IntervalJoin, Lengths
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.lag import Lag
+from headwater.incremental.operators.node import Node
 from headwater.incremental.operators.over import Over
 
 Columns = set[str]
@@ -52,7 +52,7 @@ def _patched(kinds: list[type[Any]]) -> Iterator[None]:
         yield
 
 
-def unread(circuit: Circuit) -> dict[str, Columns]:
+def unread(circuit: Dataflow) -> dict[str, Columns]:
     """For each arrangement that keeps a column which nobody reads: those columns."""
     wanted: dict[int, Columns] = {v.id: set() for v in circuit.vertices}
     results: Mapping[str, Any] = getattr(circuit, "results", {})

@@ -7,7 +7,7 @@ import pytest
 
 from headwater.base.errors import NotFoundError, SchemaError
 from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental.circuit.durable import fingerprints
+from headwater.incremental.dataflow.fingerprint import fingerprints
 from headwater.incremental.planning import build
 from headwater.testing.views import SCHEMAS
 

@@ -17,7 +17,7 @@ from headwater.base.change import WEIGHT
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.planning import build, check, determined
 from headwater.sql.duckdb_query import to_duckdb
-from headwater.sql.functions.udfs import install
+from headwater.sql.udfs import install
 from headwater.testing.circuits import Integral
 
 QUERIES = sections("tpch.sql")

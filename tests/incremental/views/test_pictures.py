@@ -9,7 +9,7 @@ import pytest
 
 import headwater as hw
 from headwater.derived import upkeep
-from headwater.incremental.circuit.durable import fingerprints
+from headwater.incremental.dataflow.fingerprint import fingerprints
 from headwater.incremental.views import live as lives
 from headwater.lakehouse import Lake
 

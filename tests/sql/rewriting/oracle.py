@@ -8,9 +8,9 @@ import duckdb
 import pyarrow as pa
 
 from headwater.sql.duckdb_query import to_duckdb
-from headwater.sql.functions.udfs import install
 from headwater.sql.plan import Plan
 from headwater.sql.query import parse_query
+from headwater.sql.udfs import install
 
 Rule = Callable[[Plan], Plan]
 Row = tuple[object, ...]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.incremental.aggregates.aggregation import Aggregation, Extreme, Words
+from headwater.incremental.aggregates.extremes import Extremes
 from headwater.incremental.aggregates.tally import COUNT_COLUMN, Tally
 from headwater.incremental.layout import Layout, Order
-from headwater.incremental.operators.extremes import Extremes
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 

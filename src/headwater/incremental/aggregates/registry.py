@@ -33,7 +33,7 @@ from headwater.incremental.aggregates.mode import Mode
 from headwater.incremental.aggregates.moments import MOMENTS, Moment
 from headwater.incremental.aggregates.quantile import Quantile
 from headwater.incremental.layout import Order
-from headwater.sql.functions.catalogue import apply_aggregate
+from headwater.sql.calls import apply_aggregate
 from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, Refused, Wrong
 from headwater.sql.types import BOOLEAN, DOUBLE, family, name_of
 

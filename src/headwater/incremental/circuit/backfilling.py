@@ -1,7 +1,7 @@
 """Backfilling: a circuit that was changed begins with the state of the parts that are the same, and computes the rest.
 
 A new definition often has old parts: the same joins below another aggregate, one branch more. State is named by what it is the
-state of (`durable.fingerprints`), so the parts that are the same are found. What is new has to be given everything that the old inputs have said so
+state of (`headwater.incremental.dataflow.fingerprint`), so the parts that are the same are found. What is new has to be given everything that the old inputs have said so
 far, as one step. An arrangement that is the same holds just that, as of the moment at which it was saved; so it speaks for everything below
 it, which is neither computed nor read again. Only the sources of what is really new are read, at the same versions.
 
@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.incremental.circuit.durable import fingerprints
 from headwater.incremental.circuit.outputs import Outputs
+from headwater.incremental.dataflow.fingerprint import fingerprints
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.circuit import Circuit
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 

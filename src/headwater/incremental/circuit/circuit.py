@@ -21,7 +21,7 @@ before, and the next step goes on from there. A `transaction` takes many steps' 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,30 +29,25 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import normalize_type
-from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit import checking, durable, feeding
-from headwater.incremental.circuit.drawing import graph_of
-from headwater.incremental.circuit.node import Node
+from headwater.incremental.circuit import durable, feeding
+from headwater.incremental.circuit.drawing import graph_of, profile_of
+from headwater.incremental.circuit.feedback import Feedback
 from headwater.incremental.circuit.outputs import Outputs
+from headwater.incremental.circuit.recursion import recursive
 from headwater.incremental.circuit.running import Runner
 from headwater.incremental.circuit.schedule import Schedule
 from headwater.incremental.circuit.sources import Command, KeyedSource, Source
-from headwater.incremental.circuit.vertex import Exchange, Vertex
-from headwater.incremental.layout import Order
-from headwater.incremental.operators.arrange import Arrange
-from headwater.incremental.operators.settled import Below
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow import arguments
+from headwater.incremental.dataflow.dataflow import Dataflow, check_names
+from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.feedback import Feedback
-    from headwater.incremental.circuit.stream import Stream
     from headwater.incremental.store import Store
     from headwater.observe.graph import Graph
 
 __all__ = ["Circuit", "Transaction"]
-
-Build = Callable[..., Node]
-Keys = Sequence[str] | None
 
 
 class Transaction:
@@ -67,7 +62,7 @@ class Transaction:
         self.commit: Callable[[], None] | None = None
 
 
-class Circuit:
+class Circuit(Dataflow):
     """A circuit of operators on changes.
 
     Parameters
@@ -79,23 +74,9 @@ class Circuit:
     """
 
     def __init__(self, name: str = "circuit", *, shards: int = 1) -> None:
-        if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
-            raise InputError.bad_argument("shards", shards, "a whole number of at least 1")
-        self.name = name
-        self.shards = shards
-        self.vertices: list[Vertex] = []
-        self.fingerprints: list[str] = []
-        """The names that `durable` gives the vertices, once it has."""
-        self.captions: dict[str, str] = {}
-        """Details and pieces of SQL that are shown in other words, by what state is found by."""
-        self.inputs: dict[str, Vertex] = {}
-        self.outputs: dict[str, Vertex] = {}
-        self._known: dict[tuple[object, ...], Vertex] = {}
-        self._arrangements: dict[tuple[object, ...], list[Vertex]] = {}
-        self._transaction: Transaction | None = None
+        super().__init__(name, shards=shards)
         self.runner = Runner(shards)
-        self.steps = 0
-        self._group: str | None = None
+        self._transaction: Transaction | None = None
         self._schedule: Schedule | None = None
 
     # -- building --------------------------------------------------------------------------------------------------
@@ -105,19 +86,17 @@ class Circuit:
 
         Rows are inserted and deleted by their weights. A table takes `Insert`, `Upsert`, `Delete` and `Patch`; rows given plainly are upserted.
         """
-        from headwater.incremental.circuit.stream import Stream
-
-        checking.texts("name", name)
-        checking.a_schema("schema", schema)
+        arguments.texts("name", name)
+        arguments.a_schema("schema", schema)
         if name in self.inputs:
             raise InputError.port_taken("input", name)
         schema = pa.schema([f.with_type(normalize_type(f.type)) for f in schema])
-        feeding.check_names(schema.names)
+        check_names(schema.names)
         if key is None:
             vertex = self.add(lambda: Source(name, schema), [])
         else:
-            keys = checking.names("key", key)
-            feeding.check_names(keys)
+            keys = arguments.names("key", key)
+            check_names(keys)
             arranged = feeding.keys_first(schema, keys, f"input `{name}`")
             vertex = self.add(lambda: KeyedSource(name, arranged, len(keys)), [])
             vertex.placed_by = tuple(keys)
@@ -128,16 +107,10 @@ class Circuit:
 
     def output(self, name: str, stream: Stream) -> None:
         """Give a stream's changes from `step`, under a name."""
-        if self.steps:
-            raise InputError.has_run(self.name)
-        if name in self.outputs:
-            raise InputError.port_taken("output", name)
-        self.outputs[name] = stream.vertex
+        self.publish(name, stream.vertex)
 
     def feedback(self, schema: pa.Schema) -> Feedback:
         """A stream that gives in each step what was given to it in the step before: ``f.connect(...)`` closes the cycle."""
-        from headwater.incremental.circuit.feedback import Feedback
-
         return Feedback(self, schema)
 
     def recursive(
@@ -179,90 +152,7 @@ class Circuit:
         >>> c.step(edges=pa.table({"a": [1], "b": [2], "_weight": [-1]}))["path"].to_arrow()["_weight"].to_pylist()
         [-1, -1]
         """
-        from headwater.incremental.nesting.inner import recursive
-
         return recursive(self, schemas, body, outer, most, distinct=distinct)
-
-    def add(self, build: Build, inputs: Sequence[Vertex], *, by: Sequence[Keys] | None = None) -> Vertex:
-        """Put a node into the circuit: ``build`` is called once a shard, with the nodes of the inputs.
-
-        ``by`` says for each input which columns its rows have to be placed by: None for any place.
-        """
-        if self.steps:
-            raise InputError.has_run(self.name)
-        placed = [
-            vertex if keys is None else self._exchanged(vertex, keys)
-            for vertex, keys in zip(inputs, by or [None] * len(inputs), strict=True)
-        ]
-        nodes = [build(*(v.nodes[s] for v in placed)) for s in range(self.shards)]
-        feeding.check_names(nodes[0].layout.names)
-        vertex = Vertex(len(self.vertices), nodes, tuple(placed), group=self._group)
-        vertex.signed = nodes[0].kind not in {"cogroup", "nest"} and any(v.signed for v in placed)
-        if by and by[0] is not None:
-            vertex.keys = len(by[0])
-        elif inputs and inputs[0].node.kind == "arrange":
-            vertex.keys = inputs[0].layout.keys
-        for node in nodes:
-            node.id = vertex.id
-        self.vertices.append(vertex)
-        return vertex
-
-    def _exchanged(self, vertex: Vertex, keys: Sequence[str]) -> Vertex:
-        if self.shards == 1 or vertex.placed_by == tuple(keys):
-            return vertex
-        found = self._known.get(("exchange", vertex.id, *keys))
-        if found is None:
-            found = self.add(lambda source: Exchange(source, keys), [vertex])
-            found.placed_by = tuple(keys)
-            self._known["exchange", vertex.id, *keys] = found
-        return found
-
-    def arranged(
-        self,
-        vertex: Vertex,
-        keys: Sequence[str],
-        order: Sequence[Order] = (),
-        *,
-        columns: Iterable[str] | None = None,
-        placed_by: int | None = None,
-    ) -> Vertex:
-        """The vertex that keeps a stream by a key; the same for all who ask for the same.
-
-        ``columns`` are those that the caller reads, beside the key and the order; all of them if not given. No others are kept, so rows that
-        differ in others become one row with the sum of their weights. ``placed_by`` is how many columns of the key decide on the shard, if
-        not all.
-        """
-        read = set(vertex.layout.names if columns is None else columns)
-        read |= {o.column for o in order}
-        known = self._arrangements.setdefault((vertex.id, tuple(keys), tuple(order)), [])
-        for found in known:
-            if read <= set(found.layout.names):
-                return found
-        kept = [*keys, *(c for c in vertex.layout.names if c in read and c not in keys)]
-        found = self.add(
-            lambda source: Arrange(source, Arrangement(source.layout, kept, keys=len(keys), order=order)),
-            [vertex],
-            by=[keys[:placed_by]],
-        )
-        found.placed_by = tuple(keys[:placed_by])
-        known.append(found)
-        return found
-
-    def once(self, name: tuple[object, ...], build: Callable[[], Stream]) -> Stream:
-        """A stream that is built when it is first asked for by this name."""
-        from headwater.incremental.circuit.stream import Stream
-
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = build().vertex
-        return Stream(self, found)
-
-    def forgetting(self, vertex: Vertex) -> Vertex:
-        """Let the state of a vertex behind its first mark go; give the vertex."""
-        if vertex.marks:
-            column, mark = next(iter(vertex.marks.items()))
-            vertex.settled = Below(column, mark)
-        return vertex
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -355,7 +245,7 @@ class Circuit:
 
     def graph(self) -> Graph:
         """The circuit as a picture: in a notebook it shows itself; ``.svg()``, ``.dot()`` and ``.text()`` write it."""
-        return graph_of(self)
+        return graph_of(self, self.schedule())
 
     def explain(self) -> str:
         """The circuit as text, a line for each operator."""
@@ -363,9 +253,7 @@ class Circuit:
 
     def profile(self) -> pa.Table:
         """What each operator has done so far: rows, seconds, state; the slowest first."""
-        from headwater.incremental.circuit.drawing import profile_of
-
-        return profile_of(self)
+        return profile_of(self, self.schedule())
 
     # -- keeping it ------------------------------------------------------------------------------------------------
 
@@ -374,7 +262,7 @@ class Circuit:
 
         ``extra`` is whatever belongs to it, as JSON: where the sources stand.
         """
-        checking.a_store(store)
+        arguments.a_store(store)
         return durable.checkpoint(self, store, extra)
 
     def restore(self, store: Store, name: str | None = None) -> Any:
@@ -382,7 +270,7 @@ class Circuit:
 
         The circuit has to be built as it was when the checkpoint was made; the number of shards may differ.
         """
-        checking.a_store(store)
+        arguments.a_store(store)
         return durable.restore(self, store, name)
 
     def __repr__(self) -> str:

@@ -12,8 +12,9 @@ from headwater.incremental.operators.delay import Hold
 from headwater.observe.graph import Graph, GraphNode, NodeMetrics
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.circuit import Circuit
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.circuit.schedule import Schedule
+    from headwater.incremental.dataflow.dataflow import Dataflow
+    from headwater.incremental.dataflow.vertex import Vertex
 
 __all__ = ["graph_of", "profile_of"]
 
@@ -34,14 +35,14 @@ _PROFILE = pa.schema(
 )
 
 
-def graph_of(circuit: Circuit) -> Graph:
+def graph_of(circuit: Dataflow, schedule: Schedule) -> Graph:
     """The circuit's operators with what they did; outputs are nodes of their own."""
     feedback: dict[int, tuple[str, ...]] = {}
-    chains = _chain_groups(circuit)
+    chains = _chain_groups(schedule)
     for vertex in circuit.vertices:
         if isinstance(vertex.node, Hold):
             feedback[vertex.node.held_id] = (str(vertex.id),)
-    forgetting = {each.vertex.id: str(each) for each in circuit.schedule().forgetting}
+    forgetting = {each.vertex.id: str(each) for each in schedule.forgetting}
     nodes = []
     for v in circuit.vertices:
         inner = _inner_nodes(v, circuit.captions) if isinstance(v.node, Nest) else []
@@ -84,10 +85,10 @@ def _drawn(
     )
 
 
-def _chain_groups(circuit: Circuit) -> dict[int, str]:
+def _chain_groups(schedule: Schedule) -> dict[int, str]:
     """The boxes of the members of chains; an arrangement at the end stands outside."""
     found = {}
-    for entry in circuit.schedule().entries:
+    for entry in schedule.entries:
         lifts = [v for v in entry.members if v.node.kind == "lift"]
         for v in lifts if len(lifts) > 1 else ():
             found[v.id] = f"{v.group + '/' if v.group else ''}in one pass ({entry.vertex.id})"
@@ -127,11 +128,11 @@ def _metrics(vertex: Vertex) -> NodeMetrics | None:
     )
 
 
-def profile_of(circuit: Circuit) -> pa.Table:
+def profile_of(circuit: Dataflow, schedule: Schedule) -> pa.Table:
     """One row for each operator that has run, the slowest first; the time of a chain stands with its last member."""
     rows = []
-    forgetting = {each.vertex.id: str(each) for each in circuit.schedule().forgetting}
-    chain = {v.id: entry.vertex.id for entry in circuit.schedule().entries for v in entry.members}
+    forgetting = {each.vertex.id: str(each) for each in schedule.forgetting}
+    chain = {v.id: entry.vertex.id for entry in schedule.entries for v in entry.members}
     for vertex in circuit.vertices:
         m = _metrics(vertex)
         if m is not None:

@@ -9,7 +9,6 @@ The number of shards may change: the rows of each trace are then divided anew, b
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,44 +16,22 @@ import numpy as np
 
 from headwater.base.errors import InputError
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.vertex import Figures, Vertex, shard_of
+from headwater.incremental.dataflow.dataflow import Dataflow
+from headwater.incremental.dataflow.fingerprint import fingerprints
+from headwater.incremental.dataflow.vertex import Figures, Vertex, shard_of
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.circuit import Circuit
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 
-__all__ = ["checkpoint", "compact", "fingerprints", "recall", "restore", "traces_of"]
-
-
-def fingerprints(circuit: Circuit) -> list[str]:
-    """For each vertex a name that is the same wherever the same is computed of the same inputs.
-
-    Exchanges do not count, so that the names do not depend on the number of shards.
-    """
-    known = circuit.fingerprints
-    if len(known) == len(circuit.vertices):  # vertices are only added
-        return known
-    found: list[str] = []
-    seen: dict[str, int] = {}
-    for vertex in circuit.vertices:
-        before = [found[v.id] for v in vertex.inputs]
-        if vertex.node.kind == "exchange":
-            found.append(before[0])
-            continue
-        text = "\n".join([vertex.node.fingerprint, *before])
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
-    circuit.fingerprints = found
-    return found
+__all__ = ["checkpoint", "compact", "recall", "restore", "traces_of"]
 
 
 def checkpoint(
-    circuit: Circuit,
+    circuit: Dataflow,
     store: Store,
     extra: Any = None,
     beside: Mapping[str, Trace] | None = None,
@@ -68,13 +45,13 @@ def checkpoint(
     return store.checkpoint(circuit.steps, traces_of(circuit, beside), facts, name=name)
 
 
-def _figures(circuit: Circuit, names: list[str]) -> dict[str, list[float]]:
+def _figures(circuit: Dataflow, names: list[str]) -> dict[str, list[float]]:
     """What the vertices have done so far, for pictures: steps, rows in, rows out and seconds."""
     done = ((names[v.id], v.figures) for v in circuit.vertices if v.node.kind != "exchange" and v.figures.steps)
     return {name: [f.steps, f.rows_in, f.rows_out, round(f.seconds, 6)] for name, f in done}
 
 
-def recall(circuit: Circuit, manifest: Manifest, *, sizes: bool = True) -> None:
+def recall(circuit: Dataflow, manifest: Manifest, *, sizes: bool = True) -> None:
     """Let a circuit know what its operators had done by a checkpoint, and with ``sizes`` how much state they had.
 
     A circuit that has the state itself does not need the sizes; older checkpoints do not have the figures.
@@ -92,7 +69,7 @@ def recall(circuit: Circuit, manifest: Manifest, *, sizes: bool = True) -> None:
             vertex.recalled = held.get(name)
 
 
-def traces_of(circuit: Circuit, beside: Mapping[str, Trace] | None = None) -> dict[str, Trace]:
+def traces_of(circuit: Dataflow, beside: Mapping[str, Trace] | None = None) -> dict[str, Trace]:
     """The state of a circuit by names that stay the same, and what others keep beside it."""
     names = fingerprints(circuit)
     traces = {
@@ -115,7 +92,7 @@ def _parts(vertex: Vertex) -> int:
     return 1 if vertex.node.shared else len(vertex.nodes)
 
 
-def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
+def restore(circuit: Dataflow, store: Store, name: str | None = None) -> Any:
     """Give a circuit the state of a checkpoint, and return what was saved beside it."""
     manifest = store.restore(name)
     names = fingerprints(circuit)
@@ -137,7 +114,9 @@ def restore(circuit: Circuit, store: Store, name: str | None = None) -> Any:
     return manifest.extra["extra"]
 
 
-def _restore_vertex(circuit: Circuit, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int) -> None:
+def _restore_vertex(
+    circuit: Dataflow, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int
+) -> None:
     for trace_name, trace in vertex.node.traces().items():
         if shards == circuit.shards or vertex.node.shared:
             for s, node in enumerate(vertex.nodes[: _parts(vertex)]):

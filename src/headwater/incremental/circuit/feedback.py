@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.layout import Layout
 from headwater.incremental.operators.delay import Held, Hold
-
-if TYPE_CHECKING:
-    from headwater.incremental.circuit.circuit import Circuit
-    from headwater.incremental.circuit.stream import Stream
 
 __all__ = ["Feedback"]
 
@@ -20,9 +16,7 @@ __all__ = ["Feedback"]
 class Feedback:
     """A stream that does not know yet where it comes from: see `Circuit.feedback`."""
 
-    def __init__(self, circuit: Circuit, schema: pa.Schema) -> None:
-        from headwater.incremental.circuit.stream import Stream
-
+    def __init__(self, circuit: Dataflow, schema: pa.Schema) -> None:
         self._circuit = circuit
         self._vertex = circuit.add(lambda: Held(Layout(schema)), [])
         self._vertex.signed = True  # nobody knows what will be connected

@@ -1,4 +1,4 @@
-"""Feeding: what users give to a step, made into Z-sets and commands; and errors that point at the row they are about."""
+"""Feeding: what users give to a step, made into Z-sets and commands."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.change import WEIGHT, ChangeBatch, as_table
-from headwater.base.errors import ConstraintError, ExpressionError, InputError, NotFoundError, SchemaError
+from headwater.base.errors import ConstraintError, InputError, NotFoundError, SchemaError
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit.sources import Command, KeyedSource, Verb
-from headwater.incremental.circuit.vertex import shard_of
+from headwater.incremental.dataflow.vertex import shard_of
 from headwater.incremental.layout import Layout
 from headwater.incremental.packing import pack_weighted
 from headwater.incremental.zset import ZSet, fill_derived
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
+    from headwater.incremental.operators.node import Node
 
-__all__ = ["Delete", "Insert", "Patch", "Upsert", "check_names", "divided", "keys_first", "located", "taken"]
+__all__ = ["Delete", "Insert", "Patch", "Upsert", "divided", "keys_first", "taken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,24 +191,3 @@ def keys_first(schema: pa.Schema, keys: Sequence[str], where: str) -> pa.Schema:
             raise NotFoundError.column(key, schema.names, where=where)
     first = [schema.field(k).with_nullable(False) for k in keys]
     return pa.schema([*first, *(f for f in schema if f.name not in keys)])
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Refuse columns that stand twice, or have the name of the weight."""
-    twice = [n for i, n in enumerate(names) if n in names[:i]]
-    if twice or WEIGHT in names:
-        raise SchemaError.duplicate_columns(twice or [WEIGHT])
-
-
-def located(error: ExpressionError, node: Node, deltas: Sequence[ZSet]) -> ExpressionError:
-    """The error with the operator and the row that it is about."""
-    where = f"{node.label} {node.detail}".strip()
-    row = error.row
-    if error.key:
-        where += f", {error.key}"
-    elif row is not None and deltas and row < len(deltas[0]):
-        values = deltas[0].filtered(np.array([row])).to_arrow().to_pylist()[0]
-        values.pop(WEIGHT)
-        where += f", row {values}"
-    error.where = where
-    return error

@@ -21,7 +21,7 @@ from headwater.incremental.operators.settled import Below, Settled
 from headwater.incremental.operators.watermark import Mark
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.sweep import Gone, Mask
     from headwater.incremental.trace import Trace
     from headwater.incremental.zset import Positions, ZSet

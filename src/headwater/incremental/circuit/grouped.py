@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Generic
 
 from headwater.base.errors import InputError, SchemaError
 from headwater.incremental.aggregates.aggregation import Aggregation
-from headwater.incremental.circuit.checking import texts
-
-if TYPE_CHECKING:
-    from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow.arguments import texts
+from headwater.incremental.recipes.row_stream import S
 
 __all__ = ["Grouped"]
 
 
-class Grouped:
+class Grouped(Generic[S]):
     """The rows of a stream by some columns: see `Stream.group_by`."""
 
     __slots__ = ("_keys", "_stream")
 
-    def __init__(self, stream: Stream, keys: Sequence[str]) -> None:
+    def __init__(self, stream: S, keys: Sequence[str]) -> None:
         if len(set(keys)) < len(keys):
             raise SchemaError.duplicate_columns(list(keys))
         self._stream = stream
         self._keys = tuple(keys)
 
-    def agg(self, *aggregations: Aggregation, **named: str) -> Stream:
+    def agg(self, *aggregations: Aggregation, **named: str) -> S:
         """One row for each key: ``agg(n="count(*)", total="sum(amount)")``.
 
         A text is Spark's: aggregates of expressions, with DISTINCT and FILTER (WHERE …), and expressions of aggregates. `Aggregation` objects
         are for what SQL cannot say; texts and objects do not mix.
         """
-        from headwater.incremental.circuit.aggregating import aggregated, kept
+        from headwater.incremental.recipes.aggregates import aggregated, kept
 
         for one in aggregations:
             if not isinstance(one, Aggregation):
@@ -44,7 +42,7 @@ class Grouped:
             return kept(self._stream, self._keys, aggregations)
         return aggregated(self._stream, self._keys, named)
 
-    def approx_distinct(self, column: str, *, name: str, error: float = 0.05) -> Stream:
+    def approx_distinct(self, column: str, *, name: str, error: float = 0.05) -> S:
         """About how many different values a column has for each key, nulls left out, in state of bounded size.
 
         ``error`` is the standard error; deletions are followed exactly. Where the values fit, ``agg(n="count(DISTINCT v)")`` is exact.
@@ -56,7 +54,7 @@ class Grouped:
         >>> c.step(t=pa.table({"page": ["a"] * 4, "visitor": [1, 2, 2, None]}))["o"].to_arrow().to_pylist()
         [{'page': 'a', 'visitors': 2, '_weight': 1}]
         """
-        from headwater.incremental.operators.approx_distinct import approx_distinct
+        from headwater.incremental.recipes.approx_distinct import approx_distinct
 
         texts("column", column, name)
         return approx_distinct(self._stream, self._keys, column, name=name, error=error)

@@ -15,23 +15,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.spans import distance
-from headwater.incremental.circuit.checking import texts, whole
+from headwater.incremental.dataflow.arguments import texts, whole
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.operators.lag import Lag, Shift
-from headwater.incremental.operators.present import present
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.topk import TopK
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.present import present
+from headwater.incremental.recipes.row_stream import S
+from headwater.incremental.recipes.zero_keys import normalised
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
-    from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["Ordered"]
 
@@ -56,12 +56,12 @@ _ALIASES = {"mean": "avg", "stddev": "stddev_samp", "std": "stddev_samp", "varia
 _ALIASES |= {"first": "first_value", "last": "last_value"}
 
 
-class Ordered:
+class Ordered(Generic[S]):
     """Rows by key and order: see `Stream.over`."""
 
     __slots__ = ("_keys", "_order", "_stream")
 
-    def __init__(self, stream: Stream, keys: Sequence[str], order: Sequence[Order]) -> None:
+    def __init__(self, stream: S, keys: Sequence[str], order: Sequence[Order]) -> None:
         texts("keys", *keys)
         if len(set(keys)) < len(keys):
             raise SchemaError.duplicate_columns(list(keys))
@@ -72,7 +72,7 @@ class Ordered:
         self._keys = tuple(keys)
         self._order = tuple(order)
 
-    def rank(self, **names: str) -> Stream:
+    def rank(self, **names: str) -> S:
         """Columns with the place of each row: ``rank(n="row_number", r="dense_rank", quarter="ntile(4)")``."""
         ranks = []
         texts("rank", *names.values())
@@ -85,14 +85,14 @@ class Ordered:
             ranks.append(Rank(name, cast("Any", found[1]), whole(name, int(found[2] or 1))))
         return self._with(lambda s, columns: Ranks(s, ranks, columns=columns))
 
-    def lag(self, column: str, offset: int = 1, *, name: str, default: object = None) -> Stream:
+    def lag(self, column: str, offset: int = 1, *, name: str, default: object = None) -> S:
         """A column with the value of the row ``offset`` places before, or ``default`` where there is none."""
         whole("offset", offset)
         if column not in self._stream.columns:
             raise NotFoundError.column(column, self._stream.columns, where="lag")
         return self._with(lambda s, columns: Lag(s, [Shift(name, column, offset, default)], columns=columns))
 
-    def lead(self, column: str, offset: int = 1, *, name: str, default: object = None) -> Stream:
+    def lead(self, column: str, offset: int = 1, *, name: str, default: object = None) -> S:
         """A column with the value of the row ``offset`` places after, or ``default`` where there is none."""
         return self.lag(column, -whole("offset", offset), name=name, default=default)
 
@@ -101,7 +101,7 @@ class Ordered:
         rows: tuple[int | None, int | None] | None = None,
         range: tuple[Bound, Bound] | None = None,  # noqa: A002
         **named: str,
-    ) -> Stream:
+    ) -> S:
         """Columns aggregated over the rows around each row: ``agg(rows=(-6, 0), mean="avg(v)")``.
 
         Parameters
@@ -129,7 +129,7 @@ class Ordered:
         functions = [self._function(name, text) for name, text in named.items()]
         return self._with(lambda s, columns: Frames(s, functions, frame=frame, columns=columns))
 
-    def top(self, k: int, *, offset: int = 0, by: Literal["row_number", "rank", "dense_rank"] = "row_number") -> Stream:
+    def top(self, k: int, *, offset: int = 0, by: Literal["row_number", "rank", "dense_rank"] = "row_number") -> S:
         """The first ``k`` rows of each key, after ``offset``; of rows equal in the order the least are first.
 
         ``by="rank"`` keeps all rows whose rank is at most ``k``, however many tie.
@@ -139,9 +139,7 @@ class Ordered:
         there = Ordered(present(self._stream), self._keys, self._order)
         return there._with(lambda s, columns: TopK(s, k, offset=offset, by=by, columns=columns))
 
-    def _with(self, build: Callable[[Any, list[tuple[str, str]]], Node]) -> Stream:
-        from headwater.incremental.circuit.stream import Stream
-
+    def _with(self, build: Callable[[Any, list[tuple[str, str]]], Node]) -> S:
         circuit = self._stream.circuit
         keyed, keys = normalised(self._stream, self._keys)
         arranged = circuit.arranged(keyed.vertex, keys, self._order)
@@ -151,7 +149,7 @@ class Ordered:
         marks = self._stream.vertex.marks
         vertex.marks = {k: marks[k] for k in self._keys if k in marks}
         vertex.needs = tuple(Below(k, mark) for k, mark in list(vertex.marks.items())[:1])
-        return Stream(circuit, vertex)
+        return self._stream.at(vertex)
 
     def _function(self, name: str, text: str) -> FrameFunction:
         found = _CALL.fullmatch(text)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import NotFoundError
-from headwater.incremental.circuit.checking import whole
+from headwater.incremental.dataflow.arguments import whole
 from headwater.incremental.zset import ZSet
 
 __all__ = ["Outputs"]

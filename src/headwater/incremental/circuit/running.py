@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headwater.base.errors import ExpressionError
-from headwater.incremental.circuit import feeding
-from headwater.incremental.circuit.vertex import Exchange, Vertex
+from headwater.incremental.dataflow.vertex import Exchange, Vertex
+from headwater.incremental.operators.location import located
 from headwater.incremental.zset import ZSet
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
     from headwater.incremental.circuit.schedule import Entry, Schedule
+    from headwater.incremental.operators.node import Node
 
 __all__ = ["Runner", "Values"]
 
@@ -105,7 +105,7 @@ class Runner:
         try:
             return node.step(deltas)
         except ExpressionError as error:
-            raise feeding.located(error, node, deltas) from None
+            raise located(error, node, deltas) from None
 
 
 def _run_alone(schedule: Schedule, values: Values) -> None:
@@ -132,7 +132,7 @@ def _run_alone(schedule: Schedule, values: Values) -> None:
         try:
             found = node.step(deltas)
         except ExpressionError as error:
-            raise feeding.located(error, node, deltas) from None
+            raise located(error, node, deltas) from None
         values[entry.id] = [found]
         figures = entry.figures
         figures.steps += 1

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwater.incremental.circuit.forgetting import forgetting_of
-from headwater.incremental.circuit.node import Node
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.chain import Chain
 from headwater.incremental.operators.join import Join
+from headwater.incremental.operators.node import Node
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.vertex import Figures, Vertex
+    from headwater.incremental.dataflow.vertex import Figures, Vertex
 
 __all__ = ["Entry", "Schedule"]
 

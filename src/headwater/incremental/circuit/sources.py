@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import ConstraintError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import Positions, ZSet, concatenate
 from headwater.kernels.keys import distinct_keys

@@ -7,30 +7,22 @@ depends on the step (sources, delays, watermarks) has no meaning inside, and is 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-import pyarrow as pa
-
-from headwater.base.errors import InputError, SchemaError, UnsupportedError
-from headwater.incremental.circuit.checking import a_schema, a_stream, whole
-from headwater.incremental.circuit.circuit import Build, Circuit, Keys
-from headwater.incremental.circuit.node import Kind, Node
-from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.circuit.vertex import Vertex
+from headwater.base.errors import UnsupportedError
+from headwater.incremental.dataflow.dataflow import Build, Dataflow, Keys
+from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.layout import Layout
 from headwater.incremental.nesting.join import NestedJoin
 from headwater.incremental.nesting.keyed import NestedKeyed
-from headwater.incremental.nesting.nest import Nest, Port
 from headwater.incremental.nesting.operator import NestedOperator, Pointwise
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.join import Join
-from headwater.incremental.operators.zero_keys import without_negative_zeros
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
-__all__ = ["InnerCircuit", "recursive"]
-
-Body = Callable[..., "Stream | Mapping[str, Stream]"]
+__all__ = ["InnerCircuit"]
 
 
 class Entry(Node):
@@ -56,7 +48,7 @@ class _Rearranged(NestedOperator):
         return self._arrangement.apply(deltas[0]) if len(deltas[0]) else self.node.empty
 
 
-class InnerCircuit(Circuit):
+class InnerCircuit(Dataflow):
     """A circuit whose operators are nested."""
 
     def __init__(self, name: str) -> None:
@@ -113,49 +105,3 @@ def _nested(node: Node, by: Sequence[Keys] | None) -> NestedOperator:
         return NestedKeyed(node, keys)
     why = "it depends on the step, and a recursion has many rounds in one step"
     raise UnsupportedError.operation(f"{node.label} inside a recursion", why, "put it before or after the recursion")
-
-
-def recursive(
-    circuit: Circuit,
-    schemas: Mapping[str, pa.Schema],
-    body: Body,
-    outer: Mapping[str, Stream],
-    most: int,
-    *,
-    distinct: bool = True,
-) -> dict[str, Stream]:
-    """The streams of the variables of a recursion: see `Circuit.recursive`."""
-    whole("most", most, 1)
-    for schema in schemas.values():
-        a_schema("schemas", schema)
-    if not schemas:
-        raise InputError.bad_argument("schemas", "nothing", "at least one variable")
-    inner = InnerCircuit(f"{circuit.name}: {', '.join(schemas)}")
-    arguments: dict[str, Stream] = {}
-    for name, schema in schemas.items():
-        vertex = inner.entry(Layout(schema), name)
-        inner.variables[name] = vertex.id
-        arguments[name] = Stream(inner, vertex)  # which has no negative zeros: see below
-    for name, stream in outer.items():
-        vertex = inner.entry(stream.vertex.layout, name)
-        inner.imports.append(vertex.id)
-        arguments[name] = without_negative_zeros(Stream(inner, vertex))
-    given = body(**arguments)
-    made = given if isinstance(given, Mapping) else {next(iter(schemas)): given}
-    for stream in made.values():
-        a_stream("body", stream, inner)
-    if set(made) != set(schemas):
-        raise InputError.bad_argument("body", sorted(made), f"a stream for each of {', '.join(schemas)}")
-    for name, schema in schemas.items():
-        stream = made[name]
-        if stream.schema.types != schema.types:
-            raise SchemaError.type_clash(name, str(stream.schema.types), str(schema.types), where="the recursion")
-        aligned = without_negative_zeros(arguments[name]._aligned(stream))
-        inner.results[name] = (aligned.distinct() if distinct else aligned).vertex
-    vertex = circuit.add(
-        lambda *nodes: Nest(nodes, inner, most), [s.vertex for s in outer.values()], by=[()] * len(outer)
-    )
-    if len(schemas) == 1:
-        return {name: Stream(circuit, vertex) for name in schemas}
-    ports = {name: circuit.add(lambda n, name=name: Port(n, name), [vertex]) for name in schemas}
-    return {name: Stream(circuit, port) for name, port in ports.items()}

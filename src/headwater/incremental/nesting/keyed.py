@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.node import Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.nesting.operator import NestedOperator
 from headwater.incremental.nesting.timed import Timed
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.node import Node
 from headwater.incremental.trace import Matches, Trace
 from headwater.incremental.zset import ZSet, concatenate
 

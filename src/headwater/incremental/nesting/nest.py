@@ -8,15 +8,14 @@ only finds the same rows again ends. What the nest gives in a step is by how muc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headwater.base.errors import ExpressionError
-from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.dataflow.fingerprint import fingerprints
+from headwater.incremental.nesting.inner import InnerCircuit
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
-
-if TYPE_CHECKING:
-    from headwater.incremental.nesting.inner import InnerCircuit
 
 __all__ = ["Nest", "Port"]
 
@@ -36,8 +35,6 @@ class Nest(Node):
 
     @property
     def fingerprint(self) -> str:
-        from headwater.incremental.circuit.durable import fingerprints
-
         names = fingerprints(self.inner)
         results = ", ".join(names[v.id] for v in self.inner.results.values())
         return f"{super().fingerprint} of {', '.join(names)} giving {results}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from headwater.incremental.circuit.node import Node
+from headwater.incremental.operators.node import Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from headwater.base.errors import ExpressionError
 from headwater.incremental.aggregates.aggregation import Aggregation, Extreme, Linear, Stage, Words, failed, place
+from headwater.incremental.aggregates.extremes import Extremes
 from headwater.incremental.aggregates.general import General, Groups
 from headwater.incremental.aggregates.mode import Mode, Modes
 from headwater.incremental.aggregates.quantile import Quantile, Quantiles
@@ -26,10 +27,9 @@ from headwater.incremental.aggregates.sums import Request, Sums, gated
 from headwater.incremental.aggregates.tally import Tally, float_words, normalised
 from headwater.incremental.aggregates.user import Derivation, UserLinear
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
-from headwater.incremental.operators.extremes import Extremes
 from headwater.incremental.operators.fused import Fused
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.packing import Owners
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet

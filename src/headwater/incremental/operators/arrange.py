@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 

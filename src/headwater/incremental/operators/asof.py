@@ -22,11 +22,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.frames import length_words, units_of
 from headwater.incremental.operators.join import without_null_keys
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
 from headwater.incremental.run import addresses

@@ -1,7 +1,7 @@
 """Chains: linear nodes that follow each other, done in one pass.
 
 A filter, a select, a filter of what was selected: each is cheap, and between them rows would be copied, columns taken out of words and
-results put back. A chain reads its members' links (`headwater.incremental.circuit.link`) and does on one batch what they do one after the
+results put back. A chain reads its members' links (`headwater.incremental.operators.link`) and does on one batch what they do one after the
 other: a column is decoded when it is first read, conditions thin out the rows at hand, and the rows of the last member are
 written once. Nothing is consolidated in between. Where the last reader is an arrangement, they are written in its order of
 columns. A chain of comparisons with constants and moved columns is one call (`headwater.kernels.sieve`).
@@ -24,10 +24,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import ConstraintError, ExpressionError
-from headwater.incremental.circuit.feeding import located
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.location import located
 from headwater.incremental.vectors import put_vector, vector_at
 from headwater.incremental.zset import ZSet
 from headwater.kernels.arrange import fill_order_words, take
@@ -36,7 +36,7 @@ from headwater.kernels.sieve import sieve
 from headwater.sql.vectorised.vector import Vector, nulls
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
+    from headwater.incremental.operators.node import Node
     from headwater.incremental.packing import Rows
     from headwater.sql.vectorised import Program
 

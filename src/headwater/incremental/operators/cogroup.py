@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.base.errors import UnsupportedError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.moving import Moving
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.operators.reach import Reach, order_value
 from headwater.incremental.zset import Positions, ZSet, concatenate
 from headwater.kernels.groups import BY_ROWS, gather, groups, slices

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 

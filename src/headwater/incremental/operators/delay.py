@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate

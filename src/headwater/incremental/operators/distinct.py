@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.incremental.aggregates.tally import float_words, normalised
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
 

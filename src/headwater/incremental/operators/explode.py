@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.packing import pack_column
 from headwater.incremental.vectors import vector_at
 from headwater.incremental.zset import ZSet

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from headwater.incremental.circuit.link import Link
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.limits import limits_of
+from headwater.incremental.operators.link import Link
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.vectors import vector_at
 from headwater.incremental.zset import ZSet
 from headwater.kernels.limits import within

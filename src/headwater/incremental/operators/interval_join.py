@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Order
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
 from headwater.incremental.operators.range_join import without_nulls

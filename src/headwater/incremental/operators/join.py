@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import ConstraintError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import bit_moves, word_moves
 from headwater.incremental.operators.arrange import Arrange
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels import probe as kernels

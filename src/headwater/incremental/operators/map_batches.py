@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import HeadwaterError, InputError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.packing import unpack
 from headwater.incremental.zset import ZSet
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.incremental.circuit.link import Link
-from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.operators.link import Link
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
 __all__ = ["Note"]

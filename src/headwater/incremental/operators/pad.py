@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headwater.incremental.circuit.link import Link
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
+from headwater.incremental.operators.link import Link
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
 __all__ = ["Pad"]

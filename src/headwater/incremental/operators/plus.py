@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.incremental.circuit.link import Link
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.link import Link
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet, concatenate
 
 __all__ = ["Negate", "Plus"]

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headwater.incremental.circuit.link import Link
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
+from headwater.incremental.operators.link import Link
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.vectors import put_vector, vector_at
 from headwater.incremental.zset import ZSet
 from headwater.sql.vectorised import Program

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.operators.frames import length_words, units_of
 from headwater.incremental.operators.join import without_null_keys
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.operators.places import Places, time_column
 from headwater.incremental.operators.spans import Spans, moved

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headwater.incremental.circuit.link import Link
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.link import Link
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
 __all__ = ["Relabel"]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from headwater.base.errors import ExpressionError
-from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet
 
 __all__ = ["Single"]

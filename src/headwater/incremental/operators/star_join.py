@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.join import Lookup, without_null_keys
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import ZSet, concatenate
 
 __all__ = ["StarJoin"]

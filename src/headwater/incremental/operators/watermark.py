@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base.errors import InputError, UnsupportedError
-from headwater.incremental.circuit.node import Kind, Node
 from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.frames import length_words, units_of
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.operators.over import nulls_of
 from headwater.incremental.zset import Positions, ZSet
 from headwater.kernels.arrange import take

@@ -14,13 +14,13 @@ import pyarrow as pa
 from headwater.incremental.aggregates.aggregation import Aggregation
 from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.aggregates.linear import CountRows
-from headwater.incremental.circuit.aggregating import kept
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.planning.arguments import Arguments
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.rows import Computed, Rows, Scope, line_of, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
+from headwater.incremental.recipes.aggregates import kept
 from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, call
 from headwater.sql.plan import Aggregate
 from headwater.sql.plan.text import expression_text

@@ -15,12 +15,12 @@ import pyarrow as pa
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.layout import Order, kind_of
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
-from headwater.incremental.operators.joins import Sides
 from headwater.incremental.planning.equalities import conjunction, parts_of_conjunction
 from headwater.incremental.planning.shape import keys_of
+from headwater.incremental.recipes.joins import Sides
 from headwater.sql.nodes import Call, Node
 from headwater.sql.plan import Attribute, Filter, Join, Plan
-from headwater.sql.rewriting.rebuilding import with_children
+from headwater.sql.plan.rebuilding import with_children
 
 __all__ = ["Between", "between", "interval_pairs", "with_intervals"]
 
@@ -77,7 +77,7 @@ def _is_measured(dtype: pa.DataType) -> bool:
     return kind_of(dtype) == "word" and not pa.types.is_boolean(dtype) and not pa.types.is_decimal(dtype)
 
 
-def interval_pairs(sides: Sides, point: str, low: str, high: str, *, on_left: bool) -> Stream:
+def interval_pairs(sides: Sides[Stream], point: str, low: str, high: str, *, on_left: bool) -> Stream:
     """The pairs of two sides with equal keys in which a point is within an interval."""
     circuit = sides.left.circuit
     left_columns, right_columns = list(sides.left_names.items()), sides.new_right

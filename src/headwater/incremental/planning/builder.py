@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.base.errors import UnsupportedError
-from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow.dataflow import Dataflow
 from headwater.incremental.planning.rows import Rows, line_of
 from headwater.incremental.planning.shape import Shape
 from headwater.sql.plan import Plan
+from headwater.sql.plan.rebuilding import with_expressions
 from headwater.sql.plan.wording import worded
-from headwater.sql.rewriting.rebuilding import with_expressions
 
 __all__ = ["Builder", "Form"]
 
@@ -34,7 +34,7 @@ class Form:
 class Builder:
     """What is built so far, in one circuit."""
 
-    circuit: Circuit
+    circuit: Dataflow
     inputs: Mapping[str, Stream]
     forms: Mapping[type[Plan], Form]
     built: dict[int, Rows] = field(default_factory=dict)

@@ -20,7 +20,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from headwater.incremental.layout import kind_of
-from headwater.sql.functions.catalogue import apply_function, by_order
+from headwater.sql.calls import apply_function
+from headwater.sql.functions.catalogue import by_order
 from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Ordering, Refused, WindowCall, call, walk
 from headwater.sql.operators import is_zero_sign, zero_sign

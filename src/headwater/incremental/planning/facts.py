@@ -13,7 +13,7 @@ from headwater.incremental.planning.limit import most_rows
 from headwater.incremental.planning.shape import keys_of
 from headwater.sql.nodes import Column, Node, rewrite
 from headwater.sql.plan import Attribute, Distinct, Filter, Join, Named, Plan, Project
-from headwater.sql.rewriting.rebuilding import with_children
+from headwater.sql.plan.rebuilding import with_children
 
 __all__ = ["with_facts"]
 

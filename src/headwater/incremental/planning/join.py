@@ -1,6 +1,6 @@
 """Join: equal keys meet in a bilinear node, and what is left of the condition is a filter on the pairs.
 
-Semi, anti and outer joins are recipes over that (`headwater.incremental.operators.joins`). Keys may be expressions, which then are columns of
+Semi, anti and outer joins are recipes over that (`headwater.incremental.recipes.joins`). Keys may be expressions, which then are columns of
 their own on the way. Where some keys let nulls meet and others do not, all let them meet, and the condition sends those of the others away.
 """
 
@@ -11,8 +11,6 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 
 from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.operators.joins import Sides, sides_joined
-from headwater.incremental.operators.zero_keys import normalised
 from headwater.incremental.planning.between import Between, between, interval_pairs
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.equalities import Equality, conjunction, equalities
@@ -20,6 +18,8 @@ from headwater.incremental.planning.filter import filtered
 from headwater.incremental.planning.rows import Computed, Rows, Scope, line_of, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.incremental.planning.wide_keys import packed_equalities
+from headwater.incremental.recipes.joins import Sides, sides_joined
+from headwater.incremental.recipes.zero_keys import normalised
 from headwater.sql.nodes import Call, Literal, Node
 from headwater.sql.plan import Attribute, Join
 from headwater.sql.types import BOOLEAN
@@ -72,7 +72,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
         mine, theirs = mine[: len(keys)], theirs[: len(keys)]
         on_left = span.on_left
 
-        def pairs(s: Sides) -> Stream:
+        def pairs(s: Sides[Stream]) -> Stream:
             return interval_pairs(s, point, low, high, on_left=on_left)
 
     if nulls_match:

@@ -33,7 +33,7 @@ from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import Node, Ordering, SubqueryCall, WindowCall, call, rewrite
 from headwater.sql.operators import is_zero_sign, zero_sign
 from headwater.sql.plan import Aggregate, Attribute, Limit, Named, Plan, Project, Sort, Window, With
-from headwater.sql.rewriting.rebuilding import with_children, with_expressions
+from headwater.sql.plan.rebuilding import with_children, with_expressions
 from headwater.sql.types import BOOLEAN, family, name_of
 
 __all__ = ["determined", "order_columns", "order_length"]

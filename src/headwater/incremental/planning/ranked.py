@@ -20,7 +20,7 @@ from headwater.incremental.planning.rows import Rows, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.sql.nodes import Call, Column, Literal, Node, WindowCall, call, rewrite
 from headwater.sql.plan import Filter, Plan, Project, Window
-from headwater.sql.rewriting.rebuilding import with_children
+from headwater.sql.plan.rebuilding import with_children
 from headwater.sql.types import BOOLEAN
 
 __all__ = ["first_rows", "lowered"]

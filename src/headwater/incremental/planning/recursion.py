@@ -11,6 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.base.errors import UnsupportedError
+from headwater.incremental.circuit.recursion import recursive
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.distinct import exactly, whole
@@ -79,7 +80,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     schema = pa.schema([pa.field(n, f.type) for n, f in zip(names, first.schema, strict=True)])
     outer = {f"{name}: base": first, **{key: had.stream for key, had in given.items()}}
     most = _MOST if plan.levels is None else plan.levels
-    found = builder.circuit.recursive({name: schema}, body, most=most, distinct=not plan.every, **outer)[name]
+    found = recursive(builder.circuit, {name: schema}, body, outer, most, distinct=not plan.every)[name]
     return Rows(found, tuple(found.columns))
 
 

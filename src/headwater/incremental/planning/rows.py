@@ -18,9 +18,9 @@ from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.planning.zeros import ZeroFree, is_normal
 from headwater.sql.nodes import Call, Column, Literal, Node, rewrite
 from headwater.sql.plan import Attribute, Plan
+from headwater.sql.plan.rebuilding import with_expressions
 from headwater.sql.plan.text import expression_text
 from headwater.sql.plan.wording import worded
-from headwater.sql.rewriting.rebuilding import with_expressions
 from headwater.sql.vectorised import Program
 
 __all__ = ["Computed", "Rows", "Scope", "line_of", "names_for"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from headwater.incremental.aggregates.linear import CountRows
-from headwater.incremental.circuit.aggregating import kept
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.single import Single as SingleNode
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.rows import Rows, line_of
 from headwater.incremental.planning.shape import Shape
+from headwater.incremental.recipes.aggregates import kept
 from headwater.sql.plan import Single
 
 __all__ = ["FORM"]

@@ -17,7 +17,7 @@ from headwater.incremental.planning.equalities import Equality, equalities
 from headwater.incremental.planning.shape import keys_of
 from headwater.sql.nodes import AggregateCall, Call, Column, Literal, Node, call
 from headwater.sql.plan import Aggregate, Attribute, Distinct, Join, Named, Plan, Project, SetOperation
-from headwater.sql.rewriting.rebuilding import bottom_up
+from headwater.sql.plan.rebuilding import bottom_up
 from headwater.sql.types import BOOLEAN, STRING, has_float, has_void
 
 __all__ = ["packed_equalities", "with_narrow_keys"]

@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.aggregates.calls import aggregation_of, arguments_of
-from headwater.incremental.circuit.aggregating import kept as kept_by
 from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.circuit.vertex import Vertex
+from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
-from headwater.incremental.operators.joins import inner_join
 from headwater.incremental.planning.arguments import Arguments
 from headwater.incremental.planning.order import order_columns, order_length
 from headwater.incremental.planning.rows import Scope
+from headwater.incremental.recipes.aggregates import kept as kept_by
+from headwater.incremental.recipes.joins import inner_join
 from headwater.sql.functions.catalogue import by_order
 from headwater.sql.nodes import AggregateCall, Literal, Node, Offset, Ordering, WindowCall, call
 from headwater.sql.types import BOOLEAN, name_of

@@ -180,6 +180,12 @@ class View(Artefact):
         tidying.ask(self.name, self.table, environment)
         return done
 
+    def plan(self, until: Frontier | None = None, *, cascade: bool = True) -> ViewPlan:
+        """What `refresh` would do now, why, and what it is expected to take."""
+        found = super().plan(until, cascade=cascade)
+        assert isinstance(found, ViewPlan), "it is the plan of a view"
+        return found
+
     def plan_alone(
         self,
         until: Frontier | None,

@@ -41,7 +41,7 @@ from headwater.sql.conjuncts import Conjunct
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headwater.lake.readable import ReadableTable
+    from headwater.lake.spark.tables import TableAtVersion
 
 __all__ = ["read", "spark_root"]
 
@@ -56,7 +56,7 @@ _FILE = "__hw_of_file"
 
 
 def read(
-    table: ReadableTable,
+    table: TableAtVersion,
     session: SparkSession,
     *,
     columns: Sequence[str] | None = None,

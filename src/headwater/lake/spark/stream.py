@@ -13,22 +13,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from headwater.base.errors import InputError
+from headwater.lake.catalog import is_table
 from headwater.lake.spark import write
 from headwater.lake.spark.source import ChangeSource, Stream
+from headwater.lake.spark.tables import PickledPlace, TableAtVersion, TablePlace
 from headwater.lake.spark.tasks import without_files
 from headwater.lake.write import SchemaMode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.lake.readable import ReadableTable
-    from headwater.lake.table import Table
-
 __all__ = ["foreach_batch_append", "read_changes"]
 
 
 def read_changes(
-    table: ReadableTable,
+    table: TableAtVersion,
     session: SparkSession,
     *,
     starting_version: int | Literal["latest"] | None = None,
@@ -73,7 +72,7 @@ def read_changes(
 
 
 def foreach_batch_append(
-    table: Table, app_id: str, *, schema_mode: SchemaMode = "strict"
+    table: TablePlace, app_id: str, *, schema_mode: SchemaMode = "strict"
 ) -> Callable[[DataFrame, int], None]:
     """A function for ``foreachBatch`` that appends each batch exactly once, making the table with the first.
 
@@ -82,13 +81,11 @@ def foreach_batch_append(
     """
     if not isinstance(app_id, str) or not app_id:
         raise InputError.bad_argument("app_id", app_id, "a name for the query")
-    storage, name = table.storage, table.name  # not the table itself: it may hold a session, which does not travel
+    target = PickledPlace(table.storage, table.name)
 
     def append(frame: DataFrame, batch_id: int) -> None:
-        from headwater.lake.table import Table
-
-        target, txn = Table(storage, name), (app_id, batch_id)
-        if not target.exists() and write.create(target, frame, txn=txn) is not None:
+        txn = (app_id, batch_id)
+        if not is_table(target.storage) and write.create(target, frame, txn=txn) is not None:
             return
         write.append(target, frame, schema_mode=schema_mode, txn=txn)
 

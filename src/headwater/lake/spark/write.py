@@ -40,13 +40,12 @@ from headwater.lake.spark import tasks
 from headwater.lake.spark.conf import conf
 from headwater.lake.spark.fit import Fitted, fit
 from headwater.lake.spark.placement import spark_unescape
+from headwater.lake.spark.tables import TablePlace
 from headwater.lake.spark.types import arrow_schema, column, physical_struct
 from headwater.lake.transaction import Committed, discard
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-    from headwater.lake.table import Table
 
 __all__ = ["append", "create", "overwrite"]
 
@@ -69,7 +68,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def create(
-    table: Table,
+    table: TablePlace,
     frame: DataFrame,
     *,
     partition_by: Sequence[str] = (),
@@ -82,12 +81,12 @@ def create(
     return write.create(table.storage, metadata, rows, txn=txn)
 
 
-def append(table: Table, frame: DataFrame, **options: Any) -> Committed:
+def append(table: TablePlace, frame: DataFrame, **options: Any) -> Committed:
     """Add the frame's rows; see `headwater.lake.write.append`."""
     return write.append(table.storage, SparkRows(frame), **options)
 
 
-def overwrite(table: Table, frame: DataFrame, **options: Any) -> Committed:
+def overwrite(table: TablePlace, frame: DataFrame, **options: Any) -> Committed:
     """Replace rows by the frame's; see `headwater.lake.write.overwrite`."""
     return write.overwrite(table.storage, SparkRows(frame), **options)
 

@@ -29,10 +29,10 @@ from headwater.query.engines.duckdb_scan import Relations
 from headwater.query.engines.engine import Running, conformed
 from headwater.query.engines.planned import PlannedEngine
 from headwater.query.sources import Source, TableSource
+from headwater.sql import udfs
 from headwater.sql.casts import ERROR_MARK
 from headwater.sql.duckdb_query import to_duckdb
 from headwater.sql.expressions import map_failure
-from headwater.sql.functions import udfs
 from headwater.sql.plan import Plan, Scan
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["PlannedEngine"]
 
@@ -40,7 +40,7 @@ class PlannedEngine(ABC):
     def own_plan(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
         """The engine's own plan, as text; ``analyze`` runs it first, to count rows and time."""
 
-    def plan(self, lake: Lake, fragment: Fragment, relations: Relations) -> tuple[Plan, dict[Scan, Source]]:
+    def plan(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> tuple[Plan, dict[Scan, Source]]:
         """A query, resolved, and what its scans read."""
         pinned = Pinned(lake, relations)
         with fragment.placed():
@@ -53,7 +53,7 @@ class PlannedEngine(ABC):
             )
         return plan, pinned.sources(plan)
 
-    def start(self, lake: Lake, fragment: Fragment, relations: Relations) -> Running:
+    def start(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Running:
         plan, sources = self.plan(lake, fragment, relations)
         whole = fragment.whole or fragment.text
         try:
@@ -61,14 +61,14 @@ class PlannedEngine(ABC):
         except Refused as refused:
             raise ExpressionError.refused(whole, refused.what, refused.hint, refused.position) from None
 
-    def rows(self, lake: Lake, fragment: Fragment, relations: Relations) -> Rows:
+    def rows(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Rows:
         running = self.start(lake, fragment, relations)
         return Rows(running.reader, running.close)
 
-    def schema(self, lake: Lake, fragment: Fragment, relations: Relations) -> pa.Schema:
+    def schema(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> pa.Schema:
         return self.plan(lake, fragment, relations)[0].schema
 
-    def explain(self, lake: Lake, fragment: Fragment, mode: str) -> str:
+    def explain(self, lake: OpenLake, fragment: Fragment, mode: str) -> str:
         plan, sources = self.plan(lake, fragment, {})
         lines = [plan.dump().rstrip(), ""]
         lines += [f"{scan.relation}: {source.describe()}" for scan, source in sources.items()]

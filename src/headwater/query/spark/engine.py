@@ -44,7 +44,7 @@ from headwater.sql.tokens import Token, tokenize
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["SparkEngine"]
 
@@ -68,7 +68,7 @@ class SparkEngine:
 
     name = "spark"
 
-    def start(self, lake: Lake, fragment: Fragment, relations: Relations) -> Running:
+    def start(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Running:
         """Begin a query; Spark's jobs run when the first batch is asked for."""
         query = _Query(lake, fragment, relations)
         tag = f"headwater-{next(_numbers)}"
@@ -88,7 +88,7 @@ class SparkEngine:
 
         return Running(conformed(batches(), schema, query.failure), cancel, query.close)
 
-    def rows(self, lake: Lake, fragment: Fragment, relations: Relations) -> Rows:
+    def rows(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Rows:
         """The query as a DataFrame, which Spark's own tasks will write."""
         query = _Query(lake, fragment, relations)
 
@@ -97,14 +97,14 @@ class SparkEngine:
 
         return Rows(query.frame, query.close, meaning)
 
-    def schema(self, lake: Lake, fragment: Fragment, relations: Relations) -> pa.Schema:
+    def schema(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> pa.Schema:
         query = _Query(lake, fragment, relations)
         try:
             return query.schema
         finally:
             query.close()
 
-    def explain(self, lake: Lake, fragment: Fragment, mode: str) -> str:
+    def explain(self, lake: OpenLake, fragment: Fragment, mode: str) -> str:
         word = mode.upper() if mode.upper() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST") else ""
         query = _Query(lake, Fragment(f"EXPLAIN {word} {fragment.text}", fragment.parameters), {})
         try:
@@ -124,7 +124,7 @@ class SparkEngine:
 class _Query:
     """One text on its way to Spark: its views, its DataFrame, and the meaning of its errors."""
 
-    def __init__(self, lake: Lake, fragment: Fragment, relations: Relations) -> None:
+    def __init__(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> None:
         self.lake, self.fragment = lake, fragment
         self.session: SparkSession = lake.spark
         self.pinned = Pinned(lake, relations)
@@ -280,7 +280,7 @@ def _sentence(message: str) -> str:
     return re.sub(r"`headwater_\d+`", "the table", first).rstrip(". ")
 
 
-def _check_functions(lake: Lake, fragment: Fragment) -> None:
+def _check_functions(lake: OpenLake, fragment: Fragment) -> None:
     """Refuse a function in Python, which is this process's and not Spark's; one that Spark has too is meant to be Spark's."""
     tokens = list(tokenize(fragment.text)) if lake.user_functions else []
     for token, behind in itertools.pairwise(tokens):

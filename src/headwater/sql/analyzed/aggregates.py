@@ -8,7 +8,7 @@ from headwater.sql.analyzed.functions import check_flags
 from headwater.sql.analyzed.operators import mode_of
 from headwater.sql.analyzed.reading import Expressions, expression, refused
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_aggregate
+from headwater.sql.calls import apply_aggregate
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused
 from headwater.sql.types import BOOLEAN, DOUBLE, is_key, name_of
 

@@ -9,8 +9,8 @@ from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.datetime_text import Unreadable, micros_of
+from headwater.sql.interval_types import IntervalType, is_interval
 from headwater.sql.intervals.constants import Interval, constant_interval, interval_text
-from headwater.sql.intervals.types import IntervalType, is_interval
 from headwater.sql.nodes import Literal, Node, Refused
 from headwater.sql.types import STRING, family, name_of
 
@@ -89,6 +89,6 @@ def _zone(_: Expressions, __: Tree) -> Node:
 
 @expression("Pi", "EulerNumber")
 def _number(_: Expressions, tree: Tree) -> Node:
-    from headwater.sql.functions.catalogue import apply_function
+    from headwater.sql.calls import apply_function
 
     return apply_function("pi" if tree.kind == "Pi" else "e", [])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast, try_cast
-from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.nodes import Call, Literal, Node, Refused
 from headwater.sql.types import TIMESTAMP, family, name_of
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headwater.base.errors import SchemaError
 from headwater.base.schema import arrow_type, normalize_type
-from headwater.sql.intervals.types import interval_named
+from headwater.sql.interval_types import interval_named
 from headwater.sql.nodes import Refused
 from headwater.sql.types import NULL, array_of, map_of
 

@@ -10,7 +10,8 @@ from headwater.sql.analyzed.conversions import check_zone
 from headwater.sql.analyzed.datatypes import dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import FUNCTIONS, apply_function
+from headwater.sql.calls import apply_function
+from headwater.sql.functions.catalogue import FUNCTIONS
 from headwater.sql.functions.typing import argument
 from headwater.sql.json_values import reader_of
 from headwater.sql.literals import text_literal

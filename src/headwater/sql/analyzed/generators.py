@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headwater.sql.analyzed.reading import Expressions, Reading, Rows, Scope, plan
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.calls import apply_function
 from headwater.sql.functions.json import json_fields
 from headwater.sql.functions.map import entries_of
 from headwater.sql.functions.struct import field_of

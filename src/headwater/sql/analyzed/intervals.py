@@ -6,7 +6,7 @@ from headwater.sql import operators
 from headwater.sql.analyzed.conversions import check_zone
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.calls import apply_function
 from headwater.sql.intervals.parts import interval_part
 from headwater.sql.nodes import Node, Refused
 

@@ -7,11 +7,11 @@ from headwater.sql.analyzed.conversions import check_zone
 from headwater.sql.analyzed.datatypes import INTERVAL, dtype_of
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.interval_types import DAY, is_interval
 from headwater.sql.intervals.arithmetic import moved
 from headwater.sql.intervals.constants import add_interval
-from headwater.sql.intervals.types import DAY, is_interval
 from headwater.sql.nodes import Literal, Node, Refused
 
 __all__: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 from headwater.sql.analyzed.functions import check_flags
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.calls import apply_function
 from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import Node, Refused, Unbound
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from headwater.sql import operators
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.calls import apply_function
+from headwater.sql.folding import folded
 from headwater.sql.literals import text_literal
 from headwater.sql.nodes import Call, Literal, Node, Refused
 from headwater.sql.types import LONG
@@ -116,6 +117,7 @@ def _in(reader: Expressions, tree: Tree) -> Node:
 @expression("Like", "ILike")
 def _like(reader: Expressions, tree: Tree) -> Node:
     value, pattern = reader.children(tree)
+    pattern = folded(pattern)
     if tree.kind == "ILike":
         value = apply_function("lower", [value])
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):

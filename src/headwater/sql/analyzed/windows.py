@@ -12,9 +12,9 @@ from headwater.sql.analyzed.constants import interval_of
 from headwater.sql.analyzed.datatypes import INTERVAL
 from headwater.sql.analyzed.reading import Expressions, Reading, Rows, Scope, expression, plan, refused
 from headwater.sql.analyzed.tree import Tree
-from headwater.sql.functions.catalogue import apply_aggregate
+from headwater.sql.calls import apply_aggregate
+from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.constants import Interval
-from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Offset, Ordering, Refused, WindowCall, walk
 from headwater.sql.plan import Named, Window
 from headwater.sql.reader.frames import offset

@@ -15,7 +15,7 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.decimals import scaled_form, whole_form
 from headwater.sql.functions.function import MANY, AggregateForm, Apply, Builder, ByOrder, Function
-from headwater.sql.intervals.types import DAY_TO_SECOND, YEAR_TO_MONTH, IntervalType, is_interval
+from headwater.sql.interval_types import DAY_TO_SECOND, YEAR_TO_MONTH, IntervalType, is_interval
 from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, has_float, is_comparable, name_of

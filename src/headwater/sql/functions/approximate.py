@@ -20,10 +20,10 @@ import pyarrow as pa
 from headwater.sql.casts import cast, cast_form
 from headwater.sql.functions.digest import FUNCTIONS as HASHES
 from headwater.sql.functions.function import Apply, Builder, Function
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node, Refused, WindowCall
 from headwater.sql.operators import cases, is_null
 from headwater.sql.types import DOUBLE, INT, LONG, NULL, array_of, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument
-from headwater.sql.functions.udfs import define
 from headwater.sql.nodes import Call, Node, Refused, call
 from headwater.sql.types import INT, LONG, family, name_of, wider
+from headwater.sql.udfs import define
 
 __all__ = ["FUNCTIONS"]
 

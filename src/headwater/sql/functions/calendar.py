@@ -13,9 +13,9 @@ from headwater.sql.casts import cast
 from headwater.sql.datetime_text import zone_of
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.nodes import Literal, Node, Refused, call
 from headwater.sql.types import BOOLEAN, DOUBLE, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

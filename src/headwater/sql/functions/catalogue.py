@@ -1,15 +1,9 @@
-"""All functions by name, and how one is called.
-
-What is not here is refused by name with the nearest known name: no call is ever passed through to an engine.
-"""
+"""All functions by name, with their forms in DuckDB's SQL. What is not here is not called: see `headwater.sql.calls`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from headwater.base.errors import did_you_mean
-from headwater.sql.folding import folded
 from headwater.sql.functions import (
     aggregate,
     approximate,
@@ -42,17 +36,15 @@ from headwater.sql.functions import (
 )
 from headwater.sql.functions import map as map_
 from headwater.sql.functions.function import AggregateForm, ByOrder, Form, Function, overloaded
-from headwater.sql.nodes import AggregateCall, Node, Refused, Wrong
 
 __all__ = [
     "AGGREGATES",
     "AGGREGATE_FORMS",
     "FORMS",
     "FUNCTIONS",
+    "MANY_ROWS",
     "UNIT_FIRST",
     "UNSTABLE",
-    "apply_aggregate",
-    "apply_function",
     "by_order",
 ]
 
@@ -101,7 +93,7 @@ _MANY_ROW_NAMES = """
 UNSTABLE = frozenset(_UNSTABLE_NAMES.split())
 # Their first argument is a bare word: timestampadd(MONTH, 1, ts).
 UNIT_FIRST = frozenset({"timestampadd", "timestampdiff", "dateadd", "date_diff", "datediff"})
-_MANY_ROWS = frozenset(_MANY_ROW_NAMES.split())
+MANY_ROWS = frozenset(_MANY_ROW_NAMES.split())
 
 FUNCTIONS: dict[str, Function] = {}
 AGGREGATES: dict[str, Function] = {}
@@ -122,34 +114,6 @@ AGGREGATE_FORMS["first ignore nulls"] = lambda _, a, apply: apply("first", a[0],
 AGGREGATE_FORMS["last ignore nulls"] = lambda _, a, apply: apply("last", a[0], only=f"{a[0]} IS NOT NULL")
 
 
-def apply_function(name: str, args: Sequence[Node]) -> Node:
-    """Call a function of one row by name, or refuse it with the nearest known name.
-
-    >>> from headwater.sql.nodes import Literal
-    >>> import pyarrow as pa
-    >>> apply_function("length", [Literal("abc", pa.string())]).dtype
-    DataType(int32)
-    """
-    key = name.lower()
-    if key in FUNCTIONS:
-        return _built(FUNCTIONS[key], args)
-    if key in UNSTABLE:
-        raise Refused(f"{key}(), which gives another answer at each run,", "pass its value as a constant")
-    if key in _MANY_ROWS or key in AGGREGATES:
-        raise Refused(f"the aggregate or window function {key}()", "an expression sees one row at a time")
-    raise _unknown(key)
-
-
-def apply_aggregate(name: str, args: Sequence[Node]) -> AggregateCall:
-    """Call an aggregate or a window function by name."""
-    key = name.lower()
-    if key not in AGGREGATES:
-        raise _unknown(key)
-    found = _built(AGGREGATES[key], args)
-    assert isinstance(found, AggregateCall)
-    return found
-
-
 def by_order(op: str) -> ByOrder:
     """How an aggregate or window function depends on the order of its rows, by the operator of its calls.
 
@@ -158,22 +122,3 @@ def by_order(op: str) -> ByOrder:
     """
     function = AGGREGATES.get(op.removesuffix(" ignore nulls"))
     return "no" if function is None else function.by_order
-
-
-def _built(function: Function, args: Sequence[Node]) -> Node:
-    if not function.least <= len(args) <= function.most:
-        hint = f"it takes {_arity(function.least, function.most)}"
-        raise Refused(f"{function.name}() with {len(args)} argument(s)", hint)
-    return function.build([folded(a) for a in args])
-
-
-def _unknown(key: str) -> Refused:
-    near = did_you_mean(key, [*FUNCTIONS, *AGGREGATES])
-    lead = f"did you mean `{near}`? If" if near else "if"
-    return Wrong(f"there is no function {key}() here", f'{lead} it is one of Spark\'s, run it with engine="spark"')
-
-
-def _arity(least: int, most: int) -> str:
-    if least == most:
-        return str(least)
-    return f"{least} or more" if most > 99 else f"{least} to {most}"

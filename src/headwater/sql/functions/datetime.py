@@ -12,8 +12,8 @@ import pyarrow as pa
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
+from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.parts import interval_part
-from headwater.sql.intervals.types import is_interval
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import DATE, INT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
 

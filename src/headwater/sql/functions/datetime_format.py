@@ -15,9 +15,9 @@ from headwater.sql.casts import cast, try_cast
 from headwater.sql.datetime_pattern import PatternError, formatter, parser
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import DATE, LONG, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

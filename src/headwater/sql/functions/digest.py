@@ -16,10 +16,10 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.functions.function import MANY, Builder, Form, Function
 from headwater.sql.functions.typing import argument
-from headwater.sql.functions.udfs import define
 from headwater.sql.hashing import murmur_bytes, murmur_int, murmur_long, xx_bytes
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import INT, LONG, STRING, family, name_of
+from headwater.sql.udfs import define
 
 __all__ = ["FUNCTIONS"]
 

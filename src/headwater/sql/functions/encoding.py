@@ -15,9 +15,9 @@ import pyarrow as pa
 from headwater.sql.casts import cast
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import LONG, NULL, STRING, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

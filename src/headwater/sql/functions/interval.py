@@ -14,12 +14,12 @@ import pyarrow as pa
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Form, Function
 from headwater.sql.functions.typing import argument
-from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.interval_types import DAY_UNITS, interval_named
 from headwater.sql.intervals.texts import Unreadable, interval_of_text, text_of_interval
-from headwater.sql.intervals.types import DAY_UNITS, interval_named
 from headwater.sql.intervals.values import made, whole
 from headwater.sql.nodes import Literal, Node
 from headwater.sql.types import INT, LONG, NULL, STRING, family
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

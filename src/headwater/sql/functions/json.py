@@ -18,7 +18,6 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.binding import let
 from headwater.sql.functions.function import Function
 from headwater.sql.functions.typing import argument, constant
-from headwater.sql.functions.udfs import UDFS, Udf, define
 from headwater.sql.grammar import data_type, parse_text
 from headwater.sql.json_path import found_text, steps_of
 from headwater.sql.json_text import MALFORMED, Pairs, read_json, sound, write_json
@@ -26,6 +25,7 @@ from headwater.sql.json_values import reader_of, writer_of
 from headwater.sql.lexis import scan
 from headwater.sql.nodes import Call, Node, Refused, call
 from headwater.sql.types import INT, STRING, array_of, name_of
+from headwater.sql.udfs import UDFS, Udf, define
 
 __all__ = ["FUNCTIONS", "json_fields"]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import BOOLEAN, INT, NULL, STRING, family
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from headwater.sql.functions.function import Form, Function
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.functions.udfs import define
 from headwater.sql.nodes import Literal, Node, call
 from headwater.sql.types import DOUBLE
+from headwater.sql.udfs import define
 
 __all__ = ["FUNCTIONS", "INEXACT", "INEXACT_UNITS"]
 

@@ -22,9 +22,9 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, constant
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import STRING, digits_of, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

@@ -10,10 +10,10 @@ from typing import Any
 from headwater.base.schema import duckdb_type
 from headwater.sql.functions.function import Form, Function
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import STRING, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

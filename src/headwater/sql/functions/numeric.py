@@ -14,13 +14,13 @@ from headwater.sql.binding import shared
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.functions.udfs import Failed, define
+from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.arithmetic import interval_absolute
-from headwater.sql.intervals.types import is_interval
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
 from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, digits_of, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS", "half_up"]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.regexp import pattern_argument, regexp_udf
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_regexp import found
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import INT, STRING, family
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

@@ -23,10 +23,10 @@ from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.functions.function import MANY, Builder, Function
 from headwater.sql.functions.typing import constant
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import DOUBLE, STRING, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

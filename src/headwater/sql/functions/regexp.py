@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from headwater.sql.functions.function import Form, Function
 from headwater.sql.functions.typing import argument
-from headwater.sql.functions.udfs import Failed, define
 from headwater.sql.java_regexp import RegexpError, compiled, expanded, found
 from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.types import BOOLEAN, INT, STRING
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS", "common_pattern", "pattern_argument", "regexp_udf"]
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.aggregate import average, average_form
 from headwater.sql.functions.function import AggregateForm, Apply, Builder, ByOrder, Function
-from headwater.sql.functions.udfs import Failed, define
-from headwater.sql.intervals.types import is_interval
+from headwater.sql.interval_types import is_interval
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.operators import cases, is_null, negate
 from headwater.sql.types import DOUBLE, family, name_of
+from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 

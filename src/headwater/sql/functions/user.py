@@ -27,9 +27,9 @@ from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS
-from headwater.sql.functions.udfs import UDFS, Failed, Udf
 from headwater.sql.nodes import Call, Node, Wrong, call
 from headwater.sql.types import name_of, wider
+from headwater.sql.udfs import UDFS, Failed, Udf
 
 __all__ = [
     "UserFailed",

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from headwater.sql.interval_types import DAY, DAY_TO_SECOND, DAY_UNITS, IntervalType, is_interval, wider_interval
 from headwater.sql.intervals.constants import add_interval, constant_interval
-from headwater.sql.intervals.types import DAY, DAY_TO_SECOND, DAY_UNITS, IntervalType, is_interval, wider_interval
 from headwater.sql.intervals.values import amount, as_interval, long_amount, made, quotient, whole
 from headwater.sql.nodes import Literal, Node, Refused, call
 from headwater.sql.types import DATE, DOUBLE, INT, LONG, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of

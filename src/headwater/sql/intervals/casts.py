@@ -11,8 +11,8 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from headwater.sql.interval_types import IntervalType
 from headwater.sql.intervals.texts import Unreadable, interval_of_text
-from headwater.sql.intervals.types import IntervalType
 from headwater.sql.intervals.values import amount, as_interval, long_amount, quotient, remainder, whole
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import LONG, STRING, family, name_of

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from headwater.sql.interval_types import DAY_UNITS, MONTH_UNITS, IntervalType, wider_interval
 from headwater.sql.intervals.texts import Unreadable, interval_of_text
-from headwater.sql.intervals.types import DAY_UNITS, MONTH_UNITS, IntervalType, wider_interval
 from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
 from headwater.sql.types import INT, LONG, family, name_of
 
@@ -94,7 +94,7 @@ def interval_text(text: str) -> Interval:
 def constant_interval(value: int, dtype: IntervalType) -> Interval:
     """The constant of a type as months, days or microseconds.
 
-    >>> from headwater.sql.intervals.types import DAY_TO_SECOND
+    >>> from headwater.sql.interval_types import DAY_TO_SECOND
     >>> constant_interval(-86_400_000_000, DAY_TO_SECOND)
     Interval(months=0, days=-1, micros=0)
     """

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.base.errors import SchemaError
-from headwater.sql.intervals.types import IntervalType, has_interval, storage_of
+from headwater.sql.interval_types import IntervalType, has_interval, storage_of
 from headwater.sql.intervals.values import AMOUNT, INTERVAL
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node, Refused, WindowCall, call
 from headwater.sql.plan import Aggregate, Attribute, Named, Plan, Project, Scan, Window

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from headwater.sql.intervals.types import DAY_UNITS, IntervalType
+from headwater.sql.interval_types import DAY_UNITS, IntervalType
 from headwater.sql.intervals.values import long_amount, quotient, remainder
 from headwater.sql.nodes import Literal, Node, Wrong, call
 from headwater.sql.types import INT

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from headwater.sql.intervals.types import DAY_UNITS, MONTH_UNITS, IntervalType
+from headwater.sql.interval_types import DAY_UNITS, MONTH_UNITS, IntervalType
 
 __all__ = ["Unreadable", "interval_of_text", "text_of_interval"]
 
@@ -25,7 +25,7 @@ class Unreadable(ValueError):
 def text_of_interval(value: int, dtype: IntervalType) -> str:
     """What Spark prints.
 
-    >>> from headwater.sql.intervals.types import DAY_TO_SECOND, YEAR_TO_MONTH
+    >>> from headwater.sql.interval_types import DAY_TO_SECOND, YEAR_TO_MONTH
     >>> text_of_interval(93_784_500_000, DAY_TO_SECOND), text_of_interval(-14, YEAR_TO_MONTH)
     ("INTERVAL '1 02:03:04.5' DAY TO SECOND", "INTERVAL '-1-2' YEAR TO MONTH")
     """
@@ -50,7 +50,7 @@ def _pattern(dtype: IntervalType) -> str:
 def interval_of_text(text: str, dtype: IntervalType) -> int:
     """Microseconds or months.
 
-    >>> from headwater.sql.intervals.types import DAY_TO_SECOND, YEAR_TO_MONTH
+    >>> from headwater.sql.interval_types import DAY_TO_SECOND, YEAR_TO_MONTH
     >>> interval_of_text("-1 02:03:04", DAY_TO_SECOND), interval_of_text("INTERVAL '1-2' YEAR TO MONTH", YEAR_TO_MONTH)
     (-93784000000, 14)
     """

@@ -6,7 +6,7 @@ the type. So every operator on intervals is built of operators on whole numbers,
 
 from __future__ import annotations
 
-from headwater.sql.intervals.types import DAY_TO_SECOND, YEAR_TO_MONTH, IntervalType
+from headwater.sql.interval_types import DAY_TO_SECOND, YEAR_TO_MONTH, IntervalType
 from headwater.sql.nodes import Call, Literal, Node, call
 from headwater.sql.types import INT, LONG
 

@@ -3,15 +3,14 @@
 One file a node. Names are resolved, types are Spark's, every coercion is a cast; an engine needs one form for each node.
 """
 
+from headwater.sql.nodes import Attribute, Named, Plan
 from headwater.sql.plan.aggregate import Aggregate
-from headwater.sql.plan.attribute import Attribute, Named
 from headwater.sql.plan.common_table import Reference, With
 from headwater.sql.plan.distinct import Distinct
 from headwater.sql.plan.filter import Filter
 from headwater.sql.plan.generate import Generate
 from headwater.sql.plan.join import Join
 from headwater.sql.plan.limit import Limit
-from headwater.sql.plan.plan import Plan
 from headwater.sql.plan.project import Project
 from headwater.sql.plan.recursion import Recursion
 from headwater.sql.plan.scan import Scan

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headwater.sql.nodes import Node
-from headwater.sql.plan.attribute import Attribute
-from headwater.sql.plan.plan import Plan
+from headwater.sql.nodes import Attribute, Node, Plan
 from headwater.sql.plan.text import expression_text
 
 __all__ = ["Join"]

@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.sql.plan.attribute import Attribute
-from headwater.sql.plan.plan import Plan
+from headwater.sql.nodes import Attribute, Plan
 
 __all__ = ["Recursion"]
 

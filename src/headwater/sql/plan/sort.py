@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.sql.nodes import Node, Ordering
-from headwater.sql.plan.attribute import Attribute
-from headwater.sql.plan.plan import Plan
+from headwater.sql.nodes import Attribute, Node, Ordering, Plan
 from headwater.sql.plan.text import ordering_text
 
 __all__ = ["Sort"]

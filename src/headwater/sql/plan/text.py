@@ -6,8 +6,18 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from headwater.base.durations import Duration
-from headwater.sql.nodes import AggregateCall, Column, Frame, Literal, Node, Offset, Ordering, SubqueryCall, WindowCall
-from headwater.sql.plan.attribute import Named
+from headwater.sql.nodes import (
+    AggregateCall,
+    Column,
+    Frame,
+    Literal,
+    Named,
+    Node,
+    Offset,
+    Ordering,
+    SubqueryCall,
+    WindowCall,
+)
 from headwater.sql.types import name_of
 
 __all__ = ["expression_text", "named_text", "ordering_text"]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.sql.nodes import Node
-from headwater.sql.plan.attribute import Attribute, Named
-from headwater.sql.plan.plan import Plan
+from headwater.sql.nodes import Attribute, Named, Node, Plan
 from headwater.sql.plan.text import named_text
 
 __all__ = ["Window"]

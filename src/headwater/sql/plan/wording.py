@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.base.durations import Duration
-from headwater.sql.nodes import Call, Literal, Node, Offset, WindowCall, call, rewrite
-from headwater.sql.plan.plan import Plan
+from headwater.sql.nodes import Call, Literal, Node, Offset, Plan, WindowCall, call, rewrite
 from headwater.sql.types import LONG
 
 __all__ = ["worded", "worded_plan"]
@@ -26,7 +25,7 @@ def worded(node: Node) -> Node:
 
 def worded_plan(plan: Plan) -> Plan:
     """The same of all expressions of a plan."""
-    from headwater.sql.rewriting.rebuilding import bottom_up, with_expressions
+    from headwater.sql.plan.rebuilding import bottom_up, with_expressions
 
     return bottom_up(plan, lambda one: with_expressions(one, worded))
 

@@ -37,9 +37,9 @@ from headwater.sql.types import (
 if TYPE_CHECKING:
     from headwater.sql.reader.scopes import RowScope
 
-__all__ = ["Arguments", "Catalog", "Context", "Parameters", "TableFunctions"]
+__all__ = ["Arguments", "Context", "Parameters", "SchemaOf", "TableFunctions"]
 
-Catalog = Callable[[str, int | None, datetime | None], pa.Schema]
+SchemaOf = Callable[[str, int | None, datetime | None], pa.Schema]
 Arguments = tuple[tuple[str | None, object], ...]
 TableFunctions = Callable[[str, Arguments], pa.Schema]
 Parameters = Mapping[str, object] | Sequence[object]
@@ -52,7 +52,7 @@ class Context:
 
     text: str
     scanned: Scanned
-    catalog: Catalog
+    schema_of: SchemaOf
     parameters: Parameters
     read_query: Callable[[Context, exp.Expr, RowScope | None], Plan]
     functions: TableFunctions | None = None

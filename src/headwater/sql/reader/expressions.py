@@ -15,8 +15,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.base.errors import NotFoundError
+from headwater.sql.calls import apply_aggregate
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, apply_aggregate, by_order
+from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, by_order
 from headwater.sql.functions.user import apply_user
 from headwater.sql.nodes import (
     AggregateCall,
@@ -35,8 +36,8 @@ from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.clock import CLOCKS, at, is_clock_word
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.frames import checked_frame, offset
+from headwater.sql.reader.resolve import BY_UNITS, Reader, quoted_constant
 from headwater.sql.reader.scopes import RowScope
-from headwater.sql.resolve import BY_UNITS, Reader, quoted_constant
 from headwater.sql.rewriting.negation import negation_inside
 from headwater.sql.time_windows import last_moment
 from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.calls import apply_function
 from headwater.sql.functions.json import json_fields
 from headwater.sql.functions.map import entries_of
 from headwater.sql.functions.struct import field_of

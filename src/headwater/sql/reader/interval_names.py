@@ -7,8 +7,8 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.sql.interval_types import DAY, IntervalType, is_interval
 from headwater.sql.intervals.texts import text_of_interval
-from headwater.sql.intervals.types import DAY, IntervalType, is_interval
 from headwater.sql.nodes import Literal
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.types import family

@@ -18,8 +18,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast
-from headwater.sql.functions.catalogue import apply_function
 from headwater.sql.functions.struct import field_of
 from headwater.sql.literals import text_literal
 from headwater.sql.nodes import AggregateCall, Column, Literal, Node, Refused, rewrite, walk

@@ -8,9 +8,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from headwater.sql.casts import cast
-from headwater.sql.nodes import Literal, Refused, Wrong, call
+from headwater.sql.nodes import Literal, Named, Refused, Wrong, call
 from headwater.sql.plan import Generate, Limit, Plan, Project, Values
-from headwater.sql.plan.attribute import Named
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.scopes import RowScope

@@ -11,10 +11,9 @@ from sqlglot import exp
 
 from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
-from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
+from headwater.sql.nodes import Call, Literal, Named, Node, Refused, Wrong, call
 from headwater.sql.operators import compare, logic, united
 from headwater.sql.plan import Attribute, Join, Plan, Project, Scan, Values
-from headwater.sql.plan.attribute import Named
 from headwater.sql.reader.clauses import check_args, name_of_kind
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
@@ -134,7 +133,7 @@ def _table(context: Context, node: exp.Expr) -> Source:
     number, moment = _travel(context, version)
     name = ".".join(parts)
     try:
-        schema = context.catalog(name, number, moment)
+        schema = context.schema_of(name, number, moment)
     except NotFoundError as error:
         raise error.placed_at(context.text, context.position(node)) from None
     columns = tuple(_column(context, f) for f in schema)

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from headwater.sql.nodes import Call, Node, Refused, SubqueryCall, rewrite, walk
 from headwater.sql.plan import Filter, Join, Named, Plan, Project, SetOperation, Values
+from headwater.sql.plan.rebuilding import with_children, with_expressions
 from headwater.sql.rewriting.conditions import all_of, conjuncts, filtered
 from headwater.sql.rewriting.keys import Keys, free, made, reads
 from headwater.sql.rewriting.lateral import is_lateral, without_lateral
 from headwater.sql.rewriting.membership import kept, left_out, mark, mark_of_absence
 from headwater.sql.rewriting.negation import is_absence, negation_inside
-from headwater.sql.rewriting.rebuilding import with_children, with_expressions
 from headwater.sql.rewriting.scalars import Beside, scalar
 
 __all__ = ["decorrelated"]

@@ -32,11 +32,11 @@ from headwater.sql.plan import (
     Window,
     With,
 )
+from headwater.sql.plan.rebuilding import substituted, with_expressions
 from headwater.sql.rewriting.conditions import all_of, conjuncts, null_safe
 from headwater.sql.rewriting.emptiness import of_no_rows
 from headwater.sql.rewriting.keys import Keys, columns_of, free
 from headwater.sql.rewriting.lifting import numbered, partitioned
-from headwater.sql.rewriting.rebuilding import substituted, with_expressions
 from headwater.sql.rewriting.sharing import inlined
 
 __all__ = ["Domain", "Over"]

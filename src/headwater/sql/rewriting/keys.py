@@ -30,7 +30,7 @@ from headwater.sql.plan import (
     Window,
     With,
 )
-from headwater.sql.rewriting.rebuilding import with_children, with_expressions
+from headwater.sql.plan.rebuilding import with_children, with_expressions
 
 __all__ = ["Keys", "columns_of", "free", "made", "reads"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from headwater.sql.nodes import Column, Literal, Node, walk
 from headwater.sql.plan import Filter, Plan, Project
+from headwater.sql.plan.rebuilding import bottom_up
 from headwater.sql.rewriting.conditions import all_of, conjuncts
 from headwater.sql.rewriting.projections import composed
-from headwater.sql.rewriting.rebuilding import bottom_up
 
 __all__ = ["merged"]
 

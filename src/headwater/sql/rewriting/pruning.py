@@ -32,8 +32,8 @@ from headwater.sql.plan import (
     Window,
     With,
 )
+from headwater.sql.plan.rebuilding import with_children, with_expressions
 from headwater.sql.rewriting.keys import reads
-from headwater.sql.rewriting.rebuilding import with_children, with_expressions
 from headwater.sql.types import LONG
 
 __all__ = ["pruned"]

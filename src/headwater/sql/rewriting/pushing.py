@@ -26,12 +26,12 @@ from headwater.sql.plan import (
     Window,
     With,
 )
+from headwater.sql.plan.rebuilding import substituted, with_children
 from headwater.sql.rewriting.conditions import all_of, conjuncts, filtered
 from headwater.sql.rewriting.factoring import factored
 from headwater.sql.rewriting.joining import joined
 from headwater.sql.rewriting.keys import reads
 from headwater.sql.rewriting.projections import composed
-from headwater.sql.rewriting.rebuilding import substituted, with_children
 
 __all__ = ["pushed"]
 

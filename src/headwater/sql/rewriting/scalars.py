@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.sql.functions.catalogue import apply_aggregate
+from headwater.sql.calls import apply_aggregate
 from headwater.sql.nodes import Literal, Node, SubqueryCall, call
 from headwater.sql.plan import (
     Aggregate,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from headwater.sql.nodes import Node, SubqueryCall, rewrite
 from headwater.sql.plan import Named, Plan, Project, Recursion, Reference, With
+from headwater.sql.plan.rebuilding import with_children, with_expressions
 from headwater.sql.rewriting.keys import Keys
-from headwater.sql.rewriting.rebuilding import with_children, with_expressions
 
 __all__ = ["inlined", "shared"]
 

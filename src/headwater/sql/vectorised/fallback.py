@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.sql.duckdb_form import render
-from headwater.sql.expressions import failure
-from headwater.sql.functions.udfs import install
+from headwater.sql.evaluation import failure
 from headwater.sql.nodes import Node
 from headwater.sql.quoting import quote_identifier
+from headwater.sql.udfs import install
 from headwater.sql.vectorised.frame import Frame, RowFailed, Step
 from headwater.sql.vectorised.vector import Vector, dense, inner, nulls, vector_of
 

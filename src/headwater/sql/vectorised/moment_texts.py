@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.sql.functions.udfs import UDFS
 from headwater.sql.nodes import Call
 from headwater.sql.types import STRING
+from headwater.sql.udfs import UDFS
 from headwater.sql.vectorised.frame import Frame, Kernel, RowFailed, count_true
 from headwater.sql.vectorised.integers import within
 from headwater.sql.vectorised.rows import called_by_row

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.base.errors import ExpressionError
 from headwater.base.errors.expression import REMEDY
 from headwater.sql.binding import unfolded
-from headwater.sql.expressions import Expression
+from headwater.sql.evaluation import Expression
 from headwater.sql.nodes import Call, Column, Literal, Node
 from headwater.sql.types import name_of
 from headwater.sql.vectorised.compiler import Compiler

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.sql.functions.numeric import half_up
-from headwater.sql.functions.udfs import Failed
 from headwater.sql.nodes import Call, Literal
 from headwater.sql.types import DOUBLE, LONG, family
+from headwater.sql.udfs import Failed
 from headwater.sql.vectorised.frame import Frame, Kernel, RowFailed, count_true
 from headwater.sql.vectorised.vector import Operand, Vector
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from headwater.base.errors import SchemaError
 from headwater.base.schema import duckdb_type
 from headwater.sql.functions.catalogue import FORMS
-from headwater.sql.functions.udfs import UDFS, Failed, Udf
 from headwater.sql.java_regexp import RegexpError
 from headwater.sql.nodes import Call, Literal, Node
+from headwater.sql.udfs import UDFS, Failed, Udf
 from headwater.sql.vectorised.frame import Frame, Kernel, RowFailed
 from headwater.sql.vectorised.vector import Constant, Operand, Vector, dense, inner, vector_of
 

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.sql.functions.udfs import UDFS
 from headwater.sql.nodes import Call, Literal, Node
 from headwater.sql.types import INT, STRING, family
+from headwater.sql.udfs import UDFS
 from headwater.sql.vectorised.frame import Frame, Kernel
 from headwater.sql.vectorised.rows import called_by_row
 from headwater.sql.vectorised.vector import Operand, Vector, arrow_mask, validity, vector_of

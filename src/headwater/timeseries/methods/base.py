@@ -12,7 +12,7 @@ from headwater.spark.columns import is_column
 from headwater.timeseries.node import Node, Ordering
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["Methods", "flat_names", "names_of"]
 
@@ -20,7 +20,7 @@ __all__ = ["Methods", "flat_names", "names_of"]
 class Methods:
     """A plan and its ordering; every method gives a new stream."""
 
-    def __init__(self, plan: Node, ordering: Ordering | None = None, *, lake: Lake | None = None) -> None:
+    def __init__(self, plan: Node, ordering: Ordering | None = None, *, lake: OpenLake | None = None) -> None:
         self.plan = plan
         self.ordering = ordering
         self.lake = lake

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from headwater.base.errors import InputError
 from headwater.timeseries.node import Node, RowKernel, Stacked
+from headwater.timeseries.wider_type import wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Union", "wider"]
+__all__ = ["Union"]
 
 
 @dataclass(frozen=True)
@@ -74,25 +75,3 @@ class _Fit:
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         return rows.select(self.schema.names).cast(self.schema)
-
-
-def wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """The one of two types that holds the values of both, as Spark has it; None if neither does.
-
-    >>> wider(pa.int8(), pa.int32()), wider(pa.decimal128(5, 2), pa.decimal128(6, 0)), wider(pa.int32(), pa.string())
-    (DataType(int32), Decimal128Type(decimal128(8, 2)), None)
-    """
-    t = pa.types
-    if a == b:
-        return a
-    if t.is_null(a) or t.is_null(b):
-        return b if t.is_null(a) else a
-    if (t.is_signed_integer(a) and t.is_signed_integer(b)) or (t.is_floating(a) and t.is_floating(b)):
-        return a if a.bit_width >= b.bit_width else b
-    if t.is_decimal128(a) and t.is_decimal128(b):
-        scale = max(a.scale, b.scale)
-        digits = max(a.precision - a.scale, b.precision - b.scale) + scale
-        return pa.decimal128(digits, scale) if digits <= 38 else None
-    if {str(a), str(b)} <= {"string", "large_string", "string_view"}:
-        return pa.large_string()
-    return None

@@ -26,7 +26,7 @@ from headwater.timeseries.sources.frames import FrameSource
 from headwater.timeseries.sources.iceberg import IcebergSource
 
 if TYPE_CHECKING:
-    from headwater.lakehouse import Lake
+    from headwater.lake.port import OpenLake
 
 __all__ = ["source_of"]
 
@@ -34,7 +34,7 @@ _FILE_OPTIONS = ("delimiter", "header")
 
 
 def source_of(
-    lake: Lake,
+    lake: OpenLake,
     source: Any,
     *,
     format: FileFormat | None = None,  # noqa: A002  (Spark's word for it)

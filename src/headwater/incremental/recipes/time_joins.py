@@ -9,17 +9,17 @@ from typing import Literal
 
 from headwater.base.errors import NotFoundError
 from headwater.base.spans import distance
-from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.asof import AsOf, Direction
-from headwater.incremental.operators.asof_settled import settle
 from headwater.incremental.operators.interval_join import CLASS, IntervalJoin, Lengths
-from headwater.incremental.operators.joins import Sides, named_sides
-from headwater.incremental.operators.present import present
 from headwater.incremental.operators.range_join import RangeJoin
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.watermark import Mark
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.asof_settled import settle
+from headwater.incremental.recipes.joins import Sides, named_sides
+from headwater.incremental.recipes.present import present
+from headwater.incremental.recipes.row_stream import Length, S
+from headwater.incremental.recipes.zero_keys import normalised
 
 __all__ = ["asof_joined", "interval_joined", "range_joined"]
 
@@ -27,8 +27,8 @@ On = str | tuple[str, str]
 
 
 def asof_joined(
-    left: Stream,
-    right: Stream,
+    left: S,
+    right: S,
     on: On,
     *,
     by: Sequence[str | tuple[str, str]],
@@ -38,7 +38,7 @@ def asof_joined(
     how: Literal["inner", "left"],
     ties: Sequence[Order],
     suffix: str,
-) -> Stream:
+) -> S:
     """See `Stream.join_asof`."""
     mine, theirs = _times(left, right, on)
     for tie in ties:
@@ -62,19 +62,19 @@ def asof_joined(
         [a, b],
     )
     settle(vertex, sides, (mine, theirs))
-    return Stream(circuit, vertex)
+    return left.at(vertex)
 
 
 def range_joined(
-    left: Stream,
-    right: Stream,
+    left: S,
+    right: S,
     on: On,
     *,
     by: Sequence[str | tuple[str, str]],
     below: Length | None,
     above: Length | None,
     suffix: str,
-) -> Stream:
+) -> S:
     """See `Stream.join_range`."""
     mine, theirs = _times(left, right, on)
     sides = _normalised(named_sides(left, right, by, suffix))
@@ -96,18 +96,18 @@ def range_joined(
         vertex.marks |= {n: Mark.both(x, one) for c, n in left_columns if c == mine}
     if y is not None and two is not None:
         vertex.marks |= {n: Mark.both(y, two) for c, n in sides.new_right if c == theirs}
-    return Stream(circuit, vertex)
+    return left.at(vertex)
 
 
 def interval_joined(
-    left: Stream,
-    right: Stream,
+    left: S,
+    right: S,
     between: tuple[str, str],
     time: str,
     *,
     by: Sequence[str | tuple[str, str]],
     suffix: str,
-) -> Stream:
+) -> S:
     """See `Stream.join_between`."""
     lo, hi = between
     for name in (lo, hi):
@@ -122,10 +122,10 @@ def interval_joined(
     vertex = circuit.add(lambda x, y: IntervalJoin(x, y, left_columns, sides.new_right, hi=hi), [a, b])
     x, y = left.vertex.marks.get(lo), right.vertex.marks.get(time)
     vertex.needs = (None if y is None else Below(hi, y), None if x is None else Below(time, x))
-    return Stream(circuit, vertex)
+    return left.at(vertex)
 
 
-def _normalised(sides: Sides) -> Sides:
+def _normalised(sides: Sides[S]) -> Sides[S]:
     left, mine = normalised(sides.left, sides.mine)
     right, theirs = normalised(sides.right, sides.theirs)
     return replace(sides, left=left, right=right, mine=mine, theirs=theirs)
@@ -135,13 +135,13 @@ def _less(distance: int, value: int) -> int:
     return value - distance
 
 
-def _times(left: Stream, right: Stream, on: On) -> tuple[str, str]:
+def _times(left: S, right: S, on: On) -> tuple[str, str]:
     mine, theirs = (on, on) if isinstance(on, str) else on
     _known(left, mine, "left")
     _known(right, theirs, "right")
     return mine, theirs
 
 
-def _known(stream: Stream, name: str, side: str) -> None:
+def _known(stream: S, name: str, side: str) -> None:
     if name not in stream.columns:
         raise NotFoundError.column(name, stream.columns, where=f"the {side} side of the join")

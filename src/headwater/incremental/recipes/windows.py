@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from headwater.base.errors import NotFoundError
 from headwater.base.spans import distance, span
-from headwater.incremental.circuit.stream import Length, Stream
 from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.operators.settled import Below, Closed
 from headwater.incremental.operators.windows import Windows
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.row_stream import Length, S
+from headwater.incremental.recipes.zero_keys import normalised
 
 __all__ = ["sessions", "windowed"]
 
 
-def windowed(stream: Stream, time: str, size: Length, every: Length | None, offset: Length) -> Stream:
+def windowed(stream: S, time: str, size: Length, every: Length | None, offset: Length) -> S:
     """See `Stream.window`."""
     _known(stream, time)
     wide, hop, shift_by = distance(size), distance(every), distance(offset)
@@ -33,10 +33,10 @@ def windowed(stream: Stream, time: str, size: Length, every: Length | None, offs
 
         starts = mark.moved(start)
         vertex.marks |= {"window_start": starts, "window_end": starts.moved(lambda begin: begin + ticks)}
-    return Stream(circuit, vertex)
+    return stream.at(vertex)
 
 
-def sessions(stream: Stream, time: str, gap: Length, by: list[str]) -> Stream:
+def sessions(stream: S, time: str, gap: Length, by: list[str]) -> S:
     """See `Stream.session`."""
     for name in (time, *by):
         _known(stream, name)
@@ -57,9 +57,9 @@ def sessions(stream: Stream, time: str, gap: Length, by: list[str]) -> Stream:
         vertex.needs = (Closed(time, mark, node.gap),)
         # Whatever a row touches ends after it. Its begin, and the times of the other rows, may be as old as can be.
         vertex.marks["session_end"] = mark
-    return Stream(circuit, vertex)
+    return stream.at(vertex)
 
 
-def _known(stream: Stream, name: str) -> None:
+def _known(stream: S, name: str) -> None:
     if name not in stream.columns:
         raise NotFoundError.column(name, stream.columns, where="a window")

@@ -14,9 +14,10 @@ import numpy as np
 from headwater.incremental.operators.distinct import Weigh
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.node import Node
-    from headwater.incremental.circuit.stream import Stream
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.operators.distinct import Weights
+    from headwater.incremental.operators.node import Node
+    from headwater.incremental.recipes.row_stream import S
 
 __all__ = ["Present", "present", "without_partners"]
 
@@ -28,22 +29,20 @@ class Present(Weigh):
         super().__init__([source], _positive, label="present", by_words=True)
 
 
-def present(stream: Stream) -> Stream:
+def present(stream: S) -> S:
     """The stream itself, or if its weights may be below zero, those of its rows that are there."""
-    from headwater.incremental.circuit.stream import Stream
-
     if not stream.vertex.signed:
         return stream
 
-    def made() -> Stream:
+    def made() -> Vertex:
         vertex = stream.circuit.add(Present, [stream.vertex], by=[stream.columns])
         vertex.marks = stream.vertex.marks
-        return Stream(stream.circuit, stream.circuit.forgetting(vertex))
+        return stream.circuit.forgetting(vertex)
 
-    return stream.circuit.once(("present", stream.vertex.id), made)
+    return stream.at(stream.circuit.once(("present", stream.vertex.id), made))
 
 
-def without_partners(rows: Stream, partners: Stream) -> Stream:
+def without_partners(rows: S, partners: S) -> S:
     """The rows less some of them: nothing is taken away that is not there."""
     found = rows.minus(partners)
     found.vertex.signed = rows.vertex.signed

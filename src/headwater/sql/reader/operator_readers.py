@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from headwater.sql import operators
 from headwater.sql.binding import shared
-from headwater.sql.functions.catalogue import apply_function
+from headwater.sql.calls import apply_function
+from headwater.sql.folding import folded
 from headwater.sql.literals import number_literal
 from headwater.sql.nodes import Literal, Node, Refused, Wrong
 from headwater.sql.operator_grammar import UnsignedRightShift
@@ -161,7 +162,7 @@ class OperatorReaders:
         wanted, negated = [self._operand(p) for p in patterns], bool(node.args.get("negate"))
 
         def matches(text: Node) -> Node:
-            parts = [operators.like(*self._folded(node, text, p), escape) for p in wanted]
+            parts = [operators.like(*self._lowered(node, text, p), escape) for p in wanted]
             # NOT belongs to each pattern: NOT LIKE ANY is true if one of them does not match.
             parts = [operators.negate(p) for p in parts] if negated else parts
             if len(parts) == 1:
@@ -170,7 +171,8 @@ class OperatorReaders:
 
         return matches(value) if len(wanted) == 1 else shared(value, matches)
 
-    def _folded(self, node: exp.Expr, value: Node, pattern: Node) -> tuple[Node, Node]:
+    def _lowered(self, node: exp.Expr, value: Node, pattern: Node) -> tuple[Node, Node]:
+        pattern = folded(pattern)
         if not isinstance(node, exp.ILike):
             return value, pattern
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):

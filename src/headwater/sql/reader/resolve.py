@@ -17,20 +17,21 @@ from sqlglot import exp
 
 from headwater.base.errors import ExpressionError, NotFoundError
 from headwater.sql import operators
+from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast, try_cast
-from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST, apply_function
+from headwater.sql.functions.catalogue import FUNCTIONS, UNIT_FIRST
 from headwater.sql.functions.struct import field_of
 from headwater.sql.grammar import data_type, parse_text
+from headwater.sql.interval_types import IntervalType
 from headwater.sql.intervals.constants import Interval, constant_interval, interval_literal
 from headwater.sql.intervals.lowering import lowered_node
-from headwater.sql.intervals.types import IntervalType
 from headwater.sql.lexis import Scanned, scan
 from headwater.sql.literals import number_literal, text_literal
-from headwater.sql.names import Scope
 from headwater.sql.nodes import Literal, Node, Refused, Unbound, Wrong
-from headwater.sql.operator_readers import ARITHMETIC, BITS, COMPARISONS, OperatorReaders
 from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.context import Parameters, constant
+from headwater.sql.reader.names import Scope
+from headwater.sql.reader.operator_readers import ARITHMETIC, BITS, COMPARISONS, OperatorReaders
 from headwater.sql.types import BOOLEAN, NULL, STRING, family, has_void, name_of
 
 __all__ = ["BY_UNITS", "Names", "Reader", "data_type", "parse_text", "quoted_constant", "resolve"]

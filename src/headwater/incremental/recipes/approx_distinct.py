@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.spark_text import quoted_name
+from headwater.incremental.recipes.aggregates import aggregated
+from headwater.incremental.recipes.row_stream import S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from headwater.incremental.circuit.stream import Stream
 
 __all__ = ["approx_distinct"]
 
@@ -27,7 +27,7 @@ _LEAST_BITS, _MOST_BITS = 4, 16
 _REGISTER, _RANK, _MEAN, _USED = "\0register", "\0rank", "\0mean", "\0used"
 
 
-def approx_distinct(stream: Stream, keys: Sequence[str], column: str, *, name: str, error: float) -> Stream:
+def approx_distinct(stream: S, keys: Sequence[str], column: str, *, name: str, error: float) -> S:
     """About how many different values a column has for each key: see `Grouped.approx_distinct`."""
     if column not in stream.columns:
         raise NotFoundError.column(column, stream.columns, where="approx_distinct")
@@ -45,13 +45,15 @@ def approx_distinct(stream: Stream, keys: Sequence[str], column: str, *, name: s
             _RANK: f"CASE WHEN {value} IS NULL THEN 0 ELSE 65 - length(bin({rest})) END",
         },
     )
-    kept = ranked.group_by(*keys, _REGISTER).agg(**{_RANK: f"max({quoted_name(_RANK)})"})
+    kept = aggregated(ranked, [*keys, _REGISTER], {_RANK: f"max({quoted_name(_RANK)})"})
     there = f"{quoted_name(_REGISTER)} >= 0"
-    summed = kept.group_by(*keys).agg(
-        **{
+    summed = aggregated(
+        kept,
+        keys,
+        {
             _MEAN: f"coalesce(sum(pow(2D, -{quoted_name(_RANK)})) FILTER (WHERE {there}), 0D)",
             _USED: f"count_if({there})",
-        }
+        },
     )
     return summed.select(*keys, **{name: _estimate(registers)})
 

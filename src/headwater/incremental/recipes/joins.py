@@ -14,43 +14,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
-from headwater.incremental.circuit.stream import On, Stream
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
-from headwater.incremental.operators.present import present, without_partners
 from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.star_join import StarJoin
 from headwater.incremental.operators.watermark import Mark
-from headwater.incremental.operators.zero_keys import normalised
+from headwater.incremental.recipes.present import present, without_partners
+from headwater.incremental.recipes.row_stream import On, S
+from headwater.incremental.recipes.zero_keys import normalised
 
 __all__ = ["Sides", "Where", "inner_join", "joined", "named_sides", "sides_joined", "star_joined"]
 
-Where = Callable[[Stream], Stream]
+Where = Callable[[S], S]
 
 _WAYS = ("inner", "left", "right", "full", "semi", "anti", "cross")
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Generic[S]):
     """Two streams with their keys, and what the columns are called in the result.
 
     ``pairs`` is another way to find the pairs than by equal keys; then there is a further condition.
     """
 
-    left: Stream
-    right: Stream
+    left: S
+    right: S
     mine: list[str]
     theirs: list[str]
     left_names: dict[str, str]
     right_names: dict[str, str]
     nulls_match: bool = False
     sql: str = ""
-    pairs: Callable[[Sides], Stream] | None = None
+    pairs: Callable[[Sides[S]], S] | None = None
 
     @property
     def new_right(self) -> list[tuple[str, str]]:
@@ -59,7 +60,7 @@ class Sides:
         return [(c, n) for c, n in self.right_names.items() if n not in taken]
 
 
-def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, suffix: str) -> Stream:
+def joined(left: S, right: S, on: On, *, how: str, where: str | None, suffix: str) -> S:
     """The stream of a join: see `Stream.join`."""
     if how not in _WAYS:
         raise InputError.bad_argument("how", how, f"one of {', '.join(_WAYS)}")
@@ -71,7 +72,7 @@ def joined(left: Stream, right: Stream, on: On, *, how: str, where: str | None, 
     return sides_joined(sides, how, None if where is None else lambda pairs: pairs.filter(where))
 
 
-def sides_joined(sides: Sides, how: str, where: Where | None = None) -> Stream:
+def sides_joined(sides: Sides[S], how: str, where: Where[S] | None = None) -> S:
     """The stream of a join; ``where`` gives those of the pairs that count.
 
     With ``where`` every column of both sides has to be among the names.
@@ -95,8 +96,8 @@ def sides_joined(sides: Sides, how: str, where: Where | None = None) -> Stream:
 
 
 def inner_join(
-    left: Stream,
-    right: Stream,
+    left: S,
+    right: S,
     mine: Sequence[str],
     theirs: Sequence[str],
     left_columns: Sequence[tuple[str, str]],
@@ -104,7 +105,7 @@ def inner_join(
     *,
     nulls_match: bool = False,
     sql: str = "",
-) -> Stream:
+) -> S:
     """The bilinear node over two arranged streams; columns are pairs (theirs, in the result)."""
     circuit = left.circuit
     left, mine = normalised(left, mine)
@@ -123,10 +124,10 @@ def inner_join(
         if x is not None and y is not None:
             names = [n for c, n in left_columns if c == k] + [n for c, n in right_columns if c == m]
             vertex.marks |= dict.fromkeys(names, Mark.both(x, y))
-    return Stream(circuit, vertex)
+    return left.at(vertex)
 
 
-def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffix: str) -> Stream:
+def star_joined(left: S, others: Sequence[S], on: Sequence[str], suffix: str) -> S:
     """The inner join of many streams on columns that all of them have."""
     if not others:
         raise InputError.bad_argument("others", "nothing", "at least one stream")
@@ -150,10 +151,10 @@ def star_joined(left: Stream, others: Sequence[Stream], on: Sequence[str], suffi
         circuit.arranged(s.vertex, keys, columns=[c for c, _ in some])
         for (s, keys), some in zip(keyed, columns, strict=True)
     ]
-    return Stream(circuit, circuit.add(lambda *nodes: StarJoin(nodes, columns), arranged))
+    return left.at(circuit.add(lambda *nodes: StarJoin(nodes, columns), arranged))
 
 
-def _inner(sides: Sides, where: Where | None) -> Stream:
+def _inner(sides: Sides[S], where: Where[S] | None) -> S:
     if sides.pairs is not None:
         found = sides.pairs(sides)
         return found if where is None else where(found)
@@ -170,7 +171,7 @@ def _inner(sides: Sides, where: Where | None) -> Stream:
     return pairs if where is None else where(pairs)
 
 
-def _with_partner(sides: Sides, where: Where | None, pairs: Stream | None = None) -> Stream:
+def _with_partner(sides: Sides[S], where: Where[S] | None, pairs: S | None = None) -> S:
     """The rows of the left side that have a partner, with their weights."""
     left = sides.left
     everything = [(c, c) for c in left.columns]
@@ -185,7 +186,7 @@ def _with_partner(sides: Sides, where: Where | None, pairs: Stream | None = None
     return inner_join(left, partners, left.columns, left.columns, everything, [], nulls_match=True, sql=sides.sql)
 
 
-def _flipped(sides: Sides) -> Sides:
+def _flipped(sides: Sides[S]) -> Sides[S]:
     """The right side as the left; the columns of the pairs keep their names."""
     return Sides(
         sides.right,
@@ -200,11 +201,11 @@ def _flipped(sides: Sides) -> Sides:
     )
 
 
-def _padded(lonely: Stream, schema: pa.Schema, columns: dict[str, str]) -> Stream:
+def _padded(lonely: S, schema: pa.Schema, columns: dict[str, str]) -> S:
     return lonely._lifted(lambda s: Pad(s, schema, columns))
 
 
-def _outer_schema(inner: pa.Schema, sides: Sides, how: str) -> pa.Schema:
+def _outer_schema(inner: pa.Schema, sides: Sides[S], how: str) -> pa.Schema:
     """Which columns may be null: those of a side that may be missing, unless both sides give them."""
     mine, theirs = set(sides.left_names.values()), set(sides.right_names.values())
 
@@ -217,7 +218,7 @@ def _outer_schema(inner: pa.Schema, sides: Sides, how: str) -> pa.Schema:
     return pa.schema([loosened(f) for f in inner])
 
 
-def _nullable(sides: Sides, name: str) -> bool:
+def _nullable(sides: Sides[S], name: str) -> bool:
     back_left = {n: c for c, n in sides.left_names.items()}
     back_right = {n: c for c, n in sides.right_names.items()}
     return bool(
@@ -225,7 +226,7 @@ def _nullable(sides: Sides, name: str) -> bool:
     )
 
 
-def named_sides(left: Stream, right: Stream, on: On, suffix: str) -> Sides:
+def named_sides(left: S, right: S, on: On, suffix: str) -> Sides[S]:
     """The two sides of a join with their keys, checked, and what their columns are called in the result."""
     given = [on] if isinstance(on, str) else list(on)
     pairs = [(p, p) if isinstance(p, str) else (p[0], p[1]) for p in given]

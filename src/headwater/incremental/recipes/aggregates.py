@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Generic
 
 import pyarrow as pa
 
@@ -18,20 +18,17 @@ from headwater.base.spark_text import quoted_name
 from headwater.incremental.aggregates.aggregation import Aggregation, Linear
 from headwater.incremental.aggregates.calls import aggregation_of
 from headwater.incremental.operators.aggregate import Aggregate
-from headwater.incremental.operators.present import present
+from headwater.incremental.recipes.present import present
+from headwater.incremental.recipes.row_stream import S
 from headwater.sql import plan as plans
-from headwater.sql.nodes import AggregateCall, Column, Node
-from headwater.sql.plan.attribute import Named
+from headwater.sql.nodes import AggregateCall, Column, Named, Node
 from headwater.sql.query import parse_query
 from headwater.sql.vectorised import Program, compile_expression
-
-if TYPE_CHECKING:
-    from headwater.incremental.circuit.stream import Stream
 
 __all__ = ["aggregated", "kept"]
 
 
-def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) -> Stream:
+def aggregated(stream: S, keys: Sequence[str], named: Mapping[str, str]) -> S:
     """One row for each key: its columns, and the values that the texts say."""
     items = [*(quoted_name(k) for k in keys), *(f"{text} AS {quoted_name(name)}" for name, text in named.items())]
     by = f" GROUP BY {', '.join(quoted_name(k) for k in keys)}" if keys else ""
@@ -66,10 +63,8 @@ def aggregated(stream: Stream, keys: Sequence[str], named: Mapping[str, str]) ->
     return grouped.projected([*((k, k) for k in keys), *columns], label="finish", detail=", ".join(named))
 
 
-def kept(stream: Stream, keys: Sequence[str], chosen: Sequence[Aggregation], *, sql: str = "") -> Stream:
+def kept(stream: S, keys: Sequence[str], chosen: Sequence[Aggregation], *, sql: str = "") -> S:
     """The node that keeps aggregates by key, and what lets its state go behind a watermark."""
-    from headwater.incremental.circuit.stream import Stream
-
     if not all(isinstance(a, Linear) and not a.distinct for a in chosen):
         stream = present(stream)
     circuit = stream.circuit
@@ -79,14 +74,14 @@ def kept(stream: Stream, keys: Sequence[str], chosen: Sequence[Aggregation], *, 
     )
     vertex.placed_by = tuple(keys)
     vertex.marks = {k: m for k, m in stream.vertex.marks.items() if k in keys}
-    return Stream(circuit, circuit.forgetting(vertex))
+    return stream.at(circuit.forgetting(vertex))
 
 
 @dataclass
-class _Rows:
+class _Rows(Generic[S]):
     """The rows that are aggregated: columns of the stream, and those computed for arguments."""
 
-    stream: Stream
+    stream: S
     keys: list[str]
     computed: dict[str, Program] = field(default_factory=dict)
 
@@ -110,7 +105,7 @@ class _Rows:
         assert isinstance(call, AggregateCall), "only aggregates are kept"
         return aggregation_of(call, name, self.column, lambda: self.schema)
 
-    def projected(self) -> Stream:
+    def projected(self) -> S:
         """The stream with the computed columns."""
         if not self.computed:
             return self.stream

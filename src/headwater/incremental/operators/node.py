@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from headwater.incremental.zset import ZSet
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.link import Link
     from headwater.incremental.layout import Layout
+    from headwater.incremental.operators.link import Link
     from headwater.incremental.trace import Trace
 
 __all__ = ["Kind", "Node"]

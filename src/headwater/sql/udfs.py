@@ -7,7 +7,7 @@ functions that the text names. DuckDB wants concrete types, so a function is reg
 
 Invariants:
 1. A function is pure: the same arguments give the same value, and a null argument gives a null (unless ``strict`` is off).
-2. A value that Spark refuses is refused with `Failed`, whose words reach the user through `expressions.failure`.
+2. A value that Spark refuses is refused with `Failed`, whose words reach the user through `evaluation.failure`.
 3. Nothing outlives the interpreter: a connection with Python functions that is still open at exit would make nanobind complain
    on stderr, so at exit the functions are taken off again. For that, ``connection`` is the one that owns the database, not
    a cursor that is closed after the query; its cursors see the functions too.

@@ -34,9 +34,10 @@ from headwater.incremental.operators.settled import Below, Newest, Settled
 from headwater.incremental.operators.watermark import Mark
 
 if TYPE_CHECKING:
-    from headwater.incremental.circuit.vertex import Vertex
+    from headwater.incremental.dataflow.vertex import Vertex
     from headwater.incremental.layout import Layout
-    from headwater.incremental.operators.joins import Sides
+    from headwater.incremental.recipes.joins import Sides
+    from headwater.incremental.recipes.row_stream import S
     from headwater.incremental.sweep import Gone
 
 __all__ = ["Matched", "settle"]
@@ -55,7 +56,7 @@ class Matched(Settled):
         return f"below {self.column} what is matched"
 
 
-def settle(vertex: Vertex, sides: Sides, times: tuple[str, str]) -> None:
+def settle(vertex: Vertex, sides: Sides[S], times: tuple[str, str]) -> None:
     """Give the vertex of an as-of join what it needs of its two sides, and the marks of its columns."""
     nodes = [node for node in vertex.nodes if isinstance(node, AsOf)]
     node = nodes[0]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from headwater.base.errors import InputError
+from headwater.incremental.store import Store
 
-if TYPE_CHECKING:
-    from headwater.incremental.circuit.circuit import Circuit
-
-__all__ = ["a_schema", "a_store", "a_stream", "names", "pairs", "texts", "whole"]
+__all__ = ["a_schema", "a_store", "names", "pairs", "texts", "whole"]
 
 
 def texts(where: str, *given: object) -> None:
@@ -53,14 +51,6 @@ def whole(where: str, given: object, least: int | None = None) -> int:
     return given
 
 
-def a_stream(where: str, given: Any, circuit: Circuit) -> None:
-    """A stream of this circuit."""
-    from headwater.incremental.circuit.stream import Stream
-
-    if not isinstance(given, Stream) or given.circuit is not circuit:
-        raise InputError.bad_argument(where, given, "a stream of the same circuit")
-
-
 def a_schema(where: str, given: object) -> None:
     """An Arrow schema."""
     if not isinstance(given, pa.Schema):
@@ -69,7 +59,5 @@ def a_schema(where: str, given: object) -> None:
 
 def a_store(given: object) -> None:
     """A store of state."""
-    from headwater.incremental.store import Store
-
     if not isinstance(given, Store):
         raise InputError.bad_argument("store", given, "a Store: with Store(folder) as store: …")

@@ -15,7 +15,7 @@ import numpy as np
 
 from headwater.incremental.aggregates.tally import float_words, normalised
 from headwater.incremental.arrangement import Arrangement
-from headwater.incremental.circuit.node import Kind, Node
+from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.zset import Positions, ZSet, concatenate
 from headwater.kernels.hash import hash_rows
 
