@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headwater.derived.environment import Environment
     from headwater.derived.refreshes import Refreshes
     from headwater.derived.status import Status
+    from headwater.export import Export
     from headwater.incremental.views import View
     from headwater.query.result import Result
     from headwater.spark.types import SparkSession
@@ -35,6 +36,7 @@ _SHOWN = 50
 
 # Each kind of derived artefact and the module that opens it.
 kinds.declare("view", "headwater.incremental.views.kind")
+kinds.declare("export", "headwater.export.kind")
 
 
 def connect(
@@ -364,6 +366,57 @@ class Lake:
     def views(self) -> list[str]:
         """The names of the lake's materialized views."""
         return self.environment().names("view")
+
+    # ------------------------------------------------------------------ exports
+
+    def export(
+        self,
+        name: str,
+        source: str | None = None,
+        *,
+        to: str | os.PathLike[str] | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        refresh: bool = False,
+    ) -> Export:
+        """An export: the rows of a table or view as plain Parquet files, for readers that do not know Delta.
+
+        Parameters
+        ----------
+        source
+            The table or view. Without it, the export must be there.
+        to
+            The folder, local or on S3, that the files are written to; below the lake's own folder by default.
+        columns, where
+            Some columns, and a condition on the rows, in Spark SQL; all that the source has now by default.
+        refresh
+            Refresh it as well.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 5}])
+        >>> large = lake.export("large", "orders", where="amount > 5", refresh=True)
+        >>> _ = orders.append([{"id": 3, "amount": 7}]), orders.delete("id = 1")
+        >>> print(large.plan())
+        incremental: 2 files changed
+          orders: 2 rows changed
+        >>> large.refresh().rows_out
+        2
+        >>> import pyarrow.dataset as ds
+        >>> ds.dataset(large.files).to_table().to_pylist()
+        [{'id': 3, 'amount': 7}]
+        """
+        from headwater.export.kind import KIND, define
+
+        environment = self.environment()
+        if source is None:
+            found = KIND.open(name, environment)
+        else:
+            place = None if to is None else os.fspath(to)
+            found = define(name, source, environment, to=place, columns=columns, where=where)
+        if refresh:
+            found.refresh()
+        return found
 
     # ------------------------------------------------------------------ everything that is derived
 

@@ -227,6 +227,15 @@ class InputError(HeadwaterError, ValueError):
         )._about(name)
 
     @classmethod
+    def other_definition(cls, name: str, have: str, where: str) -> Self:
+        return cls(
+            "E1616",
+            f"`{name}` is there with another definition: {have}",
+            where=where,
+            hint="open it without a definition, drop it first, or take another name",
+        )._about(name)
+
+    @classmethod
     def view_exists(cls, name: str, where: str) -> Self:
         return cls(
             "E1604",

@@ -62,6 +62,8 @@ _DETAIL = pa.schema(
 @placing
 def describe(statement: DescribeTable, session: Session) -> Result:
     table = session.table(statement.table)
+    if statement.column is None and not table.exists() and (found := _recorded(session, table.name)) is not None:
+        return Result.of(_table(found, _COLUMNS), statement.verb)
     now = table.snapshot
     if statement.column is not None:
         f = now.schema.field(statement.column, now.where)
@@ -88,6 +90,13 @@ def describe(statement: DescribeTable, session: Session) -> Result:
         properties = ",".join(f"{k}={v}" for k, v in sorted(now.configuration.items()))
         rows.append(("Table Properties", f"[{properties}]", ""))
     return Result.of(_table(rows, _COLUMNS), statement.verb)
+
+
+def _recorded(session: Session, name: str) -> list[tuple[str, str, str]] | None:
+    """The facts of an artefact that has no table; None if there is none."""
+    lookup = Lookup(session.lake.environment())
+    artefact = lookup.artefact(name)
+    return None if artefact is None else [(what, value, "") for what, value in artefact.status(lookup).facts()]
 
 
 def _column(table: Table, name: str) -> tuple[str, str, str | None]:

@@ -1,0 +1,216 @@
+"""Recorded artefacts: those whose output is not a Delta table, and whose commits are in a `RecordLog`.
+
+What a refresh does is the same for all of them: pin the sources, decide, write files that nobody names yet, commit one
+record that names them with the frontier, and then tidy up. A kind supplies the three parts that are its own: `decide`,
+`build` and `tidy`. Whatever `build` has written before the commit is an orphan until then; whatever `tidy` does after it
+cannot change the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from headwater.base import events, faults
+from headwater.base.errors import NotFoundError
+from headwater.base.frontier import Frontier
+from headwater.base.storage import Storage
+from headwater.derived.artefact import Artefact
+from headwater.derived.attempt import Attempt, Timings, attempts, reported
+from headwater.derived.contract import Mode, Refresh
+from headwater.derived.environment import Environment
+from headwater.derived.plan import RefreshPlan
+from headwater.derived.record import Record
+from headwater.derived.record_log import Committed, RecordLog
+from headwater.derived.sources import Input, Sources
+from headwater.derived.state_folder import StateFolder
+from headwater.lake.snapshot import Snapshot
+
+__all__ = ["Built", "RecordedArtefact"]
+
+_NOT_LOOKED_AT: Mapping[str, Snapshot] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What `RecordedArtefact.build` has written: the record to commit, but for its frontier, and the rows."""
+
+    record: Record
+    rows_in: int
+    rows_out: int
+
+
+class RecordedArtefact(Artefact):
+    """An artefact whose commits are records."""
+
+    record_type: ClassVar[type[Record]] = Record
+
+    def __init__(self, name: str, environment: Environment) -> None:
+        super().__init__(name, environment)
+        self.log = RecordLog(environment.root, self.kind.name, name)
+
+    # -- what a kind supplies --------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def inputs(self) -> Sequence[Input]:
+        """What it reads."""
+
+    @abstractmethod
+    def decide(self, record: Any, sources: Sources, *, full: bool) -> RefreshPlan:
+        """What a refresh from a record to these sources has to do."""
+
+    @abstractmethod
+    def build(self, record: Any, plan: Any, sources: Sources, number: int, task: events.Task) -> Built:
+        """Write what belongs to commit ``number``, so that a record can name it."""
+
+    def tidy(self, before: Any, after: Any) -> None:
+        """Delete what neither of the last two commits names; after a failure, whatever no commit names (`before` is None)."""
+
+    # -- what follows ----------------------------------------------------------------------------------------------
+
+    def committed(self) -> Committed:
+        """The newest commit."""
+        found = self.log.newest()
+        if found is None:
+            known = self._environment.names(self.kind.name)
+            raise NotFoundError.artefact(self.name, known, self._environment.root.url)
+        return found
+
+    def record_of(self, committed: Committed) -> Any:
+        """What a commit says."""
+        return self.record_type.from_json(committed.record, f"commit {committed.number}", self.log.path)
+
+    @property
+    def record(self) -> Any:
+        """What the newest commit says."""
+        return self.record_of(self.committed())
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of the tables that it reads."""
+        return tuple(sorted({one.table for one in self.inputs}))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the tables that it reads."""
+        return self.reads
+
+    def pinned(
+        self, since: Frontier, until: Frontier | None, newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT, **more: bool
+    ) -> Sources:
+        """The sources at the versions that they are to be read at."""
+        return Sources.pin(self.name, self.inputs, since, until, self._environment, newest=newest, **more)
+
+    def refresh_alone(
+        self, until: Frontier | None, *, full: bool = False, newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT
+    ) -> Refresh:
+        """Bring it forward, and nothing that it reads."""
+        place = _place(self._environment.root, f"_headwater/{self.kind.name}s/{self.name}")
+        for attempt in attempts(lambda last: _RecordedAttempt(self, place, last=last)):
+            with attempt:
+                attempt.refresh(until, full=full, newest=newest)
+            if attempt.done is not None:
+                return attempt.done
+        raise AssertionError("the last attempt raises")
+
+    def plan_alone(
+        self, until: Frontier | None, *, newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT, first: Sequence[str] = ()
+    ) -> RefreshPlan:
+        """What `refresh_alone` would do."""
+        record = self.record
+        found = self.decide(record, self.pinned(record.frontier, until, newest, unbuilt=bool(first)), full=False)
+        if not first:
+            return found
+        mode: Mode = "incremental" if found.mode == "noop" else found.mode
+        named = ", ".join(f"`{one}`" for one in first)
+        return replace(found, mode=mode, reason=f"{found.reason}; {named} will be refreshed first")
+
+    def delete(self) -> None:
+        """Delete it with all that belongs to it, its name first."""
+        place = _place(self._environment.root, f"_headwater/{self.kind.name}s/{self.name}")
+        with place.guard, place.folder.held():
+            self.log.remove()
+            self.remove_output()
+            place.folder.remove()
+
+    @abstractmethod
+    def remove_output(self) -> None:
+        """Delete what it has written."""
+
+
+class _Place:
+    """What this process has of an artefact: a lock between threads, and the folder whose lock is between processes."""
+
+    def __init__(self, root: Storage, path: str) -> None:
+        self.guard = threading.RLock()
+        self.folder = StateFolder(root, path)
+        self.suspicious = True
+        """Whether files may lie about that an attempt left which did not end: it has not been looked yet."""
+
+
+_places: dict[tuple[int, str, str], _Place] = {}
+_guard = threading.Lock()
+
+
+def _place(root: Storage, path: str) -> _Place:
+    key = (os.getpid(), root.url, path)  # a process that was forked has its own
+    with _guard:
+        if key not in _places:
+            _places[key] = _Place(root, path)
+        return _places[key]
+
+
+class _RecordedAttempt(Attempt):
+    """One try to refresh a recorded artefact."""
+
+    committed: Committed
+    before: Any
+
+    def __init__(self, artefact: RecordedArtefact, place: _Place, *, last: bool) -> None:
+        self.artefact, self.place, self.last = artefact, place, last
+        self.timings: Timings = {}
+
+    @property
+    def guard(self) -> threading.RLock:
+        return self.place.guard
+
+    @property
+    def folder(self) -> StateFolder:
+        return self.place.folder
+
+    def look(self) -> None:
+        self.committed = self.artefact.committed()
+        self.before = self.artefact.record_of(self.committed)
+
+    def failed(self) -> None:
+        self.place.suspicious = True
+
+    def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
+        """Do it, and leave the report in ``done``."""
+        artefact, before, was = self.artefact, self.before, self.before.frontier
+        sources = artefact.pinned(was, until, newest)
+        plan = artefact.decide(before, sources, full=full)
+        if plan.mode == "noop":
+            self.done = Refresh(before=was, after=was, mode="noop", reason=plan.reason, name=artefact.name)
+            return
+        if self.place.suspicious:
+            artefact.tidy(None, before)
+            self.place.suspicious = False
+        number = self.committed.number + 1
+        faults.point("derived.refresh.begin", artefact.name)
+        with events.task(f"refresh {artefact.name}", unit="rows") as task:
+            built = artefact.build(before, plan, sources, number, task)
+        last = self.finished(plan.mode, built.rows_in, built.rows_out)
+        after = replace(built.record, frontier=sources.frontier, published=number, last=last)
+        artefact.log.commit(self.committed.number, self.committed.definition, after.to_json())
+        artefact.tidy(before, after)
+        artefact.log.sweep()
+        seconds = time.perf_counter() - self.began
+        self.done = reported(artefact.name, was, sources, last, seconds=seconds, reason=plan.reason)
