@@ -47,7 +47,7 @@ def test_views_and_their_freshness(lake: hw.Lake, capsys: Capture) -> None:
     assert main(words(lake, "views")) == 3
     a, b, c = capsys.readouterr().out.splitlines()[2:]
     assert "1 version behind `t`" in a and "`a` is 1 version behind `t`" in b and "never built" in c
-    found = as_json(lake, capsys, 3, "views")["views"]
+    found = as_json(lake, capsys, 3, "views")["artefacts"]
     assert [(v["name"], v["stale"], v["lag"]) for v in found] == [
         ("a", True, {"t": 1}),
         ("b", True, {}),
@@ -60,9 +60,10 @@ def test_views_and_their_freshness(lake: hw.Lake, capsys: Capture) -> None:
 
 
 def test_no_views(tmp_path: Path, capsys: Capture) -> None:
-    for verb in ("views", "refresh"):
+    none = {"views": "no materialized views", "status": "no derived artefacts", "refresh": "nothing is derived"}
+    for verb, said in none.items():
         assert main([verb, str(tmp_path)]) == 0
-        assert capsys.readouterr() == ("", f"no materialized views in {tmp_path}\n")
+        assert capsys.readouterr() == ("", f"{said} in {tmp_path}\n")
         assert main([verb, str(tmp_path / "nowhere")]) == 1
         capsys.readouterr()
 
@@ -73,7 +74,7 @@ def test_a_damaged_view_does_not_hide_the_others(lake: hw.Lake, capsys: Capture)
     log = Path(lake.location) / "b" / "_delta_log" / "00000000000000000001.json"
     log.write_text(log.read_text().replace('\\"published\\":1', '\\"published\\":\\"x\\"'))
     snapshot.forget(lake.table("b").storage)
-    found = as_json(lake, capsys, 1, "views")["views"]
+    found = as_json(lake, capsys, 1, "views")["artefacts"]
     assert [v["name"] for v in found] == ["a", "b"] and found[1]["error"]["code"].startswith("E5")
     assert main(words(lake, "views")) == 1 and "[E5" in capsys.readouterr().out
 
@@ -103,9 +104,9 @@ def test_refresh_all_in_order(lake: hw.Lake, capsys: Capture) -> None:
 
 def test_refresh_some(lake: hw.Lake, capsys: Capture) -> None:
     lake.table("t").append([{"id": 2, "k": 1}])
-    alone = as_json(lake, capsys, 3, "refresh", "b", "--no-cascade")["views"]
+    alone = as_json(lake, capsys, 3, "refresh", "b", "--no-cascade")["artefacts"]
     assert [(v["name"], v["mode"], v["behind"][0]["name"]) for v in alone] == [("b", "noop", "a")]
-    both = as_json(lake, capsys, 0, "refresh", "b", "--full")["views"]
+    both = as_json(lake, capsys, 0, "refresh", "b", "--full")["artefacts"]
     assert [(v["name"], v["mode"]) for v in both] == [("a", "incremental"), ("b", "full")]
     assert as_json(lake, capsys, 1, "refresh", "nope")["error"]["code"] == "E1601"
     assert as_json(lake, capsys, 1, "refresh", "t")["error"]["code"] == "E1601"
@@ -116,7 +117,7 @@ def test_one_failure_does_not_stop_the_others(lake: hw.Lake, capsys: Capture) ->
     lake.view("bad", "SELECT 10 div id AS x FROM t", refresh=True)
     lake.view("reader", "SELECT x FROM bad", refresh=True)
     lake.table("t").append([{"id": 0, "k": 1}])
-    found = as_json(lake, capsys, 1, "refresh")["views"]
+    found = as_json(lake, capsys, 1, "refresh")["artefacts"]
     assert {v["name"]: v.get("mode") for v in found} == {
         "a": "incremental",
         "b": "incremental",

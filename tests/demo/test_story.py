@@ -27,7 +27,7 @@ def test_payments_are_the_same_every_time() -> None:
 def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))
     assert [a.title for a in acts if not a.holds] == []
-    build, late, travel, change, _forget, optimize, skip, mistake, follow, view, agree, know, log = acts
+    build, late, travel, change, _forget, optimize, skip, mistake, follow, view, agree, know, log, export = acts
     assert build.facts["payments"] == 50_000
     assert (late.facts["late payments"], late.facts["corrected payments"]) == (1_000, 300)
     assert travel.grid is not None
@@ -48,6 +48,7 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert [row[0] for row in know.grid.rows] == ["CHF", "CZK", "EUR", "JPY"]
     assert log.grid is not None
     assert [r[1] for r in log.grid.rows[:2]] == ["UPDATE", "RESTORE"]
+    assert (export.facts["refreshed first"], export.facts["how"]) == ("spend", "incremental")
     assert all(a.sql for a in acts[1:])
     assert log.as_dict()["sql"] == "DESCRIBE HISTORY transactions"
 

@@ -1,4 +1,4 @@
-"""`headwater refresh`: bring views forward, each after those that it reads."""
+"""`headwater refresh`: bring what is derived forward, each artefact after those that it reads."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from headwater.base.errors import HeadwaterError
     from headwater.derived.contract import Refresh
 
-SUMMARY = "refresh materialized views, all or those named, each after the views that it reads"
+SUMMARY = "refresh views and exports, all or those named, each after what it reads"
 
-_HEADINGS = ("view", "mode", "rows in", "rows out", "seconds", "frontier", "why")
+_HEADINGS = ("name", "mode", "rows in", "rows out", "seconds", "frontier", "why")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_lake(parser)
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a view (default: all of them)")
-    parser.add_argument("--full", action="store_true", help="compute the views that are named from scratch")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a view or an export (default: all of them)")
+    parser.add_argument("--full", action="store_true", help="compute those that are named from scratch")
     parser.add_argument(
         "--no-cascade",
         action="store_true",
-        help="leave the views that they read as they are; exit code 3 if such a view is stale",
+        help="leave what they read as it is; exit code 3 if that is stale",
     )
 
 
@@ -35,14 +35,14 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         found = lake.refresh(*arguments.names, full=arguments.full, cascade=not arguments.no_cascade)
     done, failed, skipped = found.done, found.failed, found.skipped
     if screen.as_json:
-        views: list[dict[str, Any]] = [one.as_dict() for one in done]
-        views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
-        views += [{"name": name, "skipped": list(because)} for name, because in skipped.items()]
-        screen.document({"lake": lake.location, "views": views})
+        listed: list[dict[str, Any]] = [one.as_dict() for one in done]
+        listed += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
+        listed += [{"name": name, "skipped": list(because)} for name, because in skipped.items()]
+        screen.document({"lake": lake.location, "artefacts": listed})
     else:
         _print(screen, done, skipped)
         if not (done or failed or skipped):
-            screen.say(f"no materialized views in {lake.location}")
+            screen.say(f"nothing is derived in {lake.location}")
         for name, error in failed.items():
             _complain(screen, name, error)
     if failed or skipped:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headwater.demo.story import Act
+    from headwater.demo.act import Act
 
 __all__ = ["main"]
 

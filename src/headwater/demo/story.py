@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.demo import payments
+from headwater.demo.act import Act, Grid
+from headwater.demo.files import EXPORT, hand_over
 from headwater.demo.following import follow
 from headwater.demo.knowing import STREAM, know
 
@@ -24,40 +25,7 @@ if TYPE_CHECKING:
     from headwater.lakehouse import Lake
     from headwater.spark.types import SparkSession
 
-__all__ = ["Act", "Grid", "tell"]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A small table to look at."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-
-
-@dataclass(slots=True)
-class Act:
-    """One scene of the demo."""
-
-    title: str
-    sql: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    grid: Grid | None = None
-    check: str = ""
-    holds: bool = True
-    seconds: float = 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        grid = None if self.grid is None else [dict(zip(self.grid.columns, r, strict=True)) for r in self.grid.rows]
-        return {
-            "title": self.title,
-            "sql": self.sql,
-            "facts": self.facts,
-            "rows": grid,
-            "check": self.check,
-            "holds": self.holds,
-            "seconds": round(self.seconds, 3),
-        }
+__all__ = ["tell"]
 
 
 def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
@@ -77,6 +45,7 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         story.agree,
         story.know,
         story.log,
+        story.export,
     ):
         start = time.perf_counter()
         scene = act()
@@ -374,6 +343,22 @@ class _Story:
             check="every act that changed the table is there",
             holds=[e["operation"] for e in entries] == told
             and [e["version"] for e in entries] == [6, 5, 4, 3, 2, 1, 0],
+        )
+
+    def export(self) -> Act:
+        handed = hand_over(self.lake)
+        return Act(
+            "Plain Parquet for others: one more correction reaches the view and the files of its export",
+            EXPORT,
+            {
+                "refreshed first": ", ".join(handed.upstream),
+                "how": handed.mode,
+                "rows of the files that changed": handed.rows_out,
+                "files": handed.files,
+                "verified": str(handed.verified),
+            },
+            check="DuckDB, which is given nothing but the Parquet files, counts the cents of the table",
+            holds=handed.verified.equal and handed.cents == self._cents() and handed.upstream == ["spend"],
         )
 
 

@@ -1,0 +1,80 @@
+"""The laws hold on object storage too, for views of three shapes and for exports."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.incremental.views.test_contract import SHAPES
+from tests.incremental.views.world import World
+
+from headwater.base.frontier import Frontier
+from headwater.derived.artefact import Artefact
+from headwater.testing.derived_contract import DerivedContract
+from headwater.testing.s3_server import S3Server
+
+pytestmark = pytest.mark.s3
+
+
+class Bucket:
+    """A world in a bucket; each name is a view of the shape, or an export."""
+
+    replacements = ("column", "recreate", "repartition")
+
+    def __init__(self, place: str, server: S3Server, seed: int, shape: str) -> None:
+        self.world = World(server.url(place), seed, options=server.options, mapped=True)
+        self.shape = shape
+
+    def open(self, name: str) -> Artefact:
+        lake = self.world.lake
+        if self.shape == "export":
+            there = name in lake.catalog.recorded()
+            return lake.export(name) if there else lake.export(name, "orders", where="amount > 10")
+        return lake.view(name) if name in lake else lake.view(name, SHAPES[self.shape])
+
+    def commit(self, rng: random.Random) -> None:
+        self.world.commit(rng)
+
+    def rewrite(self) -> None:
+        for name in self.head():
+            self.world.lake.table(name).optimize()
+            self.world.lake.table(name).set_properties({"note": "again"})
+
+    def replace(self, how: str, rng: random.Random) -> None:
+        self.world.replace(how, rng)
+
+    def head(self) -> Frontier:
+        return self.world.head(*(("orders", "shops") if self.shape == "join" else ("orders",)))
+
+
+class OnS3(DerivedContract):
+    seeds = (1,)
+    commits = 2
+    most_crashes = 6
+    shape = ""
+
+    @pytest.fixture(autouse=True)
+    def _server(self, s3: S3Server, request: pytest.FixtureRequest) -> None:
+        self.server: Any = s3
+        self.place = request.node.name.replace("[", "_").replace("]", "")
+
+    def open_subject(self, folder: Path, seed: int) -> Bucket:
+        return Bucket(f"{self.shape.replace(' ', '_')}_{self.place}", self.server, seed, self.shape)
+
+
+class TestGroups(OnS3):
+    shape = "groups"
+
+
+class TestJoin(OnS3):
+    shape = "join"
+
+
+class TestFirstThree(OnS3):
+    shape = "first three"
+
+
+class TestExport(OnS3):
+    shape = "export"
