@@ -94,6 +94,9 @@ class Lake:
         from headwater.lake.published import is_built
 
         try:
+            if kind != TABLE and not self.table(name).exists():
+                (status,) = self.status(name)
+                return name, kind, status.version, status.rows if status.built else "never built"
             now = self.table(name).snapshot
         except HeadwaterError as error:
             return name, kind, f"[{error.code}]", ""
@@ -490,8 +493,8 @@ class Lake:
     def environment(self) -> Environment:
         """The lake as derived artefacts see it."""
         from headwater.derived.environment import Environment
+        from headwater.query.computing import computing
         from headwater.query.named_table import named_table
-        from headwater.query.views import computing
 
         return Environment(
             root=self.catalog.root,

@@ -1,4 +1,4 @@
-"""`headwater tables`: what a lake holds, tables and views."""
+"""`headwater tables`: what a lake holds, tables and what is derived from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headwater.cli._screen import Screen
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
 
-SUMMARY = "list the tables and views of a lake: version, rows, files, size"
+SUMMARY = "list the tables of a lake and what is derived from them: version, rows, files, size"
 
 _HEADINGS = ("name", "kind", "version", "rows", "files", "size", "last modified", "partitioned by")
 
@@ -53,13 +53,19 @@ def _facts(lake: Lake, name: str) -> dict[str, Any]:
     from headwater.base.errors import HeadwaterError
     from headwater.lake.published import is_built
 
+    nothing: dict[str, Any] = {
+        **dict.fromkeys(("version", "rows", "files", "size_bytes", "last_modified")),
+        "partitioned_by": [],
+    }
     try:
         table = lake.table(name)
+        if not table.exists():  # an artefact without a table
+            (status,) = lake.status(name)
+            return {**nothing, "version": status.version, "rows": status.rows}
         detail = table.detail()
         built = is_built(table.snapshot)
     except HeadwaterError as error:  # one damaged table does not hide the others
-        nothing = dict.fromkeys(("version", "rows", "files", "size_bytes", "last_modified"))
-        return {**nothing, "partitioned_by": [], "error": f"[{error.code}] {error.message}"}
+        return {**nothing, "error": f"[{error.code}] {error.message}"}
     return {
         "version": detail["version"],
         "rows": detail["num_rows"] if built else None,

@@ -1,4 +1,4 @@
-"""What views need of this room: the rows of a plan, at given versions of its tables."""
+"""What derived artefacts need of this room: the rows of a plan, at given versions of its tables."""
 
 from __future__ import annotations
 
