@@ -127,7 +127,7 @@ class Cascade:
     def refresh(self, artefact: Artefact, *, full: bool = False) -> Refresh:
         """Refresh an artefact; what it reads is where it should be."""
         done = artefact.refresh_alone(self._goal, full=full, newest=self.lookup.tables())
-        self.lookup.again(artefact.name)
+        self.lookup.forget(artefact.name)
         return done
 
     def is_current(self, name: str) -> bool:

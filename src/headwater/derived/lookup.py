@@ -32,22 +32,22 @@ class Lookup:
         self._environment = environment
         self._seen: dict[str, Snapshot | None] = {}
         self._artefacts: dict[str, Artefact | None] = {}
+        self._reads: dict[str, tuple[str, ...] | None] = {}
 
     def snapshot(self, name: str) -> Snapshot | None:
         """The table; None if it is not there, or cannot be read."""
         if name not in self._seen:
-            self.again(name)
+            table = self._environment.table(name)
+            try:
+                self._seen[name] = table.snapshot if table.exists() else None
+            except HeadwaterError:  # whoever reads it reports what is wrong with it
+                self._seen[name] = None
         return self._seen[name]
 
-    def again(self, name: str) -> None:
-        """Look at a table once more: it was refreshed."""
-        self._artefacts.pop(name, None)
-        self._seen[name] = None
-        table = self._environment.table(name)
-        try:
-            self._seen[name] = table.snapshot if table.exists() else None
-        except HeadwaterError:  # whoever reads it reports what is wrong with it
-            return
+    def forget(self, name: str) -> None:
+        """A table was refreshed: whoever asks for it is to look at it once more."""
+        for known in (self._seen, self._artefacts, self._reads):
+            known.pop(name, None)
 
     def hold(self, artefact: Artefact) -> None:
         """Take an artefact that is open already for the one of its name."""
@@ -72,8 +72,10 @@ class Lookup:
 
     def reads(self, name: str) -> tuple[str, ...] | None:
         """The names that an artefact reads; None for anything else."""
-        found = self.artefact(name)
-        return None if found is None else found.reads
+        if name not in self._reads:
+            found = self.artefact(name)
+            self._reads[name] = None if found is None else found.reads
+        return self._reads[name]
 
     def tables(self) -> dict[str, Snapshot]:
         """What was looked at and is there."""

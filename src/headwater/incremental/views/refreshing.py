@@ -81,6 +81,7 @@ def refresh(
         with attempt:
             attempt.refresh(until, full=full, newest=newest)
         if attempt.done is not None:
+            tidying.ask(view, table, environment, attempt.base)
             return attempt.done
     raise AssertionError("the last attempt raises")
 

@@ -37,10 +37,10 @@ _MOMENT = 0.02
 _MOMENTS = 10
 
 
-def ask(view: str, table: Table, environment: Environment) -> None:
-    """Have a view tidied up in the background, if there is a reason to."""
+def ask(view: str, table: Table, environment: Environment, base: Snapshot) -> None:
+    """Have a view tidied up in the background, if there is a reason to; ``base`` is its table now."""
     one = live(environment.root, view)
-    if one.unchecked is not None or one.is_littered or packing_up.due(table.snapshot):
+    if one.unchecked is not None or one.is_littered or packing_up.due(base):
         soon(view, table, environment)
 
 

@@ -175,10 +175,7 @@ class View(Artefact):
     ) -> Refresh:
         """Bring the view forward, and nothing that it reads."""
         self.timings = {}
-        environment = self._environment
-        done = refresh(self.name, self.table, environment, until, full=full, timings=self.timings, newest=newest)
-        tidying.ask(self.name, self.table, environment)
-        return done
+        return refresh(self.name, self.table, self._environment, until, full=full, timings=self.timings, newest=newest)
 
     def plan(self, until: Frontier | None = None, *, cascade: bool = True) -> ViewPlan:
         """What `refresh` would do now, why, and what it is expected to take."""
@@ -313,7 +310,7 @@ class View(Artefact):
                 if same and metadata is None:
                     return None
                 done = self._redefined(attempt, meant, metadata)
-                tidying.ask(self.name, self.table, self._environment)
+                tidying.ask(self.name, self.table, self._environment, attempt.base)
                 return done
         raise AssertionError("the last attempt raises")
 
