@@ -1,9 +1,6 @@
-"""Graphs of operators: what a circuit, a stream or a pipeline is made of, and what each part has done.
+"""Operators and the edges between them, as plain data.
 
-The problem: people ask what runs, in which order, over how many rows, and where the time and the state go, of things
-that are built quite differently. The idea: each of them describes itself as a `Graph`, plain data without behaviour,
-and one set of renderers draws it: `Graph.text` for a terminal, `Graph.svg` for a page or a notebook, `Graph.dot` for
-Graphviz and `Graph.to_dict` for ``--json``.
+Renderers take this; `headwater.observe.graph.Graph` is the same with the renderings as methods.
 
 Invariants, asserted when a graph is made: ids are unique; every input is a node; without the edges that are marked as
 feedback there is no cycle. A graph is immutable, and its renderings depend on nothing else.
@@ -12,10 +9,10 @@ feedback there is no cycle. A graph is immutable, and its renderings depend on n
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
-__all__ = ["Edge", "Graph", "GraphNode", "Heat", "NodeMetrics", "times_done"]
+__all__ = ["Edge", "GraphNode", "Heat", "NodeGraph", "NodeMetrics", "times_done"]
 
 Heat = Literal["seconds", "rows", "state"]
 
@@ -99,23 +96,8 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Graph:
-    """
-    A directed graph of operators, and the ways to look at it.
-
-    Examples
-    --------
-    >>> graph = Graph("spend", [
-    ...     GraphNode("o", "source", "orders"),
-    ...     GraphNode("f", "filter", "filter", "amount > 0", ("o",)),
-    ...     GraphNode("s", "sink", "spend", inputs=("f",)),
-    ... ])
-    >>> print(graph.text())
-    spend: 3 nodes
-    1  spend
-    2  └─ filter  amount > 0
-    3     └─ orders
-    """
+class NodeGraph:
+    """A directed graph of operators, without the ways to look at it: see `headwater.observe.graph`."""
 
     title: str
     nodes: tuple[GraphNode, ...]
@@ -160,62 +142,3 @@ class Graph:
                 if not waiting[consumer]:
                     done.append(consumer)
         return tuple(self._by_id[node_id] for node_id in done)
-
-    # -- renderings ------------------------------------------------------------------------------------------------
-
-    def text(self, *, width: int | None = 120) -> str:
-        """
-        The graph as lines for a terminal: from the outputs down to the sources, each node once.
-
-        Parameters
-        ----------
-        width
-            The cells of a line; without it nothing is cut.
-        """
-        from headwater.observe.text import draw_text
-
-        return draw_text(self, width=width)
-
-    def dot(self, *, heat: Heat = "seconds") -> str:
-        """
-        The graph in the language of Graphviz.
-
-        Parameters
-        ----------
-        heat
-            Which figure the nodes are filled by.
-        """
-        from headwater.observe.dot import draw_dot
-
-        return draw_dot(self, heat=heat)
-
-    def svg(self, *, heat: Heat = "seconds") -> str:
-        """
-        The graph as a picture that needs nothing else: one SVG document, for light and dark backgrounds.
-
-        Parameters
-        ----------
-        heat
-            Which figure the nodes are coloured by: their time, the rows they gave, or the state they hold.
-        """
-        from headwater.observe.svg import draw_svg
-
-        return draw_svg(self, heat=heat)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The graph as plain data, for JSON."""
-        nodes = [asdict(node) for node in self.nodes]
-        for node in nodes:
-            for name in ("bytes_out", "tasks"):
-                if node["metrics"] is not None and not node["metrics"][name]:
-                    del node["metrics"][name]
-        return {"title": self.title, "nodes": nodes}
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def _repr_svg_(self) -> str:
-        return self.svg()
-
-    def _repr_html_(self) -> str:
-        return f'<div style="overflow-x:auto">{self.svg()}</div>'
