@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import GraphNode, NodeMetrics
 
 
 def node(

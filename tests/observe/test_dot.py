@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from headwater.observe.graph import Graph, GraphNode
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import GraphNode
 from headwater.testing import HOSTILE_TEXTS
 
 

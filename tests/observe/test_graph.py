@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from headwater.observe.graph import Edge, Graph, GraphNode
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import Edge, GraphNode
 
 
 def test_a_graph_checks_itself() -> None:

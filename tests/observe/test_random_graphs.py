@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+from headwater.observe.graph import Graph
 from headwater.observe.layout import Layout, Rect, Route, lay_out
 from headwater.observe.measure import cells, one_line, text_width
+from headwater.observe.node_graph import GraphNode, NodeMetrics
 from headwater.testing import HOSTILE_TEXTS
 
 SVG = "{http://www.w3.org/2000/svg}"

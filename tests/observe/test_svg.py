@@ -4,7 +4,8 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
-from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import GraphNode, NodeMetrics
 from headwater.observe.palette import DARK, LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"

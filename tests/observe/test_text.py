@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import GraphNode, NodeMetrics
 
 
 def test_a_shared_node_is_written_once() -> None:

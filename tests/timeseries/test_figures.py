@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import headwater as hw
-from headwater.observe.graph import GraphNode
+from headwater.observe.node_graph import GraphNode
 from headwater.spark import figures
 from headwater.spark.figures import Counted, Figures, counted_tables, recorded
 from headwater.timeseries.running import stages

@@ -11,6 +11,7 @@ the constructor.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,15 +25,18 @@ from headwater.kernels.hash import hash_rows
 from headwater.kernels.merge import NO_BOUND, index_run, long_bytes, merge, own_strings
 
 if TYPE_CHECKING:
+    from weakref import finalize
+
     from headwater.incremental.layout import Layout
     from headwater.incremental.packing import Rows
-    from headwater.incremental.run_file import RunFile
+    from headwater.incremental.run_header import Header
 
 __all__ = [
     "NO_HEAP",
     "NO_RUNS",
     "Bound",
     "Run",
+    "RunHandle",
     "address_of",
     "addresses",
     "directory_bits",
@@ -52,6 +56,37 @@ _ALL = slice(None)
 NO_HEAP = np.zeros(1, dtype=np.uint8)
 
 
+class RunHandle:
+    """A file that a run is kept in. As long as one of these is alive, its store does not delete the file."""
+
+    __slots__ = ("__weakref__", "_path", "folder", "header", "loose", "name", "synced")
+
+    def __init__(self, path: str, header: Header, *, synced: bool) -> None:
+        self.path = path
+        self.header = header
+        self.synced = synced
+        self.loose: finalize[..., RunHandle] | None = None
+        """Deletes the file with this object, until a checkpoint names it."""
+
+    @property
+    def path(self) -> str:
+        """Where the file is: its ``name`` in its ``folder``."""
+        return self._path
+
+    @path.setter
+    def path(self, path: str) -> None:
+        self._path = path
+        self.folder, self.name = os.path.split(path)
+
+    def open(self, layout: Layout) -> Run:
+        """The run in it: mapped, or read if it is small."""
+        raise NotImplementedError
+
+    def verify(self) -> None:
+        """Check every byte of the file."""
+        raise NotImplementedError
+
+
 class Origin:
     """Where the rows of a run are kept: in a file, or, while it has none, in those of the runs that it is the sum of.
 
@@ -60,11 +95,11 @@ class Origin:
 
     __slots__ = ("file", "parts")
 
-    def __init__(self, file: RunFile | None) -> None:
+    def __init__(self, file: RunHandle | None) -> None:
         self.file = file
         self.parts: tuple[Origin, ...] = ()
 
-    def files(self) -> tuple[RunFile, ...]:
+    def files(self) -> tuple[RunHandle, ...]:
         """Files whose sum the run is; none if rows of it are in no file."""
         if self.file is not None:
             return (self.file,)
@@ -89,7 +124,7 @@ class Run:
         directory: npt.NDArray[np.int32],
         bits: int,
         *,
-        file: RunFile | None = None,
+        file: RunHandle | None = None,
         mapped: bool = False,
         line: npt.NDArray[np.int64] | None = None,
         most: int = -1,
@@ -156,7 +191,7 @@ class Run:
         return cls(layout, hashes, rows, heap, directory, bits, line=line)
 
     @classmethod
-    def stored(cls, layout: Layout, rows: Rows, heap: Bytes, *, file: RunFile, most: int) -> Run:
+    def stored(cls, layout: Layout, rows: Rows, heap: Bytes, *, file: RunHandle, most: int) -> Run:
         """The run of sorted rows and a heap, as they were stored: hashes and directory are computed."""
         slots = layout.slots if heap is not NO_HEAP else layout.slots[:0]
         for slot in slots:
@@ -171,17 +206,17 @@ class Run:
         return cls(layout, hashes, rows, heap, directory, bits, file=file, line=line, most=most)
 
     @property
-    def file(self) -> RunFile | None:
+    def file(self) -> RunHandle | None:
         """The file that it is kept in."""
         return self.origin.file
 
     @file.setter
-    def file(self, file: RunFile | None) -> None:
+    def file(self, file: RunHandle | None) -> None:
         self.origin.file = file
         self.origin.parts = ()
 
     @property
-    def files(self) -> tuple[RunFile, ...]:
+    def files(self) -> tuple[RunHandle, ...]:
         """The few files that come to what it is: its own, or those of the runs that it is the sum of; none if it has to be written."""
         found = self.origin.files()
         return found if len(found) <= _MOST_PARTS else ()

@@ -52,14 +52,12 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.base.errors import CorruptionError
-from headwater.incremental.run import NO_HEAP, Run
+from headwater.incremental.run import NO_HEAP, Run, RunHandle
 from headwater.incremental.run_header import ALIGNMENT, NAMES, Header, aligned, damaged, header_of, read_header
 from headwater.incremental.run_narrow import compressed, decompressed, is_narrowed, narrowed, widened
 from headwater.kernels.filter import WORDS, fill_filter, filter_blocks
 
 if TYPE_CHECKING:
-    from weakref import finalize
-
     from headwater.incremental.layout import Layout
 
 __all__ = ["RunFile", "write_narrow", "write_run"]
@@ -79,7 +77,7 @@ def write_run(run: Run, fd: int) -> Header:
 
 def write_narrow(run: Run, fd: int) -> Header:
     """The same, in fewer bytes if it is a run for that."""
-    if not is_narrowed(run):
+    if not is_narrowed(len(run)):
         return write_run(run, fd)
     heap = compressed(run.heap) if run.heap.size > NO_HEAP.size else b""
     pieces = [narrowed(run.rows), b"", heap, b"", b""]
@@ -112,20 +110,13 @@ def _write(fd: int, piece: bytes | memoryview) -> None:
         left = left[os.write(fd, left) :]  # one call writes at most 2 GiB
 
 
-class RunFile:
-    """A run file that was opened: its header, and its name.
+class RunFile(RunHandle):
+    """A run file that was opened: its header, and its name."""
 
-    As long as one of these is alive, its store does not delete the file.
-    """
-
-    __slots__ = ("__weakref__", "_path", "_verified", "folder", "header", "loose", "name", "synced")
+    __slots__ = ("_verified",)
 
     def __init__(self, path: str, header: Header, *, synced: bool = True) -> None:
-        self.path = path
-        self.header = header
-        self.synced = synced
-        self.loose: finalize[..., RunFile] | None = None
-        """Deletes the file with this object, until a checkpoint names it."""
+        super().__init__(path, header, synced=synced)
         self._verified = False
 
     @classmethod
@@ -133,16 +124,6 @@ class RunFile:
         """Read and check the header."""
         with _opened(path) as f:
             return cls(path, read_header(f.fileno(), path))
-
-    @property
-    def path(self) -> str:
-        """Where the file is: its ``name`` in its ``folder``."""
-        return self._path
-
-    @path.setter
-    def path(self, path: str) -> None:
-        self._path = path
-        self.folder, self.name = os.path.split(path)
 
     def open(self, layout: Layout) -> Run:
         """The run in it: mapped, or read if it is small."""

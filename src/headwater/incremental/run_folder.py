@@ -28,7 +28,7 @@ from headwater.incremental.run_header import Header, damaged
 
 if TYPE_CHECKING:
     from headwater.incremental.manifest import RunEntry
-    from headwater.incremental.run import Run
+    from headwater.incremental.run import Run, RunHandle
 
 __all__ = ["RunFolder", "link"]
 
@@ -40,7 +40,7 @@ class RunFolder:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._open: WeakValueDictionary[str, RunFile] = WeakValueDictionary()
+        self._open: WeakValueDictionary[str, RunHandle] = WeakValueDictionary()
         self._being_written: set[str] = set()
         self._guard = threading.Lock()
         self._names_unflushed = False
@@ -54,7 +54,7 @@ class RunFolder:
         with self._guard:
             return self._being_written | set(self._open)
 
-    def file(self, entry: RunEntry) -> RunFile:
+    def file(self, entry: RunEntry) -> RunHandle:
         """The file that a manifest names; the same object as long as that is in use."""
         found = self._open.get(entry.file)
         if found is None:
@@ -84,7 +84,7 @@ class RunFolder:
     def keep(self, runs: Sequence[Run]) -> None:
         """See to it that runs have files here, their own or those of their parts, which are flushed."""
         new: list[tuple[Run, RunFile]] = []
-        late: list[RunFile] = []
+        late: list[RunHandle] = []
         try:
             for run in runs:
                 files = run.files
@@ -150,11 +150,11 @@ class RunFolder:
         with self._guard:
             self._being_written -= {name, _temporary(name)}
 
-    def _register(self, file: RunFile) -> None:
+    def _register(self, file: RunHandle) -> None:
         with self._guard:
             self._open[file.name] = file
 
-    def _adopt(self, file: RunFile) -> None:
+    def _adopt(self, file: RunHandle) -> None:
         """Take a file of another folder in, by a link where that is possible."""
         with translated(self.folder, file.name):
             self._names_unflushed = True
@@ -205,7 +205,7 @@ def _final(name: str) -> str:
     return name.removeprefix(".").removesuffix(".tmp")
 
 
-def _flush(file: RunFile) -> None:
+def _flush(file: RunHandle) -> None:
     with translated(file.folder, file.name):
         faults.point("state.run.before_flush", file.name)
         if settings.current().fsync:
@@ -217,7 +217,7 @@ def _flush(file: RunFile) -> None:
     file.synced = True
 
 
-def _flush_all(files: Sequence[RunFile]) -> None:
+def _flush_all(files: Sequence[RunHandle]) -> None:
     # The journal of a file system takes many files at once, if they are flushed at once.
     if len(files) < 2 or not settings.current().fsync:
         for file in files:

@@ -23,7 +23,6 @@ import pyarrow as pa
 
 if TYPE_CHECKING:
     from headwater.incremental.packing import Rows
-    from headwater.incremental.run import Run
 
 __all__ = ["compressed", "decompressed", "is_narrowed", "narrowed", "shortest", "widened"]
 
@@ -34,9 +33,9 @@ _LENGTH = struct.Struct("<Q")
 _CODEC = pa.Codec("zstd", 1)
 
 
-def is_narrowed(run: Run) -> bool:
-    """Whether a run is stored so: it is not tiny, and small enough to be held in memory."""
-    return _FEWEST <= len(run) <= _MOST
+def is_narrowed(rows: int) -> bool:
+    """Whether a run of so many rows is stored so: it is not tiny, and small enough to be held in memory."""
+    return _FEWEST <= rows <= _MOST
 
 
 def shortest(width: int) -> int:

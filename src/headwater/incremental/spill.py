@@ -24,7 +24,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 from headwater.base import events, faults, settings
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headwater.incremental.layout import Layout
-    from headwater.incremental.spine import Spine
-    from headwater.incremental.store import Store
     from headwater.incremental.sweep import Gone
 
 __all__ = [
@@ -62,6 +60,31 @@ __all__ = [
 _SMALLEST = 1 << 18
 _SHARE = 4
 _LONGEST_SECONDS = 0.25
+
+
+class Spillable(Protocol):
+    """Something that holds large runs and can have them written to files: a spine."""
+
+    runs: list[Run]
+
+    def is_busy(self, run: Run) -> bool:
+        """Is a run being merged or spilled?"""
+
+    def spill(self, run: Run) -> None:
+        """Have a run written to a file."""
+
+    def wait(self) -> None:
+        """Wait for what is being done now."""
+
+
+class RunWriter(Protocol):
+    """Where runs are written to files with names: a store."""
+
+    def write(self, run: Run, *, sync: bool = True) -> Run:
+        """The same run, in a file."""
+
+    def merge(self, left: Run, right: Run, bound: Bound | None) -> Run:
+        """The sum of two runs, in a file."""
 
 
 def background() -> ThreadPoolExecutor:
@@ -119,15 +142,15 @@ class _Spines:
     """The spines of this process that have runs."""
 
     def __init__(self) -> None:
-        self._all: WeakSet[Spine] = WeakSet()
+        self._all: WeakSet[Spillable] = WeakSet()
         self._guard = threading.Lock()
         self.told = False
 
-    def add(self, spine: Spine) -> None:
+    def add(self, spine: Spillable) -> None:
         with self._guard:
             self._all.add(spine)
 
-    def runs(self) -> dict[Run, Spine]:
+    def runs(self) -> dict[Run, Spillable]:
         """The runs in memory; one that several traces have is listed once."""
         with self._guard:
             spines = list(self._all)
@@ -159,7 +182,7 @@ def has_room(nbytes: int) -> bool:
     return used_bytes() + nbytes <= budget_bytes()
 
 
-def relieve(mine: Spine) -> None:
+def relieve(mine: Spillable) -> None:
     """Have the largest runs written to files until the rest fits, and wait if that is far from being so."""
     known = _spines(os.getpid())
     known.add(mine)
@@ -184,7 +207,7 @@ def spill_folder() -> str:
     return str(settings.current().spill_dir or tempfile.gettempdir())
 
 
-def spilled(run: Run, store: Store | None, folder: str) -> Run:
+def spilled(run: Run, store: RunWriter | None, folder: str) -> Run:
     """The same run, mapped from a file."""
     _begin()
     faults.point("state.spill.begin")
@@ -195,7 +218,7 @@ def spilled(run: Run, store: Store | None, folder: str) -> Run:
     return _nameless(run.layout, lambda fd: write_run(run, fd), folder)
 
 
-def merged_somewhere(left: Run, right: Run, bound: Bound | None, store: Store | None, folder: str | None) -> Run:
+def merged_somewhere(left: Run, right: Run, bound: Bound | None, store: RunWriter | None, folder: str | None) -> Run:
     """The sum of two runs: in memory, or in a file if a folder is given."""
     _begin()
     faults.point("state.merge.begin")
@@ -206,7 +229,7 @@ def merged_somewhere(left: Run, right: Run, bound: Bound | None, store: Store | 
     return _nameless(left.layout, lambda fd: merge_to_file(left, right, bound, fd), folder)
 
 
-def swept_somewhere(runs: Sequence[Run], gone: Gone, store: Store | None, folder: str | None) -> list[Run]:
+def swept_somewhere(runs: Sequence[Run], gone: Gone, store: RunWriter | None, folder: str | None) -> list[Run]:
     """The sum of runs without what may go: in memory, or in several files if a folder is given."""
     _begin()
     if folder is None:

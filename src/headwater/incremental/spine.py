@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.incremental import spill
 from headwater.incremental.run import Bound, Run
+from headwater.incremental.spill import RunWriter
 
 if TYPE_CHECKING:
-    from headwater.incremental.store import Store
     from headwater.incremental.sweep import Gone
 
 __all__ = ["Spine"]
@@ -31,7 +31,7 @@ def _class(run: Run) -> int:
     return len(run.hashes).bit_length()
 
 
-def _merged(large: Run, small: Run, bound: Bound | None, store: Store | None, folder: str | None) -> list[Run]:
+def _merged(large: Run, small: Run, bound: Bound | None, store: RunWriter | None, folder: str | None) -> list[Run]:
     return [spill.merged_somewhere(large, small, bound, store, folder)]
 
 
@@ -40,7 +40,7 @@ class Spine:
 
     __slots__ = ("__weakref__", "_bound", "_gone", "_merging", "_spilling", "failure", "merged_rows", "runs", "store")
 
-    def __init__(self, store: Store | None = None) -> None:
+    def __init__(self, store: RunWriter | None = None) -> None:
         self.runs: list[Run] = []
         self._merging: tuple[list[Run], Future[list[Run]]] | None = None
         self._spilling: list[tuple[Run, Future[Run]]] = []

@@ -34,7 +34,16 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 
 __all__ = ["KernelCache", "Level", "cache_folder", "shipped_code", "shipping_level"]
 
-_NO_KERNELS = ("aside.py", "code_cache.py", "compile_time.py", "compiler.py", "ship.py", "signature.py", "warm.py")
+_NO_KERNELS = (
+    "aside.py",
+    "code_cache.py",
+    "compile_time.py",
+    "compiler.py",
+    "compiler_process.py",
+    "ship.py",
+    "signature.py",
+    "warm.py",
+)
 """Files of this folder that have no influence on machine code."""
 
 

@@ -17,6 +17,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from headwater.base.errors import InputError
+from headwater.observe.chart_svg import draw_chart
+from headwater.observe.chart_text import chart_text
+from headwater.observe.drawn import Drawn
 from headwater.observe.ticks import Axis
 
 __all__ = ["KINDS", "Band", "Chart", "Curve", "Kind"]
@@ -69,22 +72,6 @@ class Band:
         _check_lengths(self.times, self.high)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a drawing needs of a curve or band: times as whole numbers in order, and a low and a high for each."""
-
-    label: str
-    kind: str
-    times: tuple[int, ...]
-    low: tuple[float | None, ...]
-    high: tuple[float | None, ...]
-
-    @property
-    def there(self) -> list[float]:
-        """All values that are no gaps."""
-        return [v for side in {id(s): s for s in (self.low, self.high)}.values() for v in side if v is not None]
-
-
 class Chart:
     """
     Series over time, drawn.
@@ -131,16 +118,12 @@ class Chart:
 
     def svg(self, *, width: int = 760, height: int = 340) -> str:
         """The picture, as a document of its own."""
-        from headwater.observe.chart_svg import draw_chart
-
         if not 240 <= width <= 10_000 or not 160 <= height <= 10_000:
             raise InputError.bad_argument("width", (width, height), "240 to 10,000 pixels, and a height from 160")
         return draw_chart(self, width, height)
 
     def text(self, *, width: int = 100) -> str:
         """One line of blocks for each curve, with its range and its last value."""
-        from headwater.observe.chart_text import chart_text
-
         return chart_text(self, width)
 
     def _repr_svg_(self) -> str:

@@ -23,7 +23,7 @@ from headwater.observe.palette import CURVES
 from headwater.observe.ticks import Tick, moment_text, number_text, number_ticks, spread, time_ticks
 
 if TYPE_CHECKING:
-    from headwater.observe.chart import Chart, Drawn
+    from headwater.observe.drawn import Drawn, DrawnChart
 
 __all__ = ["draw_chart"]
 
@@ -79,7 +79,7 @@ class _Frame:
         return min(max(self.bottom - share * (self.bottom - self.top), self.top), self.bottom)
 
 
-def draw_chart(chart: Chart, width: int, height: int) -> str:
+def draw_chart(chart: DrawnChart, width: int, height: int) -> str:
     """The picture of a chart, as a text."""
     room = width - 2 * _MARGIN
     legend = _legend(chart.drawn, room)
@@ -169,7 +169,7 @@ def _legend_drawn(legend: Sequence[tuple[int, int, int, str]], top: int) -> Iter
         yield _text("small dim", at[0] + 22, at[1], text)
 
 
-def _axes(frame: _Frame, numbers: Sequence[Tick], chart: Chart) -> Iterator[str]:
+def _axes(frame: _Frame, numbers: Sequence[Tick], chart: DrawnChart) -> Iterator[str]:
     for tick in numbers:
         y = frame.y(tick.at)
         kind = "axis" if tick.at == 0 else "grid"
@@ -194,7 +194,7 @@ def _axes(frame: _Frame, numbers: Sequence[Tick], chart: Chart) -> Iterator[str]
 # -- the data ------------------------------------------------------------------------------------------------------
 
 
-def _parts(chart: Chart, frame: _Frame) -> Iterator[str]:
+def _parts(chart: DrawnChart, frame: _Frame) -> Iterator[str]:
     """Bands lie below bars, and those below lines and points."""
     bars = [k for k, part in enumerate(chart.drawn) if part.kind == "bars"]
     space = _spacing(chart.drawn)
@@ -209,7 +209,7 @@ def _parts(chart: Chart, frame: _Frame) -> Iterator[str]:
             yield f"<g><title>{escape(_tooltip(part, chart))}</title>{''.join(shapes)}</g>"
 
 
-def _tooltip(part: Drawn, chart: Chart) -> str:
+def _tooltip(part: Drawn, chart: DrawnChart) -> str:
     lines = [one_line(part.label)]
     if there := part.there:
         lines.append(f"{len(part.times):,} points, {number_text(min(there))} … {number_text(max(there))}")

@@ -16,7 +16,7 @@ from headwater.observe.measure import cells, cut_cells, one_line
 from headwater.observe.ticks import moment_text, number_text, spread
 
 if TYPE_CHECKING:
-    from headwater.observe.chart import Chart, Drawn
+    from headwater.observe.drawn import Drawn, DrawnChart
 
 __all__ = ["chart_text"]
 
@@ -25,7 +25,7 @@ _LABEL = 24
 _LEAST, _MOST = 8, 60
 
 
-def chart_text(chart: Chart, width: int) -> str:
+def chart_text(chart: DrawnChart, width: int) -> str:
     """The rows of a chart, in at most ``width`` cells."""
     drawn = chart.drawn
     times = [t for part in drawn for t in part.times]

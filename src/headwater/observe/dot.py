@@ -8,8 +8,8 @@ lines are broken with ``\n``. Edges that are fed back are dashed, and do not mov
 from __future__ import annotations
 
 from headwater.observe.format import human_count
-from headwater.observe.graph import Graph, GraphNode, Heat
 from headwater.observe.measure import cut, one_line
+from headwater.observe.node_graph import GraphNode, Heat, NodeGraph
 from headwater.observe.palette import LIGHT, Scale, kind_colour
 from headwater.observe.svg import figures_of, tooltip_of
 
@@ -18,7 +18,7 @@ __all__ = ["draw_dot"]
 _Tree = dict[str, "_Tree | list[str]"]
 
 
-def draw_dot(graph: Graph, *, heat: Heat = "seconds") -> str:
+def draw_dot(graph: NodeGraph, *, heat: Heat = "seconds") -> str:
     """The graph as a DOT document."""
     scale = Scale(graph, heat)
     names = {node.id: f"n{i}" for i, node in enumerate(graph.nodes, 1)}
@@ -40,7 +40,7 @@ def draw_dot(graph: Graph, *, heat: Heat = "seconds") -> str:
 
 
 def _members(
-    graph: Graph,
+    graph: NodeGraph,
     path: tuple[str, ...],
     names: dict[str, str],
     scale: Scale,

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headwater.observe.columns import in_columns, spread, straight
-from headwater.observe.graph import Edge, Graph
 from headwater.observe.groups import in_pieces
 from headwater.observe.layers import BOTTOM, TOP, Box, Layers, Link, in_layers
 from headwater.observe.measure import cut, one_line, text_width
+from headwater.observe.node_graph import Edge, NodeGraph
 
 __all__ = ["CAPTION_SIZE", "GroupBox", "Layout", "Rect", "Route", "lay_out"]
 
@@ -98,7 +98,7 @@ class _Part:
     routes: dict[int, list[Point]] = field(default_factory=dict)
 
 
-def lay_out(graph: Graph, sizes: Mapping[str, tuple[int, int]]) -> Layout:
+def lay_out(graph: NodeGraph, sizes: Mapping[str, tuple[int, int]]) -> Layout:
     """
     Place the nodes of a graph, given their sizes: even numbers of pixels.
 
@@ -112,7 +112,7 @@ def lay_out(graph: Graph, sizes: Mapping[str, tuple[int, int]]) -> Layout:
 
 
 class _Layouter:
-    def __init__(self, graph: Graph, sizes: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, graph: NodeGraph, sizes: Mapping[str, tuple[int, int]]) -> None:
         self.graph = graph
         self.number = {node.id: i for i, node in enumerate(graph.nodes)}
         self.sizes = [sizes[node.id] for node in graph.nodes]

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 
 from headwater.observe.format import human_bytes, human_count, human_seconds
-from headwater.observe.graph import Graph, Heat, NodeMetrics
+from headwater.observe.node_graph import Heat, NodeGraph, NodeMetrics
 
 __all__ = ["CURVES", "DARK", "LIGHT", "Scale", "family_of", "kind_colour"]
 
@@ -71,14 +71,14 @@ class Scale:
 
     Examples
     --------
-    >>> from headwater.observe.graph import GraphNode
+    >>> from headwater.observe.node_graph import GraphNode
     >>> m = NodeMetrics(rows_in=0, rows_out=10, seconds=0.5, state_rows=0, state_bytes=0, steps=1)
-    >>> scale = Scale(Graph("g", [GraphNode("a", "source", "a", metrics=m)]), "seconds")
+    >>> scale = Scale(NodeGraph("g", [GraphNode("a", "source", "a", metrics=m)]), "seconds")
     >>> scale.name, scale.most, scale.step(m), scale.step(None)
     ('time', '500 ms', 6, 0)
     """
 
-    def __init__(self, graph: Graph, heat: Heat) -> None:
+    def __init__(self, graph: NodeGraph, heat: Heat) -> None:
         metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
         by_rows = heat == "state" and not any(m.state_bytes for m in metrics)
         self._value: Callable[[NodeMetrics], float]

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from html import escape
 
 from headwater.observe.format import human_bytes, human_count, human_seconds
-from headwater.observe.graph import Graph, GraphNode, Heat, NodeMetrics, times_done
 from headwater.observe.labels import Labels
 from headwater.observe.layout import CAPTION_SIZE, GroupBox, Rect, Route, lay_out
 from headwater.observe.measure import cut, one_line, printable, text_width
+from headwater.observe.node_graph import GraphNode, Heat, NodeGraph, NodeMetrics, times_done
 from headwater.observe.palette import DARK, LIGHT, Scale, kind_colour
 
 __all__ = ["draw_svg", "figures_of", "tooltip_of"]
@@ -50,7 +50,7 @@ _STYLE = """\
 }}"""
 
 
-def draw_svg(graph: Graph, *, heat: Heat = "seconds") -> str:
+def draw_svg(graph: NodeGraph, *, heat: Heat = "seconds") -> str:
     """The picture of a graph, as a text."""
     scale = Scale(graph, heat)
     cards = {node.id: _lines(node) for node in graph.nodes}
@@ -162,7 +162,7 @@ def _group(group: GroupBox) -> str:
 # -- edges ---------------------------------------------------------------------------------------------------------
 
 
-def _edge(graph: Graph, route: Route, arrow: str) -> str:
+def _edge(graph: NodeGraph, route: Route, arrow: str) -> str:
     metrics = graph[route.edge.source].metrics
     width = 1.2 + min(0.2 * math.log10(1 + metrics.rows_out), 1.6) if metrics else 1.6
     back = route.edge.feedback
@@ -203,7 +203,7 @@ def _towards(start: int, end: int, reach: int) -> int:
     return reach if end > start else -reach if end < start else 0
 
 
-def _rows(graph: Graph, route: Route, labels: Labels, groups: Sequence[GroupBox]) -> str:
+def _rows(graph: NodeGraph, route: Route, labels: Labels, groups: Sequence[GroupBox]) -> str:
     metrics = graph[route.edge.source].metrics
     if metrics is None:
         return ""
@@ -235,7 +235,7 @@ def _arrow(name: str, kind: str) -> str:
 # -- around it -----------------------------------------------------------------------------------------------------
 
 
-def _summary(graph: Graph) -> str:
+def _summary(graph: NodeGraph) -> str:
     facts = [f"{len(graph.nodes)} node{'' if len(graph.nodes) == 1 else 's'}"]
     metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
     if metrics:
@@ -248,7 +248,7 @@ def _summary(graph: Graph) -> str:
     return " · ".join(facts)
 
 
-def _legend(graph: Graph, scale: Scale, room: int) -> tuple[list[str], int, int]:
+def _legend(graph: NodeGraph, scale: Scale, room: int) -> tuple[list[str], int, int]:
     """The legend, its height, and its width."""
     out, x, y, widest = [], 0, 0, 0
     if scale:

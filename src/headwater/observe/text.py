@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwater.observe.format import human_bytes, human_count, human_seconds
-from headwater.observe.graph import Graph, GraphNode, times_done
 from headwater.observe.measure import cells, cut_cells, one_line
+from headwater.observe.node_graph import GraphNode, NodeGraph, times_done
 
 __all__ = ["draw_text"]
 
@@ -35,7 +35,7 @@ class _Line:
     group: str
 
 
-def draw_text(graph: Graph, *, width: int | None = 120) -> str:
+def draw_text(graph: NodeGraph, *, width: int | None = 120) -> str:
     """The graph as lines of at most ``width`` cells."""
     lines = _walked(graph)
     numbers = {line.node.id: k for k, line in enumerate((n for n in lines if not n.mark), 1)}
@@ -90,7 +90,7 @@ def _row(tree: str, tree_size: int, row: Sequence[str], sizes: Sequence[int], sq
     return _GAP.join(parts).rstrip(" ")
 
 
-def _walked(graph: Graph) -> list[_Line]:
+def _walked(graph: NodeGraph) -> list[_Line]:
     """The lines of the tree, from the nodes that feed no other."""
     fed = {edge.source for edge in graph.edges() if not edge.feedback}
     seen: set[str] = set()
@@ -131,7 +131,7 @@ def _name(node: GraphNode) -> str:
     return one_line(node.label) or one_line(node.kind) or "?"
 
 
-def _figures(graph: Graph, lines: Sequence[_Line]) -> list[tuple[str, ...]]:
+def _figures(graph: NodeGraph, lines: Sequence[_Line]) -> list[tuple[str, ...]]:
     total = sum(node.metrics.seconds for node in graph.nodes if node.metrics is not None)
     rows = []
     for line in lines:
@@ -153,7 +153,7 @@ def _figures(graph: Graph, lines: Sequence[_Line]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _title(graph: Graph) -> str:
+def _title(graph: NodeGraph) -> str:
     facts = [f"{len(graph.nodes)} node{'' if len(graph.nodes) == 1 else 's'}"]
     metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
     if metrics:

@@ -4,7 +4,7 @@ Where the engines agree, a node is written as it is. Where they do not, it is re
 
 - division and remainder by zero raise, as in ANSI Spark; the smallest integer % -1 is 0, not an overflow;
 - a quotient of decimals is computed in whole numbers and rounded half up, because DuckDB divides decimals as doubles;
-- what has no form in DuckDB's SQL calls a Python function, ``hw_…``: see `functions.udfs`;
+- what has no form in DuckDB's SQL calls a Python function, ``hw_…``: see `headwater.sql.udfs`;
 - AND and OR keep Spark's order when a part may fail: DuckDB evaluates the parts of a conjunction in any order, but a
   CASE branch only for its own rows;
 - what may fail is written ``greatest(x, NULL)``, which is ``x``. DuckDB's optimiser knows ``i + 1 > 5`` to be ``i > 4``, and from

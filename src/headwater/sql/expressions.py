@@ -2,7 +2,7 @@
 
 The problem: users write predicates and values in Spark SQL (``t.delete("amount > 5 AND country IN ('DE','FR')")``), and DuckDB
 evaluates them over Arrow and Parquet. Passed through as they are, one text in eight means something else there. The
-idea: a text is parsed, resolved and typed as ANSI Spark would (`resolve`), every coercion is made explicit, and only
+idea: a text is parsed, resolved and typed as ANSI Spark would (`reader.resolve`), every coercion is made explicit, and only
 what is on an allow list is written out again in DuckDB's SQL (`duckdb_form`), rewritten where the engines differ.
 
 Invariants:

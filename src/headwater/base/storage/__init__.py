@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlparse
 
 from headwater.base.errors import StorageError
-from headwater.base.storage.elsewhere import is_elsewhere
+from headwater.base.storage.elsewhere import is_elsewhere, open_by
 from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 from headwater.base.storage.local import LocalStorage
 from headwater.base.storage.s3 import S3Storage
@@ -35,6 +35,9 @@ __all__ = [
     "now_ms",
     "open_storage",
 ]
+
+open_by("file", LocalStorage)
+open_by("s3", S3Storage)
 
 
 def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from headwater.base.errors import StorageError
@@ -16,11 +17,19 @@ from headwater.base.errors import StorageError
 if TYPE_CHECKING:
     from headwater.base.storage.interface import Storage
 
-__all__ = ["check_inside", "is_elsewhere", "resolve"]
+__all__ = ["Opener", "check_inside", "is_elsewhere", "open_by", "resolve"]
 
 _WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.\-]*:/")
 _FILE = re.compile(r"file:(?://[^/]*)?(?=/)")
 _S3 = re.compile(r"s3[an]?://([^/]+)/")
+
+Opener = Callable[[str, Mapping[str, str] | None], "Storage"]
+_OPENERS: dict[str, Opener] = {}
+
+
+def open_by(scheme: str, opener: Opener) -> None:
+    """Say how a storage of a scheme is opened: any storage may name files of any other."""
+    _OPENERS[scheme] = opener
 
 
 def is_elsewhere(path: str) -> bool:
@@ -34,15 +43,12 @@ def is_elsewhere(path: str) -> bool:
 
 def resolve(storage: Storage, path: str) -> tuple[Storage, str]:
     """The storage that a whole path lies in, and the path below its root."""
-    from headwater.base.storage.local import LocalStorage
-    from headwater.base.storage.s3 import S3Storage
-
     local = _FILE.sub("", path, count=1)
     if local.startswith("/") and storage.local_path("") is not None:
         folder, name = os.path.split(local)
-        return LocalStorage(folder, storage.options), name
+        return _OPENERS["file"](folder, storage.options), name
     if found := _S3.match(path):
-        return S3Storage(f"s3://{found[1]}", storage.options), path[found.end() :]
+        return _OPENERS["s3"](f"s3://{found[1]}", storage.options), path[found.end() :]
     raise StorageError.unreachable(path, storage.url, "it is on no storage that can be opened from there")
 
 

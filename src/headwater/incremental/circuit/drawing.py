@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from headwater.incremental.nesting.nest import Nest
 from headwater.incremental.operators.delay import Hold
-from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import GraphNode, NodeMetrics
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.schedule import Schedule

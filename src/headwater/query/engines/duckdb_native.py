@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.base import settings
 from headwater.base.errors import ExpressionError, HeadwaterError
-from headwater.query.engines.duckdb import BATCH_ROWS, configuration, failure
+from headwater.query.engines.duckdb_database import BATCH_ROWS, configuration, failure
 from headwater.query.engines.duckdb_scan import Relations
 from headwater.query.engines.engine import Running, conformed
 from headwater.query.sources import Source, TableSource

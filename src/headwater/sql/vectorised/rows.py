@@ -1,6 +1,6 @@
 """Functions that are Python functions of one row: called directly, instead of by DuckDB, which would call them too.
 
-A form of the catalogue that is nothing but ``hw_name(arguments)`` is such a function (see `functions.udfs`). Only the rows that count
+A form of the catalogue that is nothing but ``hw_name(arguments)`` is such a function (see `headwater.sql.udfs`). Only the rows that count
 are handed to it.
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from headwater.observe.format import human_seconds
-from headwater.observe.graph import Graph, GraphNode, NodeMetrics
+from headwater.observe.graph import Graph
+from headwater.observe.node_graph import GraphNode, NodeMetrics
 from headwater.spark.figures import Figures
 from headwater.timeseries.running.pipes import Stage
 from headwater.timeseries.running.reasons import amount
