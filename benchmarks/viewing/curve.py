@@ -20,9 +20,9 @@ from queries.measuring import Measured, Report, Sample, timed
 from viewing.world import SHAPES, World
 
 import headwater as hw
+from headwater.derived.comparison import compare
 from headwater.incremental import spill
 from headwater.incremental.views import View, upkeep
-from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 
 __all__ = ["SHARES", "rows_of", "run"]

@@ -381,10 +381,10 @@ def test_a_verification_shows_what_differs() -> None:
     assert not wrong.equal
     assert wrong.missing == ChangeBatch.from_table({"n": [1], "_weight": [2]})
     assert wrong.extra == ChangeBatch.from_table({"n": [3], "_weight": [1]})
-    assert str(wrong) == "differs at t@3: 2 missing, 1 too many"
+    assert str(wrong) == "differs at t@3: 2 missing, 1 too many (2 rows)"
     right = Verification.compare(at, expected=pa.table({"n": [1, 2]}), actual=pa.table({"n": [2, 1]}))
     assert right.equal
-    assert str(right) == "equal at t@3"
+    assert str(right) == "equal at t@3 (2 rows)"
 
 
 if __name__ == "__main__":

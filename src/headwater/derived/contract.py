@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headwater.base import markup
-from headwater.base.change import ChangeBatch
+from headwater.base.change import ChangeBatch, show_value
 from headwater.base.errors import InputError
 from headwater.base.packages import required
 
@@ -184,62 +184,113 @@ class Verification:
     frontier : Frontier
         where the two were compared
     missing : ChangeBatch
-        rows the artefact lacks, weighted by how often
+        rows the artefact lacks, weighted by how often: all of them, or the first thousand of many
     extra : ChangeBatch
-        rows the artefact has too many of, weighted by how often
+        rows the artefact has too many of, weighted by how often: all of them, or the first thousand of many
     behind : sequence of Behind
         artefacts that it reads, directly or through others, and that are behind their own sources: it is right about
         what they hold, and they do not hold the newest rows
+    missing_rows, extra_rows : int
+        how many rows are missing, and too many, in all; by default those that are listed
+    rows, expected_rows : int
+        how many rows the artefact has, and how many it should have
+    partitions : int
+        how many groups of rows were compared by their digests (`headwater.derived.digest`)
+    exact_partitions : int
+        how many of them were compared row by row, since their digests were not the same
     """
 
     frontier: Frontier
     missing: ChangeBatch
     extra: ChangeBatch
     behind: Sequence[Behind] = ()
+    missing_rows: int = -1
+    extra_rows: int = -1
+    rows: int = 0
+    expected_rows: int = 0
+    partitions: int = 1
+    exact_partitions: int = 0
+
+    def __post_init__(self) -> None:
+        for name, listed in (("missing_rows", self.missing), ("extra_rows", self.extra)):
+            if getattr(self, name) < 0:
+                object.__setattr__(self, name, int(listed.weights.sum()))
 
     @property
     def equal(self) -> bool:
-        """Whether the artefact is exactly right."""
-        return self.missing.is_empty and self.extra.is_empty
+        """Whether the artefact is right: all its rows are those of the recomputation, up to the last digits of floats."""
+        return self.missing_rows == 0 and self.extra_rows == 0
 
     @classmethod
     def compare(cls, frontier: Frontier, *, expected: pa.Table, actual: pa.Table) -> Verification:
-        """Compare two tables as multisets of rows.
+        """Compare two tables as multisets of rows (`headwater.derived.comparison`).
 
         >>> import pyarrow as pa
         >>> from headwater.base.frontier import Frontier
         >>> print(Verification.compare(Frontier(t=3), expected=pa.table({"n": [1, 2]}), actual=pa.table({"n": [2, 2]})))
-        differs at t@3: 1 missing, 1 too many
+        differs at t@3: 1 missing, 1 too many (2 rows)
         """
-        difference = ChangeBatch.diff(expected, actual)
-        return cls(
-            frontier=frontier,
-            missing=ChangeBatch.from_rows(difference.deleted()).consolidate(),
-            extra=ChangeBatch.from_rows(difference.inserted()).consolidate(),
-        )
+        from headwater.derived.comparison import compare
+
+        return compare(frontier, expected=expected, actual=actual)
 
     def __str__(self) -> str:
-        if self.equal:
-            found = f"equal at {self.frontier}"
-        else:
-            missing, extra = int(self.missing.weights.sum()), int(self.extra.weights.sum())
-            found = f"differs at {self.frontier}: {missing:,} missing, {extra:,} too many"
-        return "\n".join([found, *(f"  upstream is behind: {one}" for one in self.behind)])
+        found = f"equal at {self.frontier}"
+        if not self.equal:
+            found = f"differs at {self.frontier}: {self.missing_rows:,} missing, {self.extra_rows:,} too many"
+        return "\n".join([f"{found} ({self._extent()})", *(f"  upstream is behind: {one}" for one in self.behind)])
+
+    def _extent(self) -> str:
+        """What was compared."""
+        said = f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        if self.partitions > 1:
+            said += f" in {self.partitions:,} partitions"
+            said += f", {self.exact_partitions:,} of them compared row by row" if self.exact_partitions else ""
+        return said
 
     def _repr_html_(self) -> str:
         shown = [
-            ("missing", _first_rows(self.missing)),
-            ("too many", _first_rows(self.extra)),
+            ("rows", f"{self.rows:,}, {self.expected_rows:,} expected"),
+            ("partitions", f"{self.partitions:,}, {self.exact_partitions:,} of them compared row by row"),
+            ("missing", _first_rows(self.missing, self.missing_rows)),
+            ("too many", _first_rows(self.extra, self.extra_rows)),
             ("upstream is behind", "\n".join(map(str, self.behind))),
         ]
         return markup.facts(str(self).split("\n", maxsplit=1)[0], shown)
 
+    def as_dict(self) -> dict[str, object]:
+        """The same facts for ``--json``, with a few of the rows that differ."""
+        return {
+            "equal": self.equal,
+            "frontier": dict(self.frontier),
+            "rows": self.rows,
+            "expected_rows": self.expected_rows,
+            "missing_rows": self.missing_rows,
+            "extra_rows": self.extra_rows,
+            "partitions": self.partitions,
+            "exact_partitions": self.exact_partitions,
+            "missing": _shown_rows(self.missing),
+            "extra": _shown_rows(self.extra),
+            "behind": [one.as_dict() for one in self.behind],
+        }
 
-def _first_rows(rows: ChangeBatch) -> str:
+
+def _shown_rows(rows: ChangeBatch) -> list[dict[str, object]]:
+    """A few rows with how often they come, each value as text."""
+    table = rows.to_arrow().slice(0, _SHOWN)
+    columns = {name: list(map(show_value, table.column(i))) for i, name in enumerate(rows.schema.names)}
+    weights = rows.weights.tolist()
+    return [
+        {"row": {name: values[i] for name, values in columns.items()}, "times": weights[i]}
+        for i in range(table.num_rows)
+    ]
+
+
+def _first_rows(rows: ChangeBatch, total: int) -> str:
     """A few rows with how often they come, for people."""
     table = rows.to_arrow()
     lines = [str(row) for row in table.slice(0, _SHOWN).to_pylist()]
-    return "\n".join([*lines, f"… {table.num_rows:,} rows in all"] if table.num_rows > _SHOWN else lines)
+    return "\n".join([*lines, f"… {total:,} rows in all"] if table.num_rows > _SHOWN else lines)
 
 
 class Derived(ABC):
@@ -306,6 +357,10 @@ class Derived(ABC):
         return self.read().__arrow_c_stream__(requested_schema)
 
     def verify(self) -> Verification:
-        """Hold the data against `recompute` at its frontier (law 5)."""
+        """Hold the data against `recompute` at its frontier (law 5), in bounded memory; floats may differ in their last
+        digits.
+        """
+        from headwater.derived.comparison import compare
+
         at = self.frontier
-        return Verification.compare(at, expected=self.recompute(at).read_all(), actual=self.to_arrow())
+        return compare(at, expected=lambda: self.recompute(at), actual=self.read, name=self.name)

@@ -13,7 +13,7 @@
 >>> sorted(spend.to_pylist(), key=str)
 [{'customer': 'ann', 'total': 6}, {'customer': 'bob', 'total': 7}]
 >>> print(spend.verify())
-equal at orders@1
+equal at orders@1 (2 rows)
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from headwater.base import events
 from headwater.base.errors import InputError, NotFoundError, SchemaError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.base.schema import Schema
+from headwater.derived.comparison import compare
 from headwater.derived.contract import Behind, Derived, Refresh, Verification
 from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, tidying
 from headwater.incremental.views.cascade import plan_with_upstream, refresh_with_upstream
-from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import RefreshPlan
 from headwater.incremental.views.cycles import check_cycle
 from headwater.incremental.views.deciding import decide
@@ -287,14 +287,16 @@ class View(Derived):
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def verify(self) -> Verification:
-        """Hold the rows against a recomputation at their frontier; floats may differ in their last digits.
+        """Hold the rows against a recomputation at their frontier, in bounded memory; floats may differ in their last
+        digits (`headwater.derived.comparison`).
 
         Views that it reads are taken as they are: ``behind`` names those that have not read the newest rows.
         """
         now = self.table.pinned_to(self.table.snapshot)
         check_built(self.name, now.snapshot)
         at = Record.of(now.snapshot).frontier
-        found = compare(at, expected=self.recompute(at).read_all(), actual=now.to_arrow())
+        count = now.count()
+        found = compare(at, expected=lambda: self.recompute(at), actual=now.to_reader, rows=count, name=self.name)
         return replace(found, behind=self.upstream_behind())
 
     # -- looking at it ---------------------------------------------------------------------------------------------

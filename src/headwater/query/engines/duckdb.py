@@ -8,7 +8,9 @@ SQL has a database of its own (`duckdb_native`).
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -54,8 +56,8 @@ def configuration(threads: int, memory_bytes: int, spill_dir: str) -> dict[str, 
     }
     if memory_bytes:
         config["memory_limit"] = f"{memory_bytes}B"
-    if spill_dir:
-        config["temp_directory"] = spill_dir
+    # DuckDB's own choice is a folder `.tmp` wherever the process was started. It removes the one that it has made.
+    config["temp_directory"] = spill_dir or os.path.join(tempfile.gettempdir(), f"headwater-duckdb-{os.getpid()}")
     return config
 
 
