@@ -21,9 +21,9 @@ from viewing.world import SHAPES, World
 
 import headwater as hw
 from headwater.derived import upkeep
+from headwater.derived.comparison import compare
 from headwater.incremental import spill
 from headwater.incremental.views import View
-from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import ViewPlan
 
 __all__ = ["SHARES", "rows_of", "run"]

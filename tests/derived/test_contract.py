@@ -27,8 +27,10 @@ from headwater.base import faults
 from headwater.base.change import ChangeBatch
 from headwater.base.errors import InputError
 from headwater.base.frontier import Frontier, TableIdentity
-from headwater.derived.contract import Derived, Refresh, Verification
+from headwater.derived.comparison import compare
+from headwater.derived.contract import Derived
 from headwater.derived.plan import RefreshPlan
+from headwater.derived.reports import Refresh
 from headwater.testing import DerivedContract, FaultPlan
 
 SCHEMA = pa.schema([("shop", pa.string()), ("n", pa.int64())])
@@ -448,14 +450,14 @@ def test_a_report_holds_its_invariants() -> None:
 
 def test_a_verification_shows_what_differs() -> None:
     at = Frontier(t=3)
-    wrong = Verification.compare(at, expected=pa.table({"n": [1, 1, 2]}), actual=pa.table({"n": [2, 3]}))
+    wrong = compare(at, expected=pa.table({"n": [1, 1, 2]}), actual=pa.table({"n": [2, 3]}))
     assert not wrong.equal
     assert wrong.missing == ChangeBatch.from_table({"n": [1], "_weight": [2]})
     assert wrong.extra == ChangeBatch.from_table({"n": [3], "_weight": [1]})
-    assert str(wrong) == "differs at t@3: 2 missing, 1 too many"
-    right = Verification.compare(at, expected=pa.table({"n": [1, 2]}), actual=pa.table({"n": [2, 1]}))
+    assert str(wrong) == "differs at t@3: 2 missing, 1 too many (2 rows)"
+    right = compare(at, expected=pa.table({"n": [1, 2]}), actual=pa.table({"n": [2, 1]}))
     assert right.equal
-    assert str(right) == "equal at t@3"
+    assert str(right) == "equal at t@3 (2 rows)"
 
 
 if __name__ == "__main__":

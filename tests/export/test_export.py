@@ -42,8 +42,9 @@ def test_any_reader_of_parquet_sees_the_rows(lake: Lake, tmp_path: Path) -> None
     listed = (tmp_path / "out" / "_symlink_format_manifest" / "manifest").read_text().split()
     assert listed == made.files
     for files in (made.files, listed):
-        found = duckdb.sql(f"SELECT * FROM read_parquet({files}) ORDER BY id").to_arrow_table()
-        assert found["id"].to_pylist() == [2, 3, 4]
+        with duckdb.connect() as reader:
+            rows = reader.execute("SELECT id FROM read_parquet(?) ORDER BY id", [files]).fetchall()
+        assert [row[0] for row in rows] == [2, 3, 4]
     assert made.verify().equal
     assert made.status().rows == 3
 

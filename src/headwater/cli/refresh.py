@@ -10,7 +10,7 @@ from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
     from headwater.base.errors import HeadwaterError
-    from headwater.derived.contract import Refresh
+    from headwater.derived.reports import Refresh
 
 SUMMARY = "refresh views and exports, all or those named, each after what it reads"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 if TYPE_CHECKING:
-    from headwater.derived.contract import Verification
+    from headwater.derived.reports import Verification
     from headwater.lakehouse import Lake
 
 __all__ = ["EXPORT", "Handed", "hand_over"]

@@ -17,8 +17,8 @@ from typing import Self, TypeVar
 from headwater.base.errors import ConflictError
 from headwater.base.frontier import Frontier
 from headwater.base.storage import now_ms
-from headwater.derived.contract import Mode, Refresh
 from headwater.derived.record import LastRefresh
+from headwater.derived.reports import Mode, Refresh
 from headwater.derived.sources import Sources
 from headwater.derived.state_folder import StateFolder
 

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 from headwater.base.errors import HeadwaterError, NotFoundError, UpstreamError
 from headwater.base.frontier import Frontier
 from headwater.derived import kinds
-from headwater.derived.contract import Refresh
 from headwater.derived.dependencies import reachable, upstream_first
 from headwater.derived.environment import Environment
 from headwater.derived.lookup import Lookup
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.record import Record
+from headwater.derived.reports import Refresh
 from headwater.lake import snapshot
 
 if TYPE_CHECKING:

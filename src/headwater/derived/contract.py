@@ -26,14 +26,12 @@ state. A frontier without entries means that the artefact has never been built.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from headwater.base import markup
-from headwater.base.change import ChangeBatch
-from headwater.base.errors import InputError
 from headwater.base.packages import required
+from headwater.derived.comparison import compare
+from headwater.derived.reports import Refresh, Verification
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,208 +39,7 @@ if TYPE_CHECKING:
     from headwater.base.frontier import Frontier
     from headwater.derived.plan import RefreshPlan
 
-__all__ = ["Behind", "Derived", "Mode", "Refresh", "Verification"]
-
-Mode = Literal["noop", "incremental", "full"]
-"""How a refresh was done: nothing to do; from the changes; or by recomputing everything."""
-
-_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Behind:
-    """An artefact that does not reflect the newest rows of what it reads.
-
-    Parameters
-    ----------
-    name : str
-        of the artefact
-    lag : mapping of str to int or None
-        for each source that it is behind, by how many versions; None where the source is missing
-    built : bool
-        False if it was never built
-
-    >>> print(Behind("spend", {"orders": 3}), "and", Behind("big", built=False))
-    `spend` is 3 versions behind `orders` and `big` was never built
-    """
-
-    name: str
-    lag: Mapping[str, int | None] = field(default_factory=dict)
-    built: bool = True
-
-    def __str__(self) -> str:
-        if not self.built:
-            return f"`{self.name}` was never built"
-        missing = [f"`{source}`" for source, versions in self.lag.items() if versions is None]
-        behind = [
-            f"{versions:,} version{'' if versions == 1 else 's'} behind `{source}`"
-            for source, versions in self.lag.items()
-            if versions is not None
-        ]
-        said = [f"is {', '.join(behind)}"] if behind else []
-        said += [f"lacks its source {', '.join(missing)}"] if missing else []
-        return f"`{self.name}` {', and '.join(said)}"
-
-    def as_dict(self) -> dict[str, object]:
-        """The same facts for ``--json``."""
-        return {"name": self.name, "built": self.built, "lag": dict(self.lag)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refresh:
-    """The report of one refresh.
-
-    Parameters
-    ----------
-    before, after : Frontier
-        what the artefact reflected, and reflects now; ``before <= after``
-    mode : "noop", "incremental" or "full"
-    rows_in : int
-        rows read from the sources: of their changes, or in full mode of the tables
-    rows_out : int
-        rows of the artefact that were inserted or deleted (an update is both)
-    seconds : float
-        how long it took
-    reason : str
-        why it was done in this mode, for people
-    name : str
-        of the artefact
-    upstream : sequence of Refresh
-        the reports of the artefacts that it reads and that were refreshed before it, in that order
-    behind : sequence of Behind
-        artefacts that it reads, directly or through others, and that were left behind their own sources
-
-    Examples
-    --------
-    >>> from headwater.base.frontier import Frontier
-    >>> print(Refresh(before=Frontier(t=1), after=Frontier(t=4), mode="incremental", rows_in=7, rows_out=2, seconds=0.01))
-    incremental: t@1 -> t@4, 7 rows in, 2 rows out, 0.010 s
-    """
-
-    before: Frontier
-    after: Frontier
-    mode: Mode
-    rows_in: int = 0
-    rows_out: int = 0
-    seconds: float = 0.0
-    reason: str = ""
-    name: str = ""
-    upstream: Sequence[Refresh] = ()
-    behind: Sequence[Behind] = ()
-
-    def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise InputError.bad_argument("mode", self.mode, f"one of {', '.join(get_args(Mode))}")
-        assert self.before <= self.after, "law 1: the frontier only grows"
-        assert self.rows_in >= 0, "rows are counted"
-        assert self.rows_out >= 0, "rows are counted"
-        nothing = (self.before, 0) == (self.after, self.rows_out)
-        assert self.mode != "noop" or nothing, "noop means that neither rows nor frontier moved"
-
-    def __str__(self) -> str:
-        moved = f"{self.before or 'nothing'} -> {self.after or 'nothing'}"
-        where = moved if self.before != self.after else f"at {self.after or 'nothing'}"
-        why = f" ({self.reason})" if self.reason else ""
-        own = f"{self.mode}: {where}, {self.rows_in:,} rows in, {self.rows_out:,} rows out, {self.seconds:.3f} s{why}"
-        first = (f"  first {one.name or 'another'}: {one}" for one in self.upstream)
-        return "\n".join([own, *first, *(f"  behind: {one}" for one in self.behind)])
-
-    def _repr_html_(self) -> str:
-        return markup.facts(
-            f"{self.name or 'refresh'}: {self.mode}",
-            [
-                ("before", self.before),
-                ("after", self.after),
-                ("rows in", f"{self.rows_in:,}"),
-                ("rows out", f"{self.rows_out:,}"),
-                ("seconds", f"{self.seconds:.3f}"),
-                ("reason", self.reason),
-                ("first", "\n".join(f"{one.name}: {one}" for one in self.upstream)),
-                ("behind", "\n".join(map(str, self.behind))),
-            ],
-        )
-
-    def as_dict(self) -> dict[str, object]:
-        """The same facts for ``--json``."""
-        return {
-            "name": self.name,
-            "mode": self.mode,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "rows_in": self.rows_in,
-            "rows_out": self.rows_out,
-            "seconds": round(self.seconds, 6),
-            "reason": self.reason,
-            "upstream": [one.as_dict() for one in self.upstream],
-            "behind": [one.as_dict() for one in self.behind],
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verification:
-    """The artefact held against a recomputation at its frontier.
-
-    Parameters
-    ----------
-    frontier : Frontier
-        where the two were compared
-    missing : ChangeBatch
-        rows the artefact lacks, weighted by how often
-    extra : ChangeBatch
-        rows the artefact has too many of, weighted by how often
-    behind : sequence of Behind
-        artefacts that it reads, directly or through others, and that are behind their own sources: it is right about
-        what they hold, and they do not hold the newest rows
-    """
-
-    frontier: Frontier
-    missing: ChangeBatch
-    extra: ChangeBatch
-    behind: Sequence[Behind] = ()
-
-    @property
-    def equal(self) -> bool:
-        """Whether the artefact is exactly right."""
-        return self.missing.is_empty and self.extra.is_empty
-
-    @classmethod
-    def compare(cls, frontier: Frontier, *, expected: pa.Table, actual: pa.Table) -> Verification:
-        """Compare two tables as multisets of rows.
-
-        >>> import pyarrow as pa
-        >>> from headwater.base.frontier import Frontier
-        >>> print(Verification.compare(Frontier(t=3), expected=pa.table({"n": [1, 2]}), actual=pa.table({"n": [2, 2]})))
-        differs at t@3: 1 missing, 1 too many
-        """
-        difference = ChangeBatch.diff(expected, actual)
-        return cls(
-            frontier=frontier,
-            missing=ChangeBatch.from_rows(difference.deleted()).consolidate(),
-            extra=ChangeBatch.from_rows(difference.inserted()).consolidate(),
-        )
-
-    def __str__(self) -> str:
-        if self.equal:
-            found = f"equal at {self.frontier}"
-        else:
-            missing, extra = int(self.missing.weights.sum()), int(self.extra.weights.sum())
-            found = f"differs at {self.frontier}: {missing:,} missing, {extra:,} too many"
-        return "\n".join([found, *(f"  upstream is behind: {one}" for one in self.behind)])
-
-    def _repr_html_(self) -> str:
-        shown = [
-            ("missing", _first_rows(self.missing)),
-            ("too many", _first_rows(self.extra)),
-            ("upstream is behind", "\n".join(map(str, self.behind))),
-        ]
-        return markup.facts(str(self).split("\n", maxsplit=1)[0], shown)
-
-
-def _first_rows(rows: ChangeBatch) -> str:
-    """A few rows with how often they come, for people."""
-    table = rows.to_arrow()
-    lines = [str(row) for row in table.slice(0, _SHOWN).to_pylist()]
-    return "\n".join([*lines, f"… {table.num_rows:,} rows in all"] if table.num_rows > _SHOWN else lines)
+__all__ = ["Derived"]
 
 
 class Derived(ABC):
@@ -334,6 +131,8 @@ class Derived(ABC):
         """Delete it with all that belongs to it, and give the names of what was deleted."""
 
     def verify(self) -> Verification:
-        """Hold the data against `recompute` at its frontier (law 5)."""
+        """Hold the data against `recompute` at its frontier (law 5), in bounded memory; floats may differ in their last
+        digits.
+        """
         at = self.frontier
-        return Verification.compare(at, expected=self.recompute(at).read_all(), actual=self.to_arrow())
+        return compare(at, expected=lambda: self.recompute(at), actual=self.read, name=self.name)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import HeadwaterError, NotFoundError, SchemaError
 from headwater.derived import kinds
-from headwater.derived.contract import Behind
 from headwater.derived.dependencies import upstream_first
 from headwater.derived.environment import Environment
+from headwater.derived.reports import Behind
 from headwater.lake.changes import change_files
 from headwater.lake.published import kind_of
 from headwater.lake.snapshot import Snapshot

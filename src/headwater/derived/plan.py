@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headwater.base import markup
-from headwater.derived.contract import Behind, Mode
+from headwater.derived.reports import Behind, Mode
 
 __all__ = ["RefreshPlan"]
 

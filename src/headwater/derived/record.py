@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from headwater.base.errors import CorruptionError
 from headwater.base.frontier import Frontier, TableIdentity
-from headwater.derived.contract import Mode
+from headwater.derived.reports import Mode
 from headwater.lake.published import kind_of, read_domain, state_domain
 from headwater.lake.snapshot import Snapshot
 

@@ -21,13 +21,13 @@ from headwater.base import events, faults
 from headwater.base.errors import NotFoundError
 from headwater.base.frontier import Frontier
 from headwater.base.storage import Storage
-from headwater.derived.artefact import Artefact
 from headwater.derived.attempt import Attempt, Timings, attempts, reported
-from headwater.derived.contract import Mode, Refresh
 from headwater.derived.environment import Environment
+from headwater.derived.handle import Handle
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.record import Record
 from headwater.derived.record_log import Committed, RecordLog
+from headwater.derived.reports import Mode, Refresh
 from headwater.derived.sources import Input, Sources
 from headwater.derived.state_folder import StateFolder
 from headwater.lake.snapshot import Snapshot
@@ -46,7 +46,7 @@ class Built:
     rows_out: int
 
 
-class RecordedArtefact(Artefact):
+class RecordedArtefact(Handle):
     """An artefact whose commits are records."""
 
     record_type: ClassVar[type[Record]] = Record

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from headwater.base import markup
 from headwater.base.errors import HeadwaterError, NotFoundError
 from headwater.derived.cascade import Cascade
-from headwater.derived.contract import Refresh
 from headwater.derived.dependencies import upstream_first
 from headwater.derived.environment import Environment
 from headwater.derived.lookup import behind
+from headwater.derived.reports import Refresh
 
 __all__ = ["Refreshes", "refresh_several"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from headwater.base import markup
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import KindWords
-from headwater.derived.contract import Behind
 from headwater.derived.record import LastRefresh
+from headwater.derived.reports import Behind
 
 __all__ = ["Status"]
 

@@ -16,9 +16,13 @@ __all__ = [
     "Directory",
     "Doubles",
     "Flags",
+    "GivenBytes",
     "GivenDoubles",
+    "GivenFlags",
+    "GivenHashes",
     "GivenPositions",
     "Hashes",
+    "Lanes",
     "Positions",
     "Ranges",
     "Rows",
@@ -33,6 +37,8 @@ Rows = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 """Rows of 64-bit words."""
 Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """One hash for each row."""
+Lanes = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+"""One hash of several words for each row."""
 Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 """Whole numbers: positions, times, weights."""
 Directory = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -45,6 +51,9 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 GivenDoubles = Annotated[Doubles, READ_ONLY]
 """Numbers that a kernel only reads, often in memory of Arrow's; to be passed by `read_only`."""
 GivenPositions = Annotated[Positions, READ_ONLY]
+GivenBytes = Annotated[Bytes, READ_ONLY]
+GivenFlags = Annotated[Flags, READ_ONLY]
+GivenHashes = Annotated[Hashes, READ_ONLY]
 
 
 def read_only(array: np.ndarray[tuple[int], _Type]) -> np.ndarray[tuple[int], _Type]:

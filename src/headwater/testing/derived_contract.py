@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headwater.base.frontier import Frontier
-    from headwater.derived.contract import Derived, Refresh
+    from headwater.derived.contract import Derived
+    from headwater.derived.reports import Refresh
 
 __all__ = ["DerivedContract", "Subject"]
 

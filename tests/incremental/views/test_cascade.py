@@ -11,8 +11,8 @@ import pytest
 
 import headwater as hw
 from headwater.base.frontier import Frontier
-from headwater.derived.contract import Behind
 from headwater.derived.dependencies import dependants, upstream_first
+from headwater.derived.reports import Behind
 from headwater.lakehouse import Lake
 
 ROWS = [{"id": 1, "k": 1}, {"id": 2, "k": 2}]

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.incremental.views.world import World
 
 import headwater as hw
-from headwater.derived.contract import Refresh
+from headwater.derived.reports import Refresh
 from headwater.testing.faults import FaultPlan
 
 ROOT = Path(__file__).parents[3]

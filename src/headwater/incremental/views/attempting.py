@@ -22,8 +22,8 @@ from headwater.base.errors import (
 )
 from headwater.base.frontier import Frontier
 from headwater.derived.attempt import Attempt, Timings
-from headwater.derived.contract import Refresh
 from headwater.derived.environment import Environment
+from headwater.derived.reports import Refresh
 from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from headwater.base.errors import NotFoundError, UnsupportedError
-from headwater.derived.contract import Mode
+from headwater.derived.reports import Mode
 from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental.views import costs, output_table
 from headwater.incremental.views.costs import Choice, ViewPlan

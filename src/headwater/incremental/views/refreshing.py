@@ -33,9 +33,9 @@ from headwater.base.errors import (
 from headwater.base.frontier import Frontier
 from headwater.derived import orphans
 from headwater.derived.attempt import Timings, attempts, reported
-from headwater.derived.contract import Refresh
 from headwater.derived.environment import Environment
 from headwater.derived.record import LastRefresh
+from headwater.derived.reports import Refresh
 from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental import spill
 from headwater.incremental.circuit import durable

@@ -13,7 +13,7 @@
 >>> sorted(spend.to_pylist(), key=str)
 [{'customer': 'ann', 'total': 6}, {'customer': 'bob', 'total': 7}]
 >>> print(spend.verify())
-equal at orders@1
+equal at orders@1 (2 rows)
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from headwater.base import events
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier
 from headwater.derived import kinds
-from headwater.derived.artefact import Artefact
 from headwater.derived.attempt import Timings
-from headwater.derived.contract import Refresh, Verification
+from headwater.derived.comparison import compare
 from headwater.derived.environment import Environment
+from headwater.derived.handle import Handle
 from headwater.derived.lookup import Lookup
+from headwater.derived.reports import Refresh, Verification
 from headwater.derived.sources import Sources, check_columns
 from headwater.incremental.circuit import durable
 from headwater.incremental.views import live as lives
 from headwater.incremental.views import output_table, tidying
-from headwater.incremental.views.comparing import compare
 from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.ddl import create_statement
 from headwater.incremental.views.deciding import after_upstream, decide
@@ -68,7 +68,7 @@ _NOTHING = Told()
 _NOT_LOOKED_AT: Mapping[str, Snapshot] = MappingProxyType({})
 
 
-class View(Artefact):
+class View(Handle):
     """A query whose rows are kept and follow its sources. Made by ``lake.view``."""
 
     kind = WORDS
@@ -235,14 +235,16 @@ class View(Artefact):
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def verify(self) -> Verification:
-        """Hold the rows against a recomputation at their frontier; floats may differ in their last digits.
+        """Hold the rows against a recomputation at their frontier, in bounded memory; floats may differ in their last
+        digits (`headwater.derived.comparison`).
 
         Views that it reads are taken as they are: ``behind`` names those that have not read the newest rows.
         """
         now = self.table.pinned_to(self.table.snapshot)
         check_built(self.name, now.snapshot)
         at = ViewRecord.of(now.snapshot).frontier
-        found = compare(at, expected=self.recompute(at).read_all(), actual=now.to_arrow())
+        count = now.count()
+        found = compare(at, expected=lambda: self.recompute(at), actual=now.to_reader, rows=count, name=self.name)
         return replace(found, behind=self.upstream_behind())
 
     # -- looking at it ---------------------------------------------------------------------------------------------

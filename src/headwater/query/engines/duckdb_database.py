@@ -6,6 +6,8 @@ no Python variables.
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 from collections.abc import Mapping
 from functools import lru_cache
@@ -44,8 +46,8 @@ def configuration(threads: int, memory_bytes: int, spill_dir: str) -> dict[str, 
     }
     if memory_bytes:
         config["memory_limit"] = f"{memory_bytes}B"
-    if spill_dir:
-        config["temp_directory"] = spill_dir
+    # DuckDB's own choice is a folder `.tmp` wherever the process was started. It removes the one that it has made.
+    config["temp_directory"] = spill_dir or os.path.join(tempfile.gettempdir(), f"headwater-duckdb-{os.getpid()}")
     return config
 
 

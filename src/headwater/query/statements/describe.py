@@ -83,7 +83,7 @@ def describe(statement: DescribeTable, session: Session) -> Result:
         lookup = Lookup(session.lake.environment())
         artefact = lookup.artefact(table.name)
         if artefact is not None:
-            rows += [(name, value, "") for name, value in artefact.status(lookup).facts()]
+            rows += [(name, value, "") for name, value in artefact.status().facts()]
         rows += [("Comment", detail["description"], "")] if detail["description"] else []
         rows += [("Location", table.location, ""), ("Provider", "delta", ""), ("Version", str(now.version), "")]
         rows += [(f"Constraint {name}", text, "") for name, text in now.constraints.items()]
@@ -96,7 +96,7 @@ def _recorded(session: Session, name: str) -> list[tuple[str, str, str]] | None:
     """The facts of an artefact that has no table; None if there is none."""
     lookup = Lookup(session.lake.environment())
     artefact = lookup.artefact(name)
-    return None if artefact is None else [(what, value, "") for what, value in artefact.status(lookup).facts()]
+    return None if artefact is None else [(what, value, "") for what, value in artefact.status().facts()]
 
 
 def _column(table: Table, name: str) -> tuple[str, str, str | None]:
