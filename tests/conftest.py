@@ -45,6 +45,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
+# Fixtures that are a Spark session, or are there to start one in another process.
+_STARTS_A_JVM = frozenset({"jvm", "run_python", "spark", "start_spark"})
+
 # Subprocesses have them too.
 _OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -59,11 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # Only what lies on the server can differ there.
         elsewhere = [item for item in items if not {"lake", "s3"} & set(getattr(item, "fixturenames", ()))]
         config.hook.pytest_deselected(items=elsewhere)
-        items[:] = [item for item in items if item not in set(elsewhere)]
+        left_out = set(elsewhere)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         # The fixtures say what a test uses, so the marks need not be written twice.
         fixtures = getattr(item, "fixturenames", ())
-        if "spark" in fixtures:
+        if not _STARTS_A_JVM.isdisjoint(fixtures):
             item.add_marker("spark")
         if "s3" in fixtures:
             item.add_marker("s3")

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.base.errors import InputError
@@ -333,12 +333,10 @@ def test_ctrl_c_ends_with_130(numbers: str) -> None:
         assert process.stdout is not None
         process.stdout.read(100)
         process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert b"E1402" in err
     assert b"Traceback" not in err
-    assert time.monotonic() - begin < 10
 
 
 def test_a_reader_that_leaves_early_is_no_failure_with_a_trace(numbers: str) -> None:
@@ -350,7 +348,7 @@ def test_a_reader_that_leaves_early_is_no_failure_with_a_trace(numbers: str) -> 
         assert process.stdout.readline() == b'"id"\n'
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE_S) == 1
 
 
 def test_secrets_of_the_environment_are_never_printed(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
+
+from tests.waiting import listens, wait_until
 
 from headwater.base.storage import ObjectExistsError, open_storage
 from headwater.testing.s3_server import S3Server
@@ -53,17 +54,4 @@ with serve_s3() as s3:
         assert listens(port)
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
-    deadline = time.monotonic() + 10
-    while listens(port):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def listens(port: int) -> bool:
-    import socket
-
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+    wait_until(lambda: not listens(port), "the end of the server")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.incremental.circuit.late_histories import (
     STEPS,
@@ -97,15 +99,24 @@ def circuit(**options: Any) -> hw.Circuit:
     return c
 
 
+@functools.cache
+def _long_history() -> list[dict[str, pa.Table]]:
+    """200 steps of both sides."""
+    rng = random.Random("long")
+
+    def rows(step: int) -> pa.Table:
+        return table([((100 * step + rng.randrange(100), str(rng.randrange(40)), 1), 1) for _ in range(200)])
+
+    return [{side: rows(step) for side in "ab"} for step in range(200)]
+
+
 @pytest.mark.parametrize(("direction", "tolerance", "strict"), WAYS)
 def test_state_stays_bounded(direction: str, tolerance: int | None, strict: bool) -> None:
     c = circuit(direction=direction, tolerance=tolerance, strict=strict)
-    rng = random.Random(direction)
     sizes = []
-    for step in range(200):
-        for side in "ab":
-            rows = [((100 * step + rng.randrange(100), str(rng.randrange(40)), 1), 1) for _ in range(200)]
-            c.step({side: table(rows)})
+    for step, sides in enumerate(_long_history()):
+        for side, rows in sides.items():
+            c.step({side: rows})
         if step in {9, 199}:
             sizes.append(settled(c))
     assert sizes[1] < 2 * sizes[0] + 4_000, "the history was 20 times as long"
