@@ -82,7 +82,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Whoever deals out the tests also sees to it that what takes minutes is made and fetched meanwhile."""
     config = session.config
-    if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no" and not ON_S3:
+    deals = not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no"
+    if deals and not ON_S3 and "not spark" not in config.getoption("markexpr"):
         from tests.interop_jars import fetch_beside
         from tests.java_archive import make_beside
 

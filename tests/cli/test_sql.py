@@ -132,6 +132,7 @@ def test_jsonl_and_csv_and_files_hold_the_same_rows(lake: str, tmp_path: Path, c
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lake", "out.arrow", "out.parquet"]
 
 
+@pytest.mark.long
 def test_binary_formats_on_a_pipe(lake: str) -> None:
     for name in ("arrow", "parquet"):
         done = subprocess.run(
@@ -303,6 +304,7 @@ def numbers(lake: str) -> str:
     return lake
 
 
+@pytest.mark.long
 def test_large_results_stream_in_bounded_memory(numbers: str) -> None:
     """1 GB of text goes through a process that never holds much of it."""
     rows, wide = 1_000_000, 1000
@@ -351,6 +353,7 @@ def test_a_reader_that_leaves_early_is_no_failure_with_a_trace(numbers: str) -> 
         assert process.wait(PATIENCE_S) == 1
 
 
+@pytest.mark.long
 def test_secrets_of_the_environment_are_never_printed(tmp_path: Path) -> None:
     secrets = {
         "AWS_ACCESS_KEY_ID": "AKIAFINDMEIFYOUCAN00",

@@ -230,6 +230,7 @@ def terminal(lake: hw.Lake) -> Iterator[Terminal]:
     terminal.close()
 
 
+@pytest.mark.long
 def test_on_a_real_terminal(terminal: Terminal) -> None:
     terminal.wait_for("headwater>")
     terminal.type(f"SELECT count(*) AS how_many FROM orders;{ENTER}")
@@ -239,6 +240,7 @@ def test_on_a_real_terminal(terminal: Terminal) -> None:
     assert terminal.process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_a_query_on_a_real_terminal(terminal: Terminal) -> None:
     terminal.wait_for("headwater>")
     terminal.type(f"\\format jsonl{ENTER}")

@@ -59,6 +59,7 @@ def run_alone(page: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ALONE, ids=name_of)
 def test_page_runs(page: Path, tmp_path: Path) -> None:
     run_alone(page, tmp_path)

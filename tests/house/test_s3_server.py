@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.waiting import listens, wait_until
 
 from headwater.base.storage import ObjectExistsError, open_storage
@@ -36,6 +37,7 @@ def test_every_url_is_fresh(s3: S3Server) -> None:
     assert first.startswith(f"s3://{s3.bucket}/a-")
 
 
+@pytest.mark.s3
 def test_the_server_ends_with_its_owner() -> None:
     program = """
 import sys

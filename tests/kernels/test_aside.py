@@ -44,12 +44,14 @@ def _run(program: str, tmp_path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long
 def test_a_kernel_is_compiled_by_another_process_and_loaded(tmp_path: Path) -> None:
     process = _run(_WAITS, tmp_path)
     said, _ = process.communicate(timeout=600)
     assert (process.returncode, said.split()) == (0, ["0", "1"])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs Linux")
 @pytest.mark.parametrize("program", [_STAYS, _LEAVES])
 def test_the_compiler_ends_with_the_program(program: str, tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_column_mapping_that_comes_with_a_replacement(lake: Lake) -> None:
     assert change(table, 2, columns=["p", "v"]) == []
 
 
+@pytest.mark.long
 def test_a_dropped_column_that_is_added_again_is_another_one(lake: Lake) -> None:
     table = lake.table("t").create(ROWS.schema, data=ROWS, properties=MAPPED)
     table.drop_column("v")

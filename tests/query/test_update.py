@@ -137,6 +137,7 @@ def test_updates_at_the_same_time_are_one_after_the_other(lake: Lake) -> None:
     assert _rows(lake) == [{"id": 1, "n": 12}, {"id": 2, "n": 12}]
 
 
+@pytest.mark.long
 @given(
     rows=st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9) | st.none()), min_size=1, max_size=10),
     parts=st.integers(1, 3),

@@ -66,6 +66,7 @@ def test_every_window(kind: str, size: int, every: int, offset: int) -> None:
     assert_close(found, expected(table, size * unit, every * unit, offset * unit, *cases), ["s", "window_start"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(1, 12), st.integers(1, 12), st.integers(-20, 20))
 def test_any_length_and_step(seed: int, size: int, every: int, offset: int) -> None:
     size, every = max(size, every), min(size, every)

@@ -63,6 +63,7 @@ def test_every_session(kind: str, gap: int) -> None:
     assert_close(answer(node, gap, by=""), expected(table, gap * UNITS[kind], *cases), ["s", "window_start"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(1, 6))
 def test_any_gap(seed: int, gap: int) -> None:
     table = random_rows(seed, 30, kind="whole")

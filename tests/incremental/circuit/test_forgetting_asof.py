@@ -68,6 +68,7 @@ def recomputed(direction: str, tolerance: int | None, *, strict: bool, how: str)
 WAYS = list(itertools.product(DIRECTIONS, (None, 7), (False, True)))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize(("direction", "tolerance", "strict"), WAYS)
@@ -81,6 +82,7 @@ def test_equals_recomputation(tmp_path: Path, direction: str, tolerance: int | N
         play(build, answer, sides, folder=tmp_path / str(n), seed=seed, shards=shards, steps=STEPS)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("marked", ["a", "b"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -110,6 +112,7 @@ def _long_history() -> list[dict[str, pa.Table]]:
     return [{side: rows(step) for side in "ab"} for step in range(200)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("direction", "tolerance", "strict"), WAYS)
 def test_state_stays_bounded(direction: str, tolerance: int | None, strict: bool) -> None:
     c = circuit(direction=direction, tolerance=tolerance, strict=strict)

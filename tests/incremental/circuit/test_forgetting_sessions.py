@@ -47,6 +47,7 @@ def recomputed(gap: int) -> Answer:
     return answer
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("gap", [1, 3, 8])
@@ -113,6 +114,7 @@ def circuit() -> hw.Circuit:
     return c
 
 
+@pytest.mark.long
 def test_state_stays_bounded() -> None:
     c = circuit()
     rng = random.Random(5)

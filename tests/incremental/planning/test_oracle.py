@@ -17,6 +17,7 @@ CHUNK = 9
 _INSIDE = r"(?:[^()]|\([^()]*\))*"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_random_views_equal_a_recomputation(first: int) -> None:
     played = [play(seed, steps=STEPS) for seed in range(first, min(first + CHUNK, SEEDS))]
@@ -35,6 +36,7 @@ def test_random_views_are_of_many_kinds() -> None:
     assert [w for w in words if not any(w in t for t in texts)] == []
 
 
+@pytest.mark.long
 def test_random_views_have_every_function_that_depends_on_the_order_of_rows() -> None:
     texts = " ".join(random_view(seed) for seed in range(3_000))
     named = [n for n, f in AGGREGATES.items() if f.by_order != "no"]

@@ -182,6 +182,7 @@ print(round(trace.nbytes / 2**20), round(most - before), right)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="needs Linux")
 def test_memory_is_bounded_where_state_is_ten_times_the_budget() -> None:
     environ = {**os.environ, "HEADWATER_STATE_MEMORY_BYTES": "8MiB"}

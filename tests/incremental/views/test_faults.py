@@ -28,6 +28,7 @@ def passed(world: World, view: View) -> list[tuple[str, int]]:
     return [(point, plan.reached[: i + 1].count(point)) for i, point in enumerate(plan.reached)]
 
 
+@pytest.mark.long
 def test_every_write_may_fail(tmp_path: Path) -> None:
     world = World(tmp_path, 1)
     view = world.lake.view("v", SQL)

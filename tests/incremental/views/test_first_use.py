@@ -73,6 +73,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, damage: bytes) -> Non
     assert lake.view("v").plan().mode == "noop"
 
 
+@pytest.mark.long
 def test_the_first_rows_of_a_query_need_no_kernel(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     run = subprocess.run(

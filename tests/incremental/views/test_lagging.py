@@ -54,6 +54,7 @@ def _store(world: World, name: str) -> Store:
     return Store(Path(world.lake.location) / "_headwater" / "views" / name, read_only=True)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_upkeep")
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("seed", range(SEEDS))

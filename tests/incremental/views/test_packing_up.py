@@ -12,6 +12,7 @@ from headwater.incremental.views import orphans, packing_up, upkeep
 from headwater.incremental.views.record import Record
 
 
+@pytest.mark.long
 def test_many_small_refreshes_leave_few_files(tmp_path: Path) -> None:
     world = World(tmp_path)
     view = world.lake.view("v", "SELECT id, name FROM orders")

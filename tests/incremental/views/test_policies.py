@@ -114,6 +114,7 @@ def test_large_changes_are_computed_anew(tmp_path: Path, monkeypatch: pytest.Mon
     assert strict.refresh().mode == "incremental", "strict never does what it need not"
 
 
+@pytest.mark.long
 def test_a_state_that_is_not_worth_keeping_is_given_up_and_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_dropping_a_view_waits_for_what_is_done_to_it(world: World, tmp_path: Pa
     assert not Path(view.table.location).exists() and not (tmp_path / "_headwater/views/v").exists()
 
 
+@pytest.mark.long
 def test_many_refreshes_beside_it(world: World) -> None:
     """Nobody waits for anybody: refreshes follow each other while files are put together behind them."""
     view = world.lake.view("v", SQL)

@@ -10,6 +10,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.waiting import PATIENCE_S
 
 import headwater as hw
@@ -84,6 +85,7 @@ upkeep.later("b", lambda: open(sys.argv[1] + ".b", "w").write("too"), what="b")
 """
 
 
+@pytest.mark.long
 def test_the_end_of_a_process_waits_for_what_is_to_be_done(tmp_path: Path) -> None:
     file = tmp_path / "done"
     subprocess.run([sys.executable, "-c", _LIFE, str(file)], check=True, timeout=PATIENCE_S)
@@ -109,6 +111,7 @@ def test_a_process_that_was_forked_has_its_own() -> None:
     assert upkeep.wait(PATIENCE_S)
 
 
+@pytest.mark.long
 def test_a_lake_that_is_closed_can_be_deleted(tmp_path: Path) -> None:
     for number in range(12):
         folder = tmp_path / str(number)
