@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.java_archive import java_options
+from tests.leftovers import Leftovers
 
 from headwater.testing.s3_server import S3Server, serve_s3
 
@@ -51,6 +52,10 @@ _STARTS_A_JVM = frozenset({"jvm", "run_python", "spark", "start_spark"})
 # Subprocesses have them too.
 _OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Leftovers())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
