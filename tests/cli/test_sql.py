@@ -216,6 +216,7 @@ def test_an_error_under_json_is_in_the_document(lake: str, capsys: Capture) -> N
     assert err.startswith("error[E1101]")
 
 
+@pytest.mark.long
 def test_stdin_is_a_script(lake: str) -> None:
     done = command("sql", lake, "--format", "jsonl", text="SELECT 1 AS a;\nSELECT 'ü' AS b;")
     assert (done.returncode, done.stdout, done.stderr) == (0, '{"a": 1}\n{"b": "ü"}\n', "")
@@ -328,6 +329,7 @@ sys.exit(code)
     assert peak_kib < 400_000
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_with_130(numbers: str) -> None:
     query = "SELECT a.i FROM n AS a CROSS JOIN n AS b CROSS JOIN n AS c CROSS JOIN n AS d"
     words = [sys.executable, "-m", "headwater.cli", "sql", numbers, "--format", "csv", "-c", query]
@@ -341,6 +343,7 @@ def test_ctrl_c_ends_with_130(numbers: str) -> None:
     assert b"Traceback" not in err
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_early_is_no_failure_with_a_trace(numbers: str) -> None:
     query = "SELECT 7 AS id FROM n AS a CROSS JOIN n AS b CROSS JOIN n AS c"
     words = [sys.executable, "-m", "headwater.cli", "sql", numbers, "--format", "csv", "-c", query]

@@ -47,6 +47,7 @@ def test_all_sections_run_small(tmp_path: Path) -> None:
     assert "hint: give --scale 0.001" in again.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--only", "--engines", "--peers"])
 def test_unknown_names_are_refused(option: str) -> None:
     done = run(option, "spoon")

@@ -87,6 +87,7 @@ def test_what_cannot_be_started_is_never_ready(monkeypatch: pytest.MonkeyPatch) 
     assert Compilers().compile("hash.hash_rows").result(PATIENCE_S) == "no process could be started"
 
 
+@pytest.mark.long
 def test_a_kernel_that_is_none_is_an_answer(tmp_path: Path) -> None:
     processes = Compilers(environment={"NUMBA_CACHE_DIR": str(tmp_path)})
     try:

@@ -33,6 +33,7 @@ def change(table: Table, after: int, until: int | None = None, **options: Any) -
     return sorted(tuple(r.values()) for r in table.changes(after, until, **options).to_arrow().to_pylist())
 
 
+@pytest.mark.long
 def test_the_same_rows_partitioned_otherwise_are_no_change(lake: Lake, properties: dict[str, str]) -> None:
     table = lake.table("t").create(ROWS.schema, data=ROWS, properties=properties)
     for split_by in (["id"], ["p", "id"], [], ["p"]):
@@ -42,6 +43,7 @@ def test_the_same_rows_partitioned_otherwise_are_no_change(lake: Lake, propertie
             assert table.changes(after, until).is_empty, (after, until)
 
 
+@pytest.mark.long
 def test_rows_that_went_with_the_old_partitioning(lake: Lake, properties: dict[str, str]) -> None:
     table = lake.table("t").create(ROWS.schema, data=ROWS, properties=properties)
     table.delete("id = 2")

@@ -134,6 +134,7 @@ def test_no_matching_file_is_skipped(case: tuple[pa.DataType, list[list[Any]], l
         assert keep or not any(all(meets(v, c) for c in conjuncts) for v in values)
 
 
+@pytest.mark.long
 @settings(max_examples=4 * settings().max_examples)
 @given(cases(), st.booleans())
 def test_no_matching_partition_is_skipped(case: tuple[pa.DataType, list[list[Any]], list[Conjunct]], odd: bool) -> None:

@@ -114,6 +114,7 @@ def test_the_cache_is_bounded(lake: Lake) -> None:
         assert len(snapshot._held) <= 2
 
 
+@pytest.mark.long
 def test_readers_in_threads_see_whole_versions(lake: Lake) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

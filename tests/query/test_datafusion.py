@@ -58,6 +58,7 @@ def _same(lake: Lake, text: str) -> None:
     assert repr(here.to_pylist()) == repr(there.to_pylist()), text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["plain", "split", "deleted", "split and deleted", "renamed", "grown", "empty"])
 def test_every_kind_of_table_is_read_as_duckdb_reads_it(lake: Lake, kind: str) -> None:
     split = ["part"] if "split" in kind else []

@@ -33,6 +33,7 @@ def _orders(lake: Lake) -> list[tuple[int, str]]:
     return rows
 
 
+@pytest.mark.long
 def test_as_values_they_are_stored_and_found(lake: Lake) -> None:
     rows = _orders(lake)
     assert sorted(lake.table("orders").to_arrow().to_pylist(), key=lambda r: r["n"]) == [

@@ -123,6 +123,7 @@ def test_the_change_feed_pairs_rows(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.long
 def test_updates_at_the_same_time_are_one_after_the_other(lake: Lake) -> None:
     """Each reads what the one before it has written, in its subquery too."""
     lake.sql("CREATE TABLE t (id INT, n INT); INSERT INTO t VALUES (1, 0), (2, 0)")

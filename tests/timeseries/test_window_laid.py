@@ -53,6 +53,7 @@ def expected(table: pa.Table, size: int, every: int, offset: int, *cases: Any) -
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", UNITS)
 @pytest.mark.parametrize(
     ("size", "every", "offset"), [(7, 7, 0), (7, 7, 3), (8, 2, 0), (7, 3, 1), (5, 4, 0), (500, 500, 0)]

@@ -54,6 +54,7 @@ def expected(table: pa.Table, gap: int, *cases: Any) -> list[Row]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", UNITS)
 @pytest.mark.parametrize("gap", [1, 2, 40])
 def test_every_session(kind: str, gap: int) -> None:

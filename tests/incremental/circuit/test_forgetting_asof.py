@@ -232,6 +232,7 @@ def test_a_stream_with_itself(tmp_path: Path, direction: str) -> None:
     play(build, answer, {"a": Side(10)}, folder=tmp_path, seed=direction, shards=2, steps=STEPS)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_marks_of_the_key_do_where_times_have_none(tmp_path: Path, direction: str) -> None:

@@ -52,6 +52,7 @@ def test_random_views_have_every_function_that_depends_on_the_order_of_rows() ->
         assert re.search(rf"\b{name}\({_INSIDE}\) IGNORE NULLS OVER", texts), name
 
 
+@pytest.mark.long
 def test_spark_is_asked_about_functions_that_depend_on_the_order_of_rows() -> None:
     # Where ties are of rows that are the same, or the value is that of the order, there is one answer.
     missing = {"first_value", "lag", "max_by", "listagg"}

@@ -14,6 +14,7 @@ from headwater.testing.views import SCHEMAS
 from .views import circuit_of, holds, labels, plan_of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

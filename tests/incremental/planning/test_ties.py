@@ -96,6 +96,7 @@ def test_arrays_are_chosen_too() -> None:
     )
 
 
+@pytest.mark.long
 def test_extremes_of_a_frame_know_the_sign_of_a_zero() -> None:
     frame = "OVER (PARTITION BY s ORDER BY k RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
     holds(f"SELECT k, min(v) {frame} AS a, max(v) {frame} AS b FROM t", steps=30)

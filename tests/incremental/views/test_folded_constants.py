@@ -56,6 +56,7 @@ def _judged(read: Callable[[str], object], lines: list[str]) -> tuple[list[str],
     return wrong, names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [f for f in _FAMILIES if f != "extremes"])
 def test_scalar_functions(name: str, extremes: pa.Table) -> None:
     table, lines = _family(name, extremes)

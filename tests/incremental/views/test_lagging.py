@@ -176,6 +176,7 @@ def test_changes_that_are_gone_are_not_followed(policy: Policy, tmp_path: Path) 
     assert view.verify().equal
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_upkeep")
 def test_a_new_definition_keeps_what_is_the_same(tmp_path: Path) -> None:
     world = World(tmp_path)

@@ -68,6 +68,7 @@ def test_strict_raises_instead(tmp_path: Path) -> None:
     assert view.verify().equal
 
 
+@pytest.mark.long
 def test_full_always_computes_anew_and_publishes_the_difference(tmp_path: Path) -> None:
     world = World(tmp_path)
     view = world.lake.view("v", SQL, policy="full")

@@ -51,6 +51,7 @@ def test_dates_and_timestamps() -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_texts_that_are_dates() -> None:
     casts = [f"{word}(s AS {t})" for word in ("CAST", "TRY_CAST") for t in ("date", "timestamp", "timestamp_ntz")]
     found = differences(casts, pa.table({"s": pa.array([*_PLAIN_TEXTS, "2024-02-29\t", None])}))
