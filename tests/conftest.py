@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.java_archive import java_options
+from tests.leftovers import Leftovers
 
 from headwater.testing.s3_server import S3Server, serve_s3
 
@@ -45,9 +46,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
+# Fixtures that are a Spark session, or are there to start one in another process.
+_STARTS_A_JVM = frozenset({"jvm", "run_python", "spark", "start_spark"})
+
 # Subprocesses have them too.
 _OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Leftovers())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,11 +67,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # Only what lies on the server can differ there.
         elsewhere = [item for item in items if not {"lake", "s3"} & set(getattr(item, "fixturenames", ()))]
         config.hook.pytest_deselected(items=elsewhere)
-        items[:] = [item for item in items if item not in set(elsewhere)]
+        left_out = set(elsewhere)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         # The fixtures say what a test uses, so the marks need not be written twice.
         fixtures = getattr(item, "fixturenames", ())
-        if "spark" in fixtures:
+        if not _STARTS_A_JVM.isdisjoint(fixtures):
             item.add_marker("spark")
         if "s3" in fixtures:
             item.add_marker("s3")
@@ -78,7 +87,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Whoever deals out the tests also sees to it that what takes minutes is made and fetched meanwhile."""
     config = session.config
-    if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no" and not ON_S3:
+    deals = not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no"
+    if deals and not ON_S3 and "not spark" not in config.getoption("markexpr"):
         from tests.interop_jars import fetch_beside
         from tests.java_archive import make_beside
 

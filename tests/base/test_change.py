@@ -41,6 +41,7 @@ def same_schema(draw: st.DrawFn, count: int = 2) -> list[ChangeBatch]:
     return [ChangeBatch.from_rows(tables), *(c + ChangeBatch.from_rows(tables.slice(0, 2)) for c in changes)]
 
 
+@pytest.mark.long
 @settings(max_examples=2 * settings().max_examples)
 @given(strategies.changes())
 def test_consolidate_equals_counting(change: ChangeBatch) -> None:

@@ -56,6 +56,7 @@ for number, call in enumerate(calls):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("package", "calls"), [("pyspark", 6), ("pandas", 4), ("polars", 4), ("datafusion", 1)])
 def test_a_missing_package_is_named_with_what_to_install(package: str, calls: int) -> None:
     command = [sys.executable, "-c", _PROGRAM, package]

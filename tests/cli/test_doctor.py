@@ -38,6 +38,7 @@ def test_a_good_machine(s3: S3Server) -> None:
     assert (code, err, report["ok"]) == (0, "", True)
 
 
+@pytest.mark.long
 def test_old_java_is_a_line_with_a_hint(tmp_path: Path) -> None:
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.22\" 2024-01-16' >&2\n")
@@ -52,6 +53,7 @@ def test_old_java_is_a_line_with_a_hint(tmp_path: Path) -> None:
     assert err == f"1 of {len([line for line in lines if line[0] != ' '])} checks failed: java\n"
 
 
+@pytest.mark.long
 def test_no_java(tmp_path: Path) -> None:
     code, out, _ = doctor(["--json"], PATH=str(tmp_path))
     java = next(check for check in json.loads(out)["checks"] if check["check"] == "java")

@@ -21,6 +21,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.base.errors import InputError
@@ -200,7 +201,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.parent, text.encode())
 
-    def wait_for(self, text: str, seconds: float = 30) -> None:
+    def wait_for(self, text: str, seconds: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + seconds
         while text not in self.seen:
             assert time.monotonic() < deadline, f"waited for {text!r}, saw {self.seen!r}"
@@ -229,15 +230,17 @@ def terminal(lake: hw.Lake) -> Iterator[Terminal]:
     terminal.close()
 
 
+@pytest.mark.long
 def test_on_a_real_terminal(terminal: Terminal) -> None:
     terminal.wait_for("headwater>")
     terminal.type(f"SELECT count(*) AS how_many FROM orders;{ENTER}")
     terminal.wait_for("(1 row)")
     terminal.wait_for("headwater>")
     terminal.type(CTRL_D)
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_a_query_on_a_real_terminal(terminal: Terminal) -> None:
     terminal.wait_for("headwater>")
     terminal.type(f"\\format jsonl{ENTER}")
@@ -253,4 +256,4 @@ def test_ctrl_c_stops_a_query_on_a_real_terminal(terminal: Terminal) -> None:
     terminal.wait_for('{"answer": 42}')
     terminal.wait_for("headwater>")
     terminal.type(f"\\q{ENTER}")
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(PATIENCE_S) == 0

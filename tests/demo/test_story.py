@@ -90,6 +90,7 @@ def _euros(rows: pa.Table) -> list[tuple[str, int, int]]:
     return [(c, n, total // 1_000_000) for c, (n, total) in sorted(by_currency.items())]
 
 
+@pytest.mark.long
 def test_a_wrong_truth_does_not_hold(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     story = _Story(lake, lambda: pytest.fail("these acts need no Spark"))

@@ -404,6 +404,7 @@ def test_a_subject_must_be_supplied(tmp_path: Path) -> None:
 # -- kill -9 -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_kill_9_leaves_before_or_after(tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, sys.path))
     running = []

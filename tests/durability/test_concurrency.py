@@ -111,6 +111,7 @@ def check_readers_agree(t: Table) -> None:
     assert pl.read_delta(t.location).sort("id").to_dicts() == t.to_arrow().sort_by("id").to_pylist()
 
 
+@pytest.mark.long
 def test_storm(lake: Lake) -> None:
     t = lake.table("t")
     figures = run_storm(t, writers=8, commits=10, readers=2)
@@ -118,6 +119,7 @@ def test_storm(lake: Lake) -> None:
     check_readers_agree(t)
 
 
+@pytest.mark.long
 def test_storm_with_another_implementation(lake: Lake) -> None:
     t = lake.table("t")
     properties = {"delta.enableDeletionVectors": "false"}
@@ -135,6 +137,7 @@ def test_long_storm(lake: Lake) -> None:
     check_readers_agree(t)
 
 
+@pytest.mark.long
 def test_one_transaction_id_is_applied_once(lake: Lake) -> None:
     t = lake.table("t").create(SCHEMA)
     found = results([start("append_once", location=t.location, owner=n, app="job", number=7) for n in range(6)])
@@ -145,6 +148,7 @@ def test_one_transaction_id_is_applied_once(lake: Lake) -> None:
     assert t.count() == 3
 
 
+@pytest.mark.long
 def test_a_table_that_all_create_at_once_is_created_once(lake: Lake) -> None:
     location = lake.table("t").location
     results([start("create", location=location, owner=n) for n in range(6)])
@@ -309,6 +313,7 @@ def test_files_of_a_commit_of_unknown_result_stay(lake: Lake, monkeypatch: pytes
     assert ids(lake.table("t")) == [1, 2, 3], "it was committed, and its rows are there"
 
 
+@pytest.mark.long
 def test_threads_of_one_process(lake: Lake) -> None:
     t = lake.write("t", [{"id": COUNTER, "owner": -1, "v": 0}])
 

@@ -130,6 +130,7 @@ KINDS: dict[str, tuple[str, list[Callable[[bytearray, random.Random], None]]]] =
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage(kind: str, template: Path, tmp_path: Path) -> None:
     pattern, ways = KINDS[kind]

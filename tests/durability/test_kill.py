@@ -76,6 +76,7 @@ def by_path(path: WritePath) -> str:
     return path.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS, ids=by_path)
 def test_an_error_at_any_point_is_typed_and_leaves_the_version_before(path: WritePath, bench: Bench) -> None:
     before, after, reached = bench.about(path)
@@ -95,6 +96,7 @@ def test_an_error_at_any_point_is_typed_and_leaves_the_version_before(path: Writ
         shutil.rmtree(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS, ids=by_path)
 def test_a_crash_at_any_point_leaves_before_or_after(path: WritePath, bench: Bench) -> None:
     before, after, reached = bench.about(path)
@@ -159,6 +161,7 @@ def kill_at_an_instant(path: WritePath, bench: Bench, killer: Any, dice: random.
     return bool(os.WIFSIGNALED(answer["status"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS[::2], ids=by_path)
 def test_kill_at_a_point(path: WritePath, bench: Bench, killer: Any) -> None:
     kill_at_a_point(path, bench, killer, random.Random(path.name), others=False)

@@ -92,8 +92,9 @@ def write_with_delta_rs(location: str, owner: int, commits: int) -> dict[str, An
 
 def read(location: str, stop: str, options: dict[str, str] | None = None) -> dict[str, Any]:
     """Read every version it sees twice, until the file ``stop`` is there."""
-    t, seen, last = _open(location, options), 0, -1
-    while not Path(stop).exists():
+    t, seen, last, over = _open(location, options), 0, -1, False
+    while not over:
+        over = Path(stop).exists()  # looked at before: it reads once, however late it was started
         pinned = t.at(t.version)
         assert pinned.version >= last, "versions never go back"
         last = pinned.version
@@ -108,7 +109,9 @@ def keep_up(location: str, stop: str, hours: float, options: dict[str, str] | No
     """OPTIMIZE and VACUUM, over and over, until the file ``stop`` is there."""
     t, optimized, removed, lost = _open(location, options), 0, 0, 0
     owners = itertools.cycle(range(20)) if t.snapshot.partition_columns else itertools.repeat(None)
-    while not Path(stop).exists():
+    over = False
+    while not over:
+        over = Path(stop).exists()
         try:
             owner = next(owners)
             where = None if owner is None else f"owner = {owner}"

@@ -19,6 +19,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
+@pytest.mark.long
 def test_all_sections_run_small(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = run("--scale", "0.002", "--rounds", "1", "--sizes", "1,100", "--peers", "", "--json", str(out))
@@ -34,6 +35,7 @@ def test_all_sections_run_small(tmp_path: Path) -> None:
     assert "target" not in done.stdout  # of ratios at full size only
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--only", "--peers", "--install", "--sizes"])
 def test_unknown_names_are_refused(option: str) -> None:
     done = run(option, "spoon")
@@ -41,6 +43,7 @@ def test_unknown_names_are_refused(option: str) -> None:
     assert "there is no `spoon`; there are: " in done.stderr
 
 
+@pytest.mark.long
 def test_a_peer_that_is_not_there_is_told(tmp_path: Path) -> None:
     done = run("--peers", "dbsp", "--peers-in", str(tmp_path))
     assert done.returncode == 2

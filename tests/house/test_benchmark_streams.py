@@ -21,6 +21,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 FEW = ("--operators", "tumbling,ema,resample", "--queries", "q1,q6,q21")
 
 
+@pytest.mark.spark
 @pytest.mark.skipif(not GENERATOR.is_file(), reason="tpchgen-cli makes TPC-H's data")
 @pytest.mark.parametrize("chosen", [FEW, pytest.param((), marks=pytest.mark.slow)], ids=["few", "all"])
 def test_all_sections_run_small(tmp_path: Path, chosen: tuple[str, ...]) -> None:
@@ -41,6 +42,7 @@ def test_all_sections_run_small(tmp_path: Path, chosen: tuple[str, ...]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 def test_a_peer_that_takes_too_long_is_told_so() -> None:
     small = ("--only", "operators", "--operators", "shift", "--rows", "3000", "--rounds", "2", "--limit", "0.001")
     done = run(*small)

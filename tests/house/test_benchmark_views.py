@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -15,6 +17,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
+@pytest.mark.long
 def test_all_shapes_run_small(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = run("--scale", "0.0005", "--rounds", "1", "--shares", "0.01,0.1", "--sections", "curve", "--json", str(out))
@@ -28,6 +31,7 @@ def test_all_shapes_run_small(tmp_path: Path) -> None:
     assert "target" not in done.stdout  # of ratios at full size only
 
 
+@pytest.mark.long
 def test_state_and_memory_are_measured(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = run("--scale", "0.001", "--sections", "state", "--shapes", "sessions", "--json", str(out))
@@ -38,6 +42,7 @@ def test_state_and_memory_are_measured(tmp_path: Path) -> None:
     assert "sessions" in done.stdout
 
 
+@pytest.mark.long
 def test_unknown_shapes_are_refused() -> None:
     done = run("--shapes", "spoon")
     assert done.returncode == 2

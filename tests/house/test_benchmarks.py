@@ -20,6 +20,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not GENERATOR.is_file(), reason="tpchgen-cli makes TPC-H's data")
 def test_all_sections_run_small(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
@@ -46,6 +47,7 @@ def test_all_sections_run_small(tmp_path: Path) -> None:
     assert "hint: give --scale 0.001" in again.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--only", "--engines", "--peers"])
 def test_unknown_names_are_refused(option: str) -> None:
     done = run(option, "spoon")

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.waiting import listens, wait_until
 
 from headwater.base.storage import ObjectExistsError, open_storage
 from headwater.testing.s3_server import S3Server
@@ -35,6 +37,7 @@ def test_every_url_is_fresh(s3: S3Server) -> None:
     assert first.startswith(f"s3://{s3.bucket}/a-")
 
 
+@pytest.mark.s3
 def test_the_server_ends_with_its_owner() -> None:
     program = """
 import sys
@@ -53,17 +56,4 @@ with serve_s3() as s3:
         assert listens(port)
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
-    deadline = time.monotonic() + 10
-    while listens(port):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def listens(port: int) -> bool:
-    import socket
-
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+    wait_until(lambda: not listens(port), "the end of the server")

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from tests.waiting import PATIENCE_S
+
 from headwater.testing.faults import FaultPlan
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +52,7 @@ class Server:
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(PATIENCE_S)
         self._out.close()
 
 

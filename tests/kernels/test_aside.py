@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S, wait_until
 
 from headwater.kernels import aside, compiler
 from headwater.kernels.compiler import Compilers
@@ -26,7 +26,7 @@ assert not is_ready(hash_rows)
 _WAITS = (
     _BEGIN
     + """
-until = time.monotonic() + 280
+until = time.monotonic() + 580
 while not is_ready(hash_rows):
     assert time.monotonic() < until
     time.sleep(0.05)
@@ -44,12 +44,14 @@ def _run(program: str, tmp_path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long
 def test_a_kernel_is_compiled_by_another_process_and_loaded(tmp_path: Path) -> None:
     process = _run(_WAITS, tmp_path)
-    said, _ = process.communicate(timeout=300)
+    said, _ = process.communicate(timeout=600)
     assert (process.returncode, said.split()) == (0, ["0", "1"])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs Linux")
 @pytest.mark.parametrize("program", [_STAYS, _LEAVES])
 def test_the_compiler_ends_with_the_program(program: str, tmp_path: Path) -> None:
@@ -57,19 +59,10 @@ def test_the_compiler_ends_with_the_program(program: str, tmp_path: Path) -> Non
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     if program is _STAYS:
-        _await(lambda: len(_compilers(tmp_path)) == 1 or bool(list(tmp_path.rglob("*.nbc"))))
+        wait_until(lambda: len(_compilers(tmp_path)) == 1 or bool(list(tmp_path.rglob("*.nbc"))), "a compiler")
         process.kill()
-    process.communicate(timeout=60)
-    _await(lambda: not _compilers(tmp_path))
-
-
-def _await(condition: object) -> None:
-    """Wait until something is so, however slow the machine is."""
-    assert callable(condition)
-    until = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not _compilers(tmp_path), "the end of the compiler")
 
 
 def _compilers(tmp_path: Path) -> list[str]:
@@ -91,13 +84,14 @@ def test_what_cannot_be_started_is_never_ready(monkeypatch: pytest.MonkeyPatch) 
 
     assert not aside.is_ready(hash_rows)
     assert not aside.is_ready(hash_rows)
-    assert Compilers().compile("hash.hash_rows").result(60) == "no process could be started"
+    assert Compilers().compile("hash.hash_rows").result(PATIENCE_S) == "no process could be started"
 
 
+@pytest.mark.long
 def test_a_kernel_that_is_none_is_an_answer(tmp_path: Path) -> None:
     processes = Compilers(environment={"NUMBA_CACHE_DIR": str(tmp_path)})
     try:
-        problem = processes.compile("hash.nothing").result(120)
+        problem = processes.compile("hash.nothing").result(PATIENCE_S)
         assert problem is not None and problem.startswith("KeyError")
     finally:
         processes.close()

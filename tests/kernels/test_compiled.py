@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import headwater
 
 _PROGRAM = """
@@ -35,6 +37,7 @@ def _codes(cache: Path, kernel: str) -> list[Path]:
     return list(cache.rglob(f"{kernel}-*.nbc"))
 
 
+@pytest.mark.long
 def test_one_of_several_programs_compiles(tmp_path: Path) -> None:
     started = [
         subprocess.Popen(
@@ -56,6 +59,7 @@ def test_one_of_several_programs_compiles(tmp_path: Path) -> None:
     assert _codes(tmp_path, "hash.hash_rows")[0].stat().st_mtime_ns == first.st_mtime_ns, "nobody compiled it again"
 
 
+@pytest.mark.long
 def test_an_installation_elsewhere_uses_the_same_code(tmp_path: Path) -> None:
     cache, other = tmp_path / "cache", tmp_path / "other"
     shutil.copytree(
@@ -68,6 +72,7 @@ def test_an_installation_elsewhere_uses_the_same_code(tmp_path: Path) -> None:
     assert "compiling" not in there.stderr
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "headwater").write_text("not a folder")
     program = "from headwater.kernels.code_cache import cache_folder; print(cache_folder())"

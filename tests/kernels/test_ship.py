@@ -43,6 +43,7 @@ def _run(package: Path, cache: Path) -> tuple[str, str]:
     return run.stdout, run.stderr
 
 
+@pytest.mark.long
 def test_shipped_code_is_loaded_and_nothing_is_compiled(package: Path, tmp_path: Path) -> None:
     out, err = _run(package, tmp_path)
     assert "compiling" not in err and not list(tmp_path.rglob("*.nbc"))
@@ -53,6 +54,7 @@ def test_shipped_code_is_loaded_and_nothing_is_compiled(package: Path, tmp_path:
     assert out == f"{here.tolist()} 1\n", "the same answer as code for this very processor gives"
 
 
+@pytest.mark.long
 def test_other_sources_do_not_load_it(package: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(package, other)

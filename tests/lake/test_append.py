@@ -26,6 +26,7 @@ class Stream:
         return ARROW.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "data",
     [

@@ -162,6 +162,7 @@ def test_a_file_without_partition_values_in_its_removal(lake: Lake) -> None:
     assert change(table, 0) == [(1, "x", -1)]
 
 
+@pytest.mark.long
 def test_a_large_rewrite_streams_in_bounded_memory(lake: Lake) -> None:
     rows = 3_000_000
     table = lake.write("t", pa.table({"id": np.arange(rows), "n": np.arange(rows) % 1000}), properties=PROPERTIES[2])

@@ -23,6 +23,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_changes_are_the_difference_of_the_rows(variant: str, tmp_path: Path) -> None:
     refused = compared = 0

@@ -33,6 +33,7 @@ def change(table: Table, after: int, until: int | None = None, **options: Any) -
     return sorted(tuple(r.values()) for r in table.changes(after, until, **options).to_arrow().to_pylist())
 
 
+@pytest.mark.long
 def test_the_same_rows_partitioned_otherwise_are_no_change(lake: Lake, properties: dict[str, str]) -> None:
     table = lake.table("t").create(ROWS.schema, data=ROWS, properties=properties)
     for split_by in (["id"], ["p", "id"], [], ["p"]):
@@ -42,6 +43,7 @@ def test_the_same_rows_partitioned_otherwise_are_no_change(lake: Lake, propertie
             assert table.changes(after, until).is_empty, (after, until)
 
 
+@pytest.mark.long
 def test_rows_that_went_with_the_old_partitioning(lake: Lake, properties: dict[str, str]) -> None:
     table = lake.table("t").create(ROWS.schema, data=ROWS, properties=properties)
     table.delete("id = 2")
@@ -131,6 +133,7 @@ def test_column_mapping_that_comes_with_a_replacement(lake: Lake) -> None:
     assert change(table, 2, columns=["p", "v"]) == []
 
 
+@pytest.mark.long
 def test_a_dropped_column_that_is_added_again_is_another_one(lake: Lake) -> None:
     table = lake.table("t").create(ROWS.schema, data=ROWS, properties=MAPPED)
     table.drop_column("v")

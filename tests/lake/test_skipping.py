@@ -119,6 +119,7 @@ def statistics(values: list[Any], kind: pa.DataType, *, nan_free: bool) -> str:
     return stats.from_footer(pq.read_metadata(file), nan_free={"s.c"} if nan_free else ())
 
 
+@pytest.mark.long
 @settings(max_examples=4 * settings().max_examples)
 @given(cases(), st.booleans())
 def test_no_matching_file_is_skipped(case: tuple[pa.DataType, list[list[Any]], list[Conjunct]], loose: bool) -> None:
@@ -133,6 +134,7 @@ def test_no_matching_file_is_skipped(case: tuple[pa.DataType, list[list[Any]], l
         assert keep or not any(all(meets(v, c) for c in conjuncts) for v in values)
 
 
+@pytest.mark.long
 @settings(max_examples=4 * settings().max_examples)
 @given(cases(), st.booleans())
 def test_no_matching_partition_is_skipped(case: tuple[pa.DataType, list[list[Any]], list[Conjunct]], odd: bool) -> None:
@@ -298,6 +300,7 @@ def test_conjuncts_are_checked() -> None:
         Conjunct("c", "=", ())
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_files_are_quick() -> None:
     names = [f"c{i}" for i in range(8)]
     body = '{{"numRecords":9,"minValues":{low},"maxValues":{high},"nullCount":{nulls}}}'

@@ -114,6 +114,7 @@ def test_the_cache_is_bounded(lake: Lake) -> None:
         assert len(snapshot._held) <= 2
 
 
+@pytest.mark.long
 def test_readers_in_threads_see_whole_versions(lake: Lake) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -140,6 +141,7 @@ def test_racing_appends_are_all_there(lake: Lake) -> None:
     assert table.version == 30
 
 
+@pytest.mark.long
 def test_racing_edits_of_one_file_are_all_there(lake: Lake) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -164,6 +166,7 @@ def test_racing_edits_of_one_file_are_all_there(lake: Lake) -> None:
     assert table.changes(after=0).apply_to(table.at(version=0).to_arrow()).num_rows == len(expected)
 
 
+@pytest.mark.long
 def test_racing_merges_insert_a_key_once(lake: Lake) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -6,10 +6,10 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import listens, wait_until
 
 from .conftest import RunPython
 
@@ -99,14 +99,8 @@ def test_connect(run_python: RunPython, tmp_path: Path) -> None:
             [*command, "--class", server, "spark-internal"], env=environment, stdout=log, stderr=log, cwd=tmp_path
         )
     try:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            assert process.poll() is None, (tmp_path / "server.log").read_text()
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.2)
+        wait_until(lambda: process.poll() is not None or listens(port), "the server")
+        assert process.poll() is None, (tmp_path / "server.log").read_text()
         out = run_python(PROGRAM, f"sc://127.0.0.1:{port}", JAVA_HOME="/nowhere").splitlines()
     finally:
         process.kill()

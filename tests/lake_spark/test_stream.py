@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.waiting import PATIENCE_S, wait_until
 
 import headwater as hw
 from headwater.lake.snapshot import Snapshot
@@ -31,7 +31,7 @@ def rows(start: int, stop: int) -> pa.Table:
 def drain(frame: DataFrame, checkpoint: Path, each: Callable[[DataFrame, int], None]) -> None:
     stream = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
     query = stream.trigger(availableNow=True).start()
-    query.awaitTermination(120)
+    query.awaitTermination(PATIENCE_S)
     assert not query.isActive
 
 
@@ -105,10 +105,7 @@ def test_a_live_query(source: Table, tmp_path: Path) -> None:
     try:
         for i in range(3):
             source.append(rows(100 + i, 101 + i))
-            time.sleep(0.3)
-        deadline = time.monotonic() + 60
-        while sum(len(b) for _, b in got) < 3 and time.monotonic() < deadline:
-            time.sleep(0.1)
+            wait_until(lambda i=i: sum(len(b) for _, b in got) > i, "the row that was just appended")  # type: ignore[misc]
     finally:
         query.stop()
     assert [r for _, batch in got for r in batch] == [(5, 100, 1), (6, 101, 1), (7, 102, 1)]

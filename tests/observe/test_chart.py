@@ -68,6 +68,7 @@ def places(root: ET.Element) -> list[tuple[float, float]]:
     return found
 
 
+@pytest.mark.long
 @given(charts())
 def test_any_chart(chart: Chart) -> None:
     text = chart.svg()

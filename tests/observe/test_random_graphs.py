@@ -7,6 +7,7 @@ import time
 from itertools import combinations
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,6 +174,7 @@ def test_text(graph: Graph, width: int | None) -> None:
     assert numbered == list(range(1, len(graph.nodes) + 1))
 
 
+@pytest.mark.long
 @given(graphs())
 def test_dot(graph: Graph) -> None:
     text = graph.dot()

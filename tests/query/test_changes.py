@@ -142,6 +142,7 @@ _STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(_STEPS)
 def test_the_feed_adds_up_to_the_table(steps: list[tuple[str, tuple[int, ...]]]) -> None:
     """Rows that came less rows that went are the rows that are there, at every version."""

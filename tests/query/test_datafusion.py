@@ -58,6 +58,7 @@ def _same(lake: Lake, text: str) -> None:
     assert repr(here.to_pylist()) == repr(there.to_pylist()), text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["plain", "split", "deleted", "split and deleted", "renamed", "grown", "empty"])
 def test_every_kind_of_table_is_read_as_duckdb_reads_it(lake: Lake, kind: str) -> None:
     split = ["part"] if "split" in kind else []
@@ -147,7 +148,7 @@ def large(lake: Lake) -> Lake:
     return lake
 
 
-_ENDLESS = "SELECT a.id % 7, b.id, count(*) FROM t a JOIN t b ON a.id % 10 = b.id % 10 GROUP BY a.id % 7, b.id"
+_ENDLESS = "SELECT a.id % 7, b.id, count(*) FROM t a JOIN t b ON a.id % 2 = b.id % 2 GROUP BY a.id % 7, b.id"
 
 
 def test_a_query_is_cancelled_while_a_thread_waits_for_it(large: Lake) -> None:
@@ -157,7 +158,7 @@ def test_a_query_is_cancelled_while_a_thread_waits_for_it(large: Lake) -> None:
     start = time.monotonic()
     with pytest.raises(CancelledError):
         result.to_arrow()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60, "it would take minutes"
 
 
 def test_many_threads_at_once(lake: Lake) -> None:

@@ -162,6 +162,7 @@ def test_what_is_a_subquery() -> None:
 _IDS = st.lists(st.integers(0, 8) | st.none(), max_size=8)
 
 
+@pytest.mark.long
 @given(ours=_IDS, theirs=_IDS, parts=st.integers(1, 3))
 def test_any_rows(ours: list[int | None], theirs: list[int | None], parts: int) -> None:
     """IN, NOT IN and EXISTS with nulls on both sides, over several files with deletion vectors."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHORT = [t for t in HOSTILE_TEXTS if 0 < len(t) <= 1000]
 
 
-@pytest.fixture(params=["duckdb", "datafusion", "spark"])
+@pytest.fixture(params=["duckdb", "datafusion", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest, lake: Lake) -> EngineName:
     name: EngineName = request.param
     if name == "spark":

@@ -33,6 +33,7 @@ def _orders(lake: Lake) -> list[tuple[int, str]]:
     return rows
 
 
+@pytest.mark.long
 def test_as_values_they_are_stored_and_found(lake: Lake) -> None:
     rows = _orders(lake)
     assert sorted(lake.table("orders").to_arrow().to_pylist(), key=lambda r: r["n"]) == [
@@ -42,6 +43,7 @@ def test_as_values_they_are_stored_and_found(lake: Lake) -> None:
         assert lake.sql("SELECT n FROM orders WHERE s = :s", parameters={"s": text}).to_tuples() == [(number,)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(1 if ON_S3 else 4))
 def test_as_values_of_every_statement(lake: Lake, first: int) -> None:
     rows = _orders(lake)
@@ -80,6 +82,7 @@ def test_as_comments_and_properties(lake: Lake) -> None:
     assert again.schema == now.schema and again.configuration == now.configuration
 
 
+@pytest.mark.long
 def test_as_names_of_columns(lake: Lake) -> None:
     """Under column mapping any name will do; quoted, it is the column and nothing else."""
     names: dict[str, str] = {}
@@ -119,6 +122,7 @@ def test_as_names_of_tables(lake: Lake) -> None:
         assert lake.tables() == ["orders"], text
 
 
+@pytest.mark.long
 def test_what_the_history_says_is_one_condition(lake: Lake) -> None:
     lake.sql("CREATE TABLE t (s STRING); INSERT INTO t VALUES ('x')")
     schema = lake.table("t").schema
@@ -131,6 +135,7 @@ def test_what_the_history_says_is_one_condition(lake: Lake) -> None:
         assert (conjunct.column, conjunct.op, conjunct.values) == ("s", "=", (text,))
 
 
+@pytest.mark.long
 def test_as_partition_values(lake: Lake) -> None:
     lake.sql("CREATE TABLE t (n INT, p STRING) PARTITIONED BY (p)")
     texts = [t for t in _SHORT if t and len(t) < 40]

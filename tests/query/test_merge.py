@@ -124,6 +124,7 @@ def test_errors_point_into_the_statement(lake: Lake, t: hw.Table) -> None:
 _SIDE = st.dictionaries(st.integers(0, 9), st.integers(-5, 5) | st.none(), max_size=8)
 
 
+@pytest.mark.long
 @given(ours=_SIDE, theirs=_SIDE, parts=st.integers(1, 3))
 def test_any_rows(ours: dict[int, int | None], theirs: dict[int, int | None], parts: int) -> None:
     schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])

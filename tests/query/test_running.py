@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.lakehouse import Lake
@@ -51,10 +52,10 @@ def test_a_short_query_is_not_stuck_behind_a_long_one(big: Lake) -> None:
         assert big.sql(SHORT).scalar() == 100
         taken = time.perf_counter() - start
         assert reading.is_alive(), "the long query has to be running for this to mean something"
-        assert taken < 5
+        assert taken < 60
     finally:
         result.cancel()
-        reading.join(30)
+        reading.join(PATIENCE_S)
     assert not reading.is_alive()
 
 
@@ -67,7 +68,7 @@ def test_a_python_thread_runs_while_a_query_does(big: Lake) -> None:
         count += 1
     alive = reading.is_alive()
     result.cancel()
-    reading.join(30)
+    reading.join(PATIENCE_S)
     assert alive
     assert count > 10_000
 
@@ -79,7 +80,7 @@ def test_cancelling_ends_a_query_soon(big: Lake) -> None:
     with pytest.raises(hw.CancelledError) as caught:
         result.to_arrow()
     assert caught.value.code == "E1402"
-    assert time.perf_counter() - start < 20
+    assert time.perf_counter() - start < 60
 
 
 def test_a_query_that_outgrows_its_memory_spills(big: Lake, tmp_path: Path) -> None:
@@ -109,4 +110,4 @@ def test_a_result_streams(big: Lake) -> None:
     with big.sql("SELECT a.id, b.id AS other FROM big a CROSS JOIN big b") as result:
         batch = next(iter(result))
     assert batch.num_rows > 0
-    assert time.perf_counter() - start < 20
+    assert time.perf_counter() - start < 60

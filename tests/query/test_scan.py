@@ -60,6 +60,7 @@ SCHEMAS = st.lists(STORED, min_size=1, max_size=4).map(
 )
 
 
+@pytest.mark.long
 @given(SCHEMAS.flatmap(lambda schema: tables(schema, min_rows=1)), st.sampled_from(MAPPINGS), st.integers(0, 2**16))
 def test_all_types_and_deleted_rows(rows: pa.Table, mapping: str, seed: int) -> None:
     properties = {"delta.columnMapping.mode": mapping} if mapping != "none" else {}

@@ -123,6 +123,7 @@ def test_the_change_feed_pairs_rows(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.long
 def test_updates_at_the_same_time_are_one_after_the_other(lake: Lake) -> None:
     """Each reads what the one before it has written, in its subquery too."""
     lake.sql("CREATE TABLE t (id INT, n INT); INSERT INTO t VALUES (1, 0), (2, 0)")
@@ -137,6 +138,7 @@ def test_updates_at_the_same_time_are_one_after_the_other(lake: Lake) -> None:
     assert _rows(lake) == [{"id": 1, "n": 12}, {"id": 2, "n": 12}]
 
 
+@pytest.mark.long
 @given(
     rows=st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9) | st.none()), min_size=1, max_size=10),
     parts=st.integers(1, 3),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.java_archive import java_options
+from tests.waiting import PATIENCE_S, listens, wait_until
 
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 """For JVMs that live for seconds: the second compiler only costs them processor time."""
@@ -47,13 +46,8 @@ def start_spark(tmp_path: Path) -> Iterator[StartSpark]:
         )
         log.close()
         processes.append(process)
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline:
-            assert process.poll() is None, Path(log.name).read_text()
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                return
-            time.sleep(0.1)
-        raise AssertionError(Path(log.name).read_text())
+        wait_until(lambda: process.poll() is not None or listens(port), lambda: Path(log.name).read_text())
+        assert process.poll() is None, Path(log.name).read_text()
 
     yield start
     for process in reversed(processes):
@@ -72,7 +66,7 @@ def run_python(tmp_path: Path) -> RunPython:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=2 * PATIENCE_S,
             check=False,
         )
         assert done.returncode == 0, done.stderr

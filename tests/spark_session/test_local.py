@@ -112,6 +112,7 @@ error[E7003]: Spark did not start: Could not parse Master URL: 'nowhere[2]'
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_jvm_that_does_not_start_is_one_error(run_python: RunPython) -> None:
     program = """
 import headwater as hw

@@ -93,6 +93,7 @@ def _taken() -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_each_is_taken_or_refused_by_name() -> None:
     """Never a raw error: not while it is read, not while it is computed, on no engine."""
     wrong = []

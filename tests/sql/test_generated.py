@@ -161,6 +161,7 @@ def test_generated_expressions_give_sparks_rows(differences: Differences, table:
     assert not differences(table, [t for t in texts if _accepted(t)])
 
 
+@pytest.mark.long
 @given(texts=_EXPRESSIONS)
 def test_most_of_what_is_generated_is_accepted(texts: list[str]) -> None:
     assert sum(map(_accepted, texts)) >= len(texts) // 3

@@ -73,6 +73,7 @@ def test_intervals_are_sparks(differences: Differences, seed: int) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 @settings(max_examples=max(2, settings().max_examples // 25), phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_circuits_compute_what_duckdb_does(seed: int) -> None:

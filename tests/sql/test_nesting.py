@@ -51,6 +51,7 @@ def _slope(write: Writer, name: str, args: Sequence[object], place: int) -> floa
     return (y - x) / (b - a)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", WRITERS)
 def test_no_form_copies_a_large_argument(engine: str) -> None:
     """So nothing that is made of such forms is longer than the sum of its parts, however it is nested."""
@@ -95,6 +96,7 @@ def _nests() -> dict[tuple[str, int], tuple[str, tuple[object, ...], int]]:
     return found
 
 
+@pytest.mark.long
 def test_duckdb_plans_nests_quickly() -> None:
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.register("t", SCHEMA.empty_table())
@@ -113,6 +115,7 @@ def test_duckdb_plans_nests_quickly() -> None:
     assert len(_nests()) > 120
 
 
+@pytest.mark.long
 def test_datafusion_plans_nests_quickly() -> None:
     from headwater.query.engines.datafusion import session
 

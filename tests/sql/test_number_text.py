@@ -182,6 +182,7 @@ def _written(exact: Fraction) -> str:
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
 
 
+@pytest.mark.long
 @given(st.text(max_size=8))
 def test_any_text_is_read_or_not(text: str) -> None:
     for read in (whole_of, real_of, single_of, decimal_text, truth_of):

@@ -85,6 +85,7 @@ closed.close()
 """
 
 
+@pytest.mark.long
 def test_nothing_is_said_at_exit() -> None:
     done = subprocess.run([sys.executable, "-c", _LEFT_OPEN], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+from tests.waiting import wait_until
 
 import headwater as hw
 from headwater.timeseries.running import stages
@@ -54,9 +55,7 @@ def executors(application: str) -> list[int]:
 
 def kill_one(application: str, folder: str, killed: list[int]) -> None:
     """Wait until two tasks have begun, then kill an executor that runs one."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and len(os.listdir(folder)) < 2:
-        time.sleep(0.05)
+    wait_until(lambda: len(os.listdir(folder)) >= 2, "two tasks")
     there = executors(application)
     for pid in there[:1]:
         os.kill(pid, signal.SIGKILL)

@@ -84,6 +84,7 @@ def test_every_point(kind: str, method: Any, every: int, origin: int, limit: int
     assert_close(answer(node, every, by=""), expected, ["s", "t"])
 
 
+@pytest.mark.long
 @given(
     st.integers(0, 1 << 30),
     st.integers(1, 9),

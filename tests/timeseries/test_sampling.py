@@ -18,6 +18,7 @@ from headwater.timeseries.sources.files import FilesSource
 ROWS = 800_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["Delta", "Parquet"])
 @pytest.mark.parametrize("files", [1, 3, 40])
 def test_slices_of_rows_in_the_order_of_time_are_even(tmp_path: Path, files: int, kind: str) -> None:

@@ -53,6 +53,7 @@ def expected(table: pa.Table, size: int, every: int, offset: int, *cases: Any) -
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", UNITS)
 @pytest.mark.parametrize(
     ("size", "every", "offset"), [(7, 7, 0), (7, 7, 3), (8, 2, 0), (7, 3, 1), (5, 4, 0), (500, 500, 0)]
@@ -66,6 +67,7 @@ def test_every_window(kind: str, size: int, every: int, offset: int) -> None:
     assert_close(found, expected(table, size * unit, every * unit, offset * unit, *cases), ["s", "window_start"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(1, 12), st.integers(1, 12), st.integers(-20, 20))
 def test_any_length_and_step(seed: int, size: int, every: int, offset: int) -> None:
     size, every = max(size, every), min(size, every)

@@ -36,6 +36,7 @@ def test_every_row(size: int, after: int) -> None:
     assert_close(run_here(node).to_pylist(), expected(table, size, after, MEASURES, IN_ORDER), ["seq"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(0, 4))
 def test_any_number_however_rows_are_cut(seed: int, size: int, after: int) -> None:
     table = random_rows(seed, 30, kind="whole")

@@ -63,6 +63,7 @@ def test_every_row(kind: str, size: int | None, offset: int, gap: int | None) ->
     assert_close(run_here(node).to_pylist(), expected(table, *lengths, MEASURES, IN_ORDER), ["seq"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(1, 9), st.booleans())
 def test_any_length_however_rows_are_cut(seed: int, length: int, sessions: bool) -> None:
     table = random_rows(seed, 30, kind="whole")

@@ -54,6 +54,7 @@ def expected(table: pa.Table, gap: int, *cases: Any) -> list[Row]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", UNITS)
 @pytest.mark.parametrize("gap", [1, 2, 40])
 def test_every_session(kind: str, gap: int) -> None:
@@ -63,6 +64,7 @@ def test_every_session(kind: str, gap: int) -> None:
     assert_close(answer(node, gap, by=""), expected(table, gap * UNITS[kind], *cases), ["s", "window_start"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(1, 6))
 def test_any_gap(seed: int, gap: int) -> None:
     table = random_rows(seed, 30, kind="whole")

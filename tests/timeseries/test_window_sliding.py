@@ -47,6 +47,7 @@ def test_every_row(kind: str, low: int, high: int) -> None:
     assert_close(found, expected(table, low * unit, high * unit, MEASURES, IN_ORDER), ["seq"])
 
 
+@pytest.mark.long
 @given(st.integers(0, 1 << 30), st.integers(-9, 9), st.integers(0, 9))
 def test_any_length_however_rows_are_cut(seed: int, low: int, length: int) -> None:
     table = random_rows(seed, 30, kind="whole")

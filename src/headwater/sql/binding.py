@@ -253,23 +253,33 @@ def _height(node: Node) -> int:
     return 1 + max(map(_height, parts_of(node)), default=0)
 
 
-def unfolded(node: Node, known: Mapping[str, Node] | None = None) -> Node:
+def unfolded(node: Node) -> Node:
     """The tree with each value of a ``let`` in its places, as one object: for those who look at each object once.
 
-    What stands inside the lambdas of users is left as it is.
+    What stands inside the lambdas of users is left as it is. A node that stands in many places is walked once: the
+    tree of paths to it may be exponentially larger than the objects are many.
     """
-    names = known or {}
+    return _unfolded(node, {}, {})
+
+
+def _unfolded(node: Node, names: Mapping[str, Node], done: dict[int, Node]) -> Node:
+    """The tree of a node where these names stand for these values; ``done``, by identity, is of the same names."""
     if not isinstance(node, Call) or not node.args or node.op == "lambda":
         return node
     if node.op == "variable":
         return names.get(_name_of(node), node)
+    if (found := done.get(id(node))) is not None:
+        return found
     if node.op == LET:
         values, variables, body = parts_of_let(node)
-        bound = zip(map(_name_of, variables), (unfolded(v, names) for v in values), strict=True)
-        return unfolded(body, {**names, **dict(bound)})
-    args = tuple(unfolded(a, names) for a in node.args)
-    same = all(a is b for a, b in zip(args, node.args, strict=True))
-    return node if same else Call(node.op, args, node.dtype, node.fallible)
+        bound = zip(map(_name_of, variables), (_unfolded(v, names, done) for v in values), strict=True)
+        made = _unfolded(body, {**names, **dict(bound)}, {})
+    else:
+        args = tuple(_unfolded(a, names, done) for a in node.args)
+        same = all(a is b for a, b in zip(args, node.args, strict=True))
+        made = node if same else Call(node.op, args, node.dtype, node.fallible)
+    done[id(node)] = made
+    return made
 
 
 def parts_of_let(node: Call) -> tuple[tuple[Node, ...], tuple[Call, ...], Node]:

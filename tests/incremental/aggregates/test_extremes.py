@@ -104,6 +104,7 @@ def test_extremes_of_columns(keys: tuple[str, ...], history: list[list[Any]]) ->
     check(history, CASES, keys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", [("g",), ()])
 @given(histories(rows(d=_D)))
 def test_extremes_by_other_columns(keys: tuple[str, ...], history: list[list[Any]]) -> None:

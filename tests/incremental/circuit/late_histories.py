@@ -33,7 +33,7 @@ KEYS = ("a", "b", "a key that is longer than twelve bytes", "seldom", None)
 OFTEN = (6, 2, 6, 1, 1)
 SPEED = 4
 # The time moves by SPEED a step: the marks pass every lateness here several times over. `make soak` plays longer ones.
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "70"))
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "40"))
 
 
 def table(rows: Sequence[tuple[Row, int]]) -> pa.Table:

@@ -28,6 +28,7 @@ def _circuit(
 _ROWS = st.lists(st.tuples(st.sampled_from([None, "a", "b"]), st.none() | st.text(max_size=3)), max_size=30)
 
 
+@pytest.mark.long
 @given(st.lists(_ROWS, min_size=1, max_size=4), st.data(), st.sampled_from([1, 2]))
 def test_what_came_and_went_leaves_no_trace(
     batches: list[list[tuple[str | None, str | None]]], data: st.DataObject, shards: int
@@ -50,6 +51,7 @@ def _table(rows: list[tuple[str | None, str | None]]) -> pa.Table:
     return pa.table({"k": [k for k, _ in rows], "v": [v for _, v in rows]}, schema=_SCHEMA)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [0.2, 0.05, 0.02])
 @pytest.mark.parametrize("values", [50, 700, 5_000])
 def test_the_error_is_what_it_says(error: float, values: int) -> None:
@@ -61,6 +63,7 @@ def test_the_error_is_what_it_says(error: float, values: int) -> None:
     assert off < 1.5 * error, f"{off:.3f}"
 
 
+@pytest.mark.long
 def test_state_is_bounded() -> None:
     schema = pa.schema([("v", pa.int64())])
     circuit = _circuit(schema, error=0.1, by=())

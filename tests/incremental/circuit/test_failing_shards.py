@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pyarrow as pa
 import pytest
+from tests.waiting import wait_until
 
 import headwater as hw
 from headwater.base.errors import HeadwaterError
@@ -13,13 +15,19 @@ from headwater.incremental.aggregates.general import UserGeneral
 
 SCHEMA = pa.schema([("k", pa.int64()), ("x", pa.int64())])
 _ROWS = 10_000  # enough for threads
+_failed = threading.Event()
+_at_work: set[int] = set()
 
 
 def _count(rows: pa.Table) -> int:
     if 13 in rows["x"].to_pylist():
+        _failed.set()
         raise ValueError("thirteen")
     if rows.num_rows >= _ROWS:
-        time.sleep(0.3)
+        _at_work.add(threading.get_ident())
+        _failed.wait(0.3)  # in vain where one shard has both keys, and this one first
+        time.sleep(0.02)
+        _at_work.remove(threading.get_ident())
     return int(rows.num_rows)
 
 
@@ -39,9 +47,10 @@ def test_what_the_others_staged_is_rolled_back() -> None:
     for bad in keys:
         good = (bad + 1) % 8
         rows = {"k": [bad] + [good] * _ROWS, "x": [13] + [2] * _ROWS}
+        _failed.clear()
         with pytest.raises(HeadwaterError, match="thirteen"):
             step(pa.table(rows))
-        time.sleep(0.4)  # whoever was at work is done by now
+        wait_until(lambda: not _at_work, "the shard that was still at work")
         step(pa.table({"k": [bad], "x": [3]}))
     step(pa.table({"k": [*keys, *keys], "x": [1] * 8 + [3] * 8, "_weight": [-1] * 16}))
     assert not {row: n for row, n in total.items() if n}

@@ -125,6 +125,7 @@ def test_answers_stay_what_they_are(name: str, shards: int) -> None:
     assert late > 50, "the history has late rows"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SHAPES)
 def test_state_stays_bounded(name: str) -> None:
     c = circuit(SHAPES[name], marked=True, shards=1)

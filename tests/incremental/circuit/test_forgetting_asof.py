@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.incremental.circuit.late_histories import (
     STEPS,
@@ -66,6 +68,7 @@ def recomputed(direction: str, tolerance: int | None, *, strict: bool, how: str)
 WAYS = list(itertools.product(DIRECTIONS, (None, 7), (False, True)))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize(("direction", "tolerance", "strict"), WAYS)
@@ -79,6 +82,7 @@ def test_equals_recomputation(tmp_path: Path, direction: str, tolerance: int | N
         play(build, answer, sides, folder=tmp_path / str(n), seed=seed, shards=shards, steps=STEPS)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("marked", ["a", "b"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -97,15 +101,25 @@ def circuit(**options: Any) -> hw.Circuit:
     return c
 
 
+@functools.cache
+def _long_history() -> list[dict[str, pa.Table]]:
+    """200 steps of both sides."""
+    rng = random.Random("long")
+
+    def rows(step: int) -> pa.Table:
+        return table([((100 * step + rng.randrange(100), str(rng.randrange(40)), 1), 1) for _ in range(200)])
+
+    return [{side: rows(step) for side in "ab"} for step in range(200)]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(("direction", "tolerance", "strict"), WAYS)
 def test_state_stays_bounded(direction: str, tolerance: int | None, strict: bool) -> None:
     c = circuit(direction=direction, tolerance=tolerance, strict=strict)
-    rng = random.Random(direction)
     sizes = []
-    for step in range(200):
-        for side in "ab":
-            rows = [((100 * step + rng.randrange(100), str(rng.randrange(40)), 1), 1) for _ in range(200)]
-            c.step({side: table(rows)})
+    for step, sides in enumerate(_long_history()):
+        for side, rows in sides.items():
+            c.step({side: rows})
         if step in {9, 199}:
             sizes.append(settled(c))
     assert sizes[1] < 2 * sizes[0] + 4_000, "the history was 20 times as long"
@@ -218,6 +232,7 @@ def test_a_stream_with_itself(tmp_path: Path, direction: str) -> None:
     play(build, answer, {"a": Side(10)}, folder=tmp_path, seed=direction, shards=2, steps=STEPS)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_marks_of_the_key_do_where_times_have_none(tmp_path: Path, direction: str) -> None:

@@ -47,6 +47,7 @@ def recomputed(gap: int) -> Answer:
     return answer
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("gap", [1, 3, 8])
@@ -74,6 +75,7 @@ def test_two_gaps_over_one_arrangement(tmp_path: Path) -> None:
     play(build, answer, {"t": Side(6)}, folder=tmp_path, seed="two", shards=1, steps=STEPS)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shards", [1, 2])
 def test_groups_of_sessions_forget_too(tmp_path: Path, shards: int) -> None:
@@ -89,6 +91,7 @@ def test_groups_of_sessions_forget_too(tmp_path: Path, shards: int) -> None:
     play(build, answer, {"t": Side(6)}, folder=tmp_path, seed=f"groups {shards}", shards=shards, steps=STEPS)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 def test_the_begin_of_a_session_may_be_old(tmp_path: Path) -> None:
     def build(s: Mapping[str, Any]) -> Any:
@@ -113,6 +116,7 @@ def circuit() -> hw.Circuit:
     return c
 
 
+@pytest.mark.long
 def test_state_stays_bounded() -> None:
     c = circuit()
     rng = random.Random(5)

@@ -199,6 +199,7 @@ TRIALS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", TRIALS)
 def test_every_step_equals_a_recomputation(name: str, seed: int) -> None:

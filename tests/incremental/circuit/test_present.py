@@ -54,6 +54,7 @@ _ROW = st.tuples(st.integers(0, 1), st.none() | st.integers(0, 4), st.sampled_fr
 _CHANGE = st.lists(st.tuples(_ROW, st.sampled_from([-1, 1, 2])), max_size=4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", _ASKS)
 @given(st.lists(st.tuples(_CHANGE, _CHANGE), min_size=1, max_size=6), st.sampled_from([1, 2]))
 @settings(max_examples=max(10, settings().max_examples // 4))

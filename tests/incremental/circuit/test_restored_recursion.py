@@ -36,6 +36,7 @@ def _closure(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
         found |= more
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shards", [(1, 1), (1, 2), (2, 1), (3, 2)])
 def test_equals_the_closure(tmp_path: Path, shards: tuple[int, int]) -> None:
     rng = random.Random(f"{shards}")

@@ -46,6 +46,7 @@ def _expanded(change: hw.ChangeBatch) -> list[int]:
     return [v for v, w in pairs for _ in range(w)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shards", [1, 2])
 def test_state_behind_the_watermark_goes_and_answers_stay(shards: int) -> None:
     c = hw.Circuit(shards=shards)

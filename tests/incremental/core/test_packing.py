@@ -22,6 +22,7 @@ def _back(table: pa.Table) -> pa.Table:
     return ZSet.from_arrow(table).to_arrow()
 
 
+@pytest.mark.long
 @given(tables(nested=True))
 def test_a_table_comes_back(table: pa.Table) -> None:
     back = _back(table)

@@ -12,6 +12,7 @@ import pytest
 from headwater.testing.nexmark import SCHEMAS, batches, tables
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1, 7, 50, 333])
 def test_the_cut_into_batches_changes_nothing(size: int) -> None:
     whole = tables(999, seed=5)

@@ -49,11 +49,13 @@ def _events(first: int, count: int) -> Tables:
     return {n: pa.Table.from_batches([b]) for n, b in next(batches(3, batch_events=count, first_event=first)).items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _NAMES)
 def test_a_view_of_a_query_follows_the_stream(name: str) -> None:
     _follows(name, plan_of(stored(name)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [f"nexmark_q{n}" for n in (5, 7, 8, 11, 12)])
 def test_a_view_with_windows_of_time_needs_no_spark(name: str) -> None:
     _follows(name, parse_query(queries()[name][0], lambda table, *_: SCHEMAS[table]))

@@ -81,6 +81,7 @@ CASES: dict[str, tuple[Callable[[Arrange, Arrange], Node], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_equals_duckdb(name: str) -> None:
     build, query = CASES[name]

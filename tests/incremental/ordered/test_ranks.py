@@ -79,6 +79,7 @@ def test_equals_recomputation(keys: list[str], order: int, ranks: list[Rank]) ->
     play.check(lambda t: expected(t, at, ORDERS[order], ranks), seed=order, steps=40, most=8)
 
 
+@pytest.mark.long
 def test_equals_duckdb() -> None:
     source = Source(SCHEMA)
     play = Play(

@@ -10,6 +10,7 @@ from headwater.testing.views import SCHEMAS
 from .views import circuit_of, holds, rows_of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

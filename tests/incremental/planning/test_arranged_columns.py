@@ -91,6 +91,7 @@ def test_queries_of_nexmark(name: str) -> None:
     assert not unread(circuit)
 
 
+@pytest.mark.long
 def test_random_views() -> None:
     seen = 0
     for seed in range(150):

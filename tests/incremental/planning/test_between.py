@@ -14,6 +14,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_join_by_an_interval_equals_a_recomputation(condition: str, kind: str) -> None:

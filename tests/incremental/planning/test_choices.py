@@ -9,6 +9,7 @@ from headwater.incremental.planning import determined
 from .views import holds, plan_of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

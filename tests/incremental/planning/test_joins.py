@@ -19,6 +19,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_join_equals_a_recomputation(kind: str, condition: str) -> None:
@@ -27,6 +28,7 @@ def test_a_join_equals_a_recomputation(kind: str, condition: str) -> None:
     holds(f"SELECT {mine}{theirs} FROM t {kind} JOIN u ON {condition}", steps=8)
 
 
+@pytest.mark.long
 def test_a_cross_join_and_a_join_of_three() -> None:
     holds("SELECT t.k AS a, u.n AS b FROM t CROSS JOIN u")
     holds("SELECT t.k AS a, u.n AS b, w.e AS c FROM t, u, w WHERE t.k = u.k AND u.n = w.n")

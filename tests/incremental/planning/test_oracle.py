@@ -11,12 +11,13 @@ from headwater.sql.functions.catalogue import AGGREGATES
 from headwater.testing.views import is_determined, play, random_view
 
 # To build a view costs as much as many steps: every day there are fewer of them, with longer histories.
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "40"))
-SEEDS = int(os.environ["HEADWATER_TEST_SEEDS"]) * 55 if "HEADWATER_TEST_SEEDS" in os.environ else 55
-CHUNK = 11
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "25"))
+SEEDS = int(os.environ["HEADWATER_TEST_SEEDS"]) * 55 if "HEADWATER_TEST_SEEDS" in os.environ else 45
+CHUNK = 9
 _INSIDE = r"(?:[^()]|\([^()]*\))*"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_random_views_equal_a_recomputation(first: int) -> None:
     played = [play(seed, steps=STEPS) for seed in range(first, min(first + CHUNK, SEEDS))]
@@ -35,6 +36,7 @@ def test_random_views_are_of_many_kinds() -> None:
     assert [w for w in words if not any(w in t for t in texts)] == []
 
 
+@pytest.mark.long
 def test_random_views_have_every_function_that_depends_on_the_order_of_rows() -> None:
     texts = " ".join(random_view(seed) for seed in range(3_000))
     named = [n for n, f in AGGREGATES.items() if f.by_order != "no"]
@@ -50,6 +52,7 @@ def test_random_views_have_every_function_that_depends_on_the_order_of_rows() ->
         assert re.search(rf"\b{name}\({_INSIDE}\) IGNORE NULLS OVER", texts), name
 
 
+@pytest.mark.long
 def test_spark_is_asked_about_functions_that_depend_on_the_order_of_rows() -> None:
     # Where ties are of rows that are the same, or the value is that of the order, there is one answer.
     missing = {"first_value", "lag", "max_by", "listagg"}

@@ -14,6 +14,7 @@ from headwater.testing.views import SCHEMAS
 from .views import circuit_of, holds, labels, plan_of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [
@@ -70,6 +71,7 @@ def test_any_rows_are_the_least_ones() -> None:
     assert [r["k"] for r in circuit.step(t=rows)["view"].to_arrow().to_pylist()] == [1, 2]
 
 
+@pytest.mark.long
 def test_a_query_takes_the_zero_that_a_circuit_takes() -> None:
     # Rows that differ in the sign of a zero alone: SQL takes them for equal, and one of them is chosen.
     holds("SELECT v, e FROM w ORDER BY n IS NULL LIMIT 3", steps=40)
@@ -77,6 +79,7 @@ def test_a_query_takes_the_zero_that_a_circuit_takes() -> None:
     holds("SELECT k, v, lag(v) OVER (ORDER BY v) AS a FROM t", steps=40)
 
 
+@pytest.mark.long
 def test_rows_that_are_the_same_are_counted_alike_by_all_windows() -> None:
     holds(
         "SELECT k, g, lag(k, 2) OVER (PARTITION BY g ORDER BY g) AS a,"

@@ -32,6 +32,7 @@ def test_sessions_are_one_arrangement(name: str) -> None:
     assert found.count("sessions") == found.count("arrange") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _VIEWS)
 def test_sessions_equal_a_recomputation(name: str) -> None:
     holds(_VIEWS[name], steps=15)

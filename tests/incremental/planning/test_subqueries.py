@@ -7,6 +7,7 @@ import pytest
 from .views import holds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

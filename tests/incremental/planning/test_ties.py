@@ -62,11 +62,13 @@ def test_the_row_at_a_place_of_a_frame(frame: str) -> None:
     holds(f"SELECT k, s, {listed} FROM u")
 
 
+@pytest.mark.long
 def test_a_choice_of_a_group() -> None:
     listed = ", ".join(f"{f} AS c{i}" for i, f in enumerate(GROUPED))
     holds(f"SELECT d, {listed} FROM t GROUP BY d", steps=25)
 
 
+@pytest.mark.long
 def test_a_choice_of_a_partition() -> None:
     some = [f for f in GROUPED if "WITHIN" not in f and "DISTINCT" not in f]
     listed = ", ".join(f"{f} OVER (PARTITION BY d) AS c{i}" for i, f in enumerate(some))
@@ -76,6 +78,7 @@ def test_a_choice_of_a_partition() -> None:
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
+@pytest.mark.long
 def test_an_order_by_a_constant_is_none() -> None:
     holds(
         "SELECT k, listagg(s, ',') WITHIN GROUP (ORDER BY upper('a')) AS a, max_by(s, upper('b')) AS b, min_by(s, 1) AS c,"
@@ -84,6 +87,7 @@ def test_an_order_by_a_constant_is_none() -> None:
     holds("SELECT k, first_value(s) OVER (PARTITION BY k ORDER BY upper('a')) AS a FROM t")
 
 
+@pytest.mark.long
 def test_arrays_are_chosen_too() -> None:
     holds(
         "SELECT first_value(xs) OVER (ORDER BY k) AS a, any_value(xs) OVER (PARTITION BY k) AS b,"
@@ -92,6 +96,7 @@ def test_arrays_are_chosen_too() -> None:
     )
 
 
+@pytest.mark.long
 def test_extremes_of_a_frame_know_the_sign_of_a_zero() -> None:
     frame = "OVER (PARTITION BY s ORDER BY k RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
     holds(f"SELECT k, min(v) {frame} AS a, max(v) {frame} AS b FROM t", steps=30)

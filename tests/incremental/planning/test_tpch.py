@@ -44,6 +44,7 @@ def _answer(sql: str, orders: set[int]) -> Counter[tuple[Any, ...]]:
     return found.rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_view_of_a_query_follows_the_refresh_streams(name: str) -> None:
     plan = plan_of(QUERIES[name], tables())

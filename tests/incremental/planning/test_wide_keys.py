@@ -15,6 +15,7 @@ _EQUAL = " AND ".join(f"a.c{i} = b.c{i}" for i in range(4, len(_EXPRESSIONS)))
 _SAFE = " AND ".join(f"a.c{i} <=> b.c{i}" for i in range(4, len(_EXPRESSIONS)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

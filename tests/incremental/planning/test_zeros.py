@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pyarrow as pa
+import pytest
 
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.planning import build
@@ -19,6 +20,7 @@ NESTED = pa.struct([("x", pa.float64()), ("y", pa.list_(pa.float32()))])
 ROWS = [{"x": 0.0, "y": [0.0]}, {"x": -0.0, "y": [-0.0]}, {"x": math.nan, "y": None}, {"x": math.nan, "y": None}, None]
 
 
+@pytest.mark.long
 def test_zeros_and_nans_of_floats_are_one_key() -> None:
     holds("SELECT v, count(*) AS n FROM t GROUP BY v")
     holds("SELECT t.v AS a, w.v AS b FROM t JOIN w ON t.v = w.v")

@@ -62,6 +62,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("point", "number", "nth"), FAULTS)
 def test_an_error_is_typed_and_the_process_goes_on(point: str, number: int, nth: int, tmp_path: Path) -> None:
     with Store(tmp_path) as store:

@@ -98,6 +98,7 @@ def at_any_moment(seed: int, longest_ms: float) -> Iterator[dict[str, Any]]:
         yield {"after_ms": chance.uniform(1, longest_ms)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_at_a_point(point: str, server: Server, tmp_path: Path) -> None:
     # The second life meets what the first one left.
@@ -106,6 +107,7 @@ def test_a_kill_at_a_point(point: str, server: Server, tmp_path: Path) -> None:
     assert kill_again_and_again(server, tmp_path, 0, commands, 2) == 2
 
 
+@pytest.mark.long
 def test_kills_at_any_moment(server: Server, tmp_path: Path) -> None:
     assert kill_again_and_again(server, tmp_path, 0, at_any_moment(1, 400), 25) > 10
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.incremental.state.history import ORDERS, apply, contents, expected, new_traces, orders_change
+from tests.waiting import PATIENCE_S
 
 from headwater.base import events, settings
 from headwater.base.errors import CorruptionError
@@ -181,6 +182,7 @@ print(round(trace.nbytes / 2**20), round(most - before), right)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="needs Linux")
 def test_memory_is_bounded_where_state_is_ten_times_the_budget() -> None:
     environ = {**os.environ, "HEADWATER_STATE_MEMORY_BYTES": "8MiB"}
@@ -226,9 +228,9 @@ def test_merges_wait_while_they_are_put_off_and_no_longer_than_somebody_needs_th
         with spill.put_off():  # another view is refreshed at the same time
             pass
         assert not begun.wait(0.05)
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE_S)
     begun.clear()
     with spill.put_off():
         spill.background().submit(merge)
         spill.hurry()
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from headwater.derived import upkeep
 
@@ -19,4 +20,4 @@ def _no_flushing(monkeypatch: pytest.MonkeyPatch) -> None:
 def _nothing_in_the_background(_no_flushing: None) -> Iterator[None]:
     """Folders go after a test, so what it left to be done has to be over."""
     yield
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)

@@ -45,6 +45,7 @@ def of_orders(keys: list[int]) -> Iterator[tuple[str, pa.Table]]:
         yield name, tables()[name].filter(pc.is_in(tables()[name][key], pa.array(keys, pa.int64())))
 
 
+@pytest.mark.long
 def test_tpch_follows_the_refresh_streams(tmp_path: Path) -> None:
     lake, rng = hw.connect(tmp_path), random.Random(22)
     keys = sorted(tables()["orders"]["o_orderkey"].to_pylist())
@@ -64,6 +65,7 @@ def test_tpch_follows_the_refresh_streams(tmp_path: Path) -> None:
         assert view.verify().equal, view.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", [0, 1])
 def test_nexmark_follows_the_stream(part: int, tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)

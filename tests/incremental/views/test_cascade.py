@@ -237,6 +237,7 @@ def test_sql_cascades_and_may_be_told_not_to(tmp_path: Path) -> None:
     assert lake.sql("REFRESH MATERIALIZED VIEW top FULL CASCADE").to_pylist()[0]["mode"] == "full"
 
 
+@pytest.mark.long
 def test_random_graphs_of_views_equal_their_queries(tmp_path: Path) -> None:
     """Views over views, at random, refreshed at random: what the last refresh brought is what the queries give."""
     rng = random.Random(7)
@@ -293,6 +294,7 @@ def test_a_cycle_ends_the_walk() -> None:
     assert sorted(dependants(["t"], cycle)) == ["a", "b"]
 
 
+@pytest.mark.long
 def test_a_long_chain_is_no_recursion() -> None:
     chain = {f"v{n}": [f"v{n - 1}"] for n in range(1, 5000)} | {"v0": ["t"]}
     assert len(upstream_first(["v4999"], chain.get)) == 5000 and len(dependants(["t"], chain)) == 5000

@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from tests.incremental.views.world import World
 
 import headwater as hw
@@ -50,6 +51,7 @@ def test_threads_share_the_work(tmp_path: Path) -> None:
         assert lake.view("v").verify().equal
 
 
+@pytest.mark.long
 def test_processes_take_turns(tmp_path: Path) -> None:
     world = World(tmp_path, 2)
     view = world.lake.view("v", SQL)

@@ -228,6 +228,7 @@ def _compared(items: list[str], rest: str, histories: dict[str, History], sessio
     return _different(items or ours.names, rest, ours, theirs)
 
 
+@pytest.mark.long
 def test_what_is_refused_is_listed() -> None:
     refused = {item: why for name in _QUERIES for item, why in _asked(name)[1].items()}
     text = "".join(f"{item}\n    {why}\n" for item, why in sorted(refused.items()))

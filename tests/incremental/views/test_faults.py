@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.incremental.views.world import World
+from tests.waiting import PATIENCE_S
 
 from headwater.base import events
 from headwater.base.errors import HeadwaterError
@@ -24,10 +25,11 @@ def passed(world: World, view: View) -> list[tuple[str, int]]:
     world.orders.delete("id = 3")
     with FaultPlan() as plan:
         view.refresh()
-        assert upkeep.wait(60)  # which saves the state
+        assert upkeep.wait(PATIENCE_S)  # which saves the state
     return [(point, plan.reached[: i + 1].count(point)) for i, point in enumerate(plan.reached)]
 
 
+@pytest.mark.long
 def test_every_write_may_fail(tmp_path: Path) -> None:
     world = World(tmp_path, 1)
     view = world.lake.view("v", SQL)
@@ -46,7 +48,7 @@ def test_every_write_may_fail(tmp_path: Path) -> None:
                 FaultPlan().raise_at(point, nth=nth, error=InjectedError("the disk is gone")),
             ):
                 view.refresh()
-                assert upkeep.wait(60)
+                assert upkeep.wait(PATIENCE_S)
         except (HeadwaterError, OSError):
             failed += 1
         else:  # in the background nobody catches it
@@ -57,7 +59,7 @@ def test_every_write_may_fail(tmp_path: Path) -> None:
         view.refresh()
         assert view.frontier == world.head("orders")
         assert_same_rows(view.to_arrow(), view.recompute(view.frontier), where=f"after {point} {nth}")
-        assert upkeep.wait(60)
+        assert upkeep.wait(PATIENCE_S)
     assert failed > number // 2
     assert view.verify().equal
 
@@ -101,7 +103,7 @@ def test_a_view_whose_state_is_damaged_can_be_optimized(tmp_path: Path) -> None:
     for number in range(3):
         world.orders.append([{"id": number, "name": "new"}])
         view.refresh()
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)
     from headwater.incremental.views import live as lives
 
     lives.forget(view._environment.root, "v")

@@ -38,8 +38,9 @@ def test_compiling_is_not_a_part_of_what_a_view_costs(tmp_path: Path) -> None:
     lake.write("t", pa.table({"x": list(range(2000))}))
     lake.function("slow", _slow, arguments=["double"], returns="int")
     view = lake.view("v", "SELECT x, slow(CASE WHEN x = 0 THEN 0.5D ELSE 0D END) AS y FROM t")
-    assert view.refresh().seconds > 0.5
-    assert view.plan().full_seconds < 0.5, "half a second of it was compiling"
+    took_s = view.refresh().seconds
+    assert took_s > 0.5
+    assert view.plan().full_seconds < took_s - 0.45, "half a second of it was compiling"
 
 
 def test_what_a_query_took_is_known_to_the_next_process(tmp_path: Path) -> None:
@@ -72,6 +73,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, damage: bytes) -> Non
     assert lake.view("v").plan().mode == "noop"
 
 
+@pytest.mark.long
 def test_the_first_rows_of_a_query_need_no_kernel(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     run = subprocess.run(

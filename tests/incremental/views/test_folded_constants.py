@@ -56,6 +56,7 @@ def _judged(read: Callable[[str], object], lines: list[str]) -> tuple[list[str],
     return wrong, names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [f for f in _FAMILIES if f != "extremes"])
 def test_scalar_functions(name: str, extremes: pa.Table) -> None:
     table, lines = _family(name, extremes)
@@ -64,6 +65,7 @@ def test_scalar_functions(name: str, extremes: pa.Table) -> None:
     assert names or name in ("intervals", "patterns")
 
 
+@pytest.mark.long
 def test_aggregates_and_windows() -> None:
     schemas = {n: t.schema for n, t in _TABLES["of many rows"].items()}
     lines = [select([item], rest) for (_, rest), items in merged(_QUERIES["of many rows"])[0].items() for item in items]

@@ -128,6 +128,7 @@ def kill_again_and_again(
     return cut
 
 
+@pytest.mark.long
 def test_kills(server: Server, tmp_path: Path) -> None:
     """Twenty-five: at points one after the other, and at any moment."""
     chance = random.Random(4)
@@ -141,6 +142,7 @@ def test_kills(server: Server, tmp_path: Path) -> None:
     assert kill_again_and_again(server, tmp_path, 2, commands(), 25) > 12
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_thousand_kills(server: Server, tmp_path: Path) -> None:
     kills = int(os.environ.get("HEADWATER_TEST_KILLS", "1000"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.incremental.views.world import QUERIES, World
+from tests.waiting import PATIENCE_S
 
 from headwater.base.errors import HeadwaterError
 from headwater.derived import upkeep
@@ -46,7 +47,7 @@ def _settled(world: World) -> View:
     view.refresh()
     world.orders.append([{"id": 1, "name": "new"}])
     view.refresh()
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)
     return view
 
 
@@ -54,6 +55,7 @@ def _store(world: World, name: str) -> Store:
     return Store(Path(world.lake.location) / "_headwater" / "views" / name, read_only=True)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_upkeep")
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -112,7 +114,7 @@ def test_it_is_saved_soon_and_found_though_no_commit_names_it(tmp_path: Path) ->
     world.orders.append([{"id": 2, "name": "newer"}])
     view.refresh()
     assert _record(view).state == newest, "the next commit names it"
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)
     assert view.verify().equal
 
 
@@ -124,7 +126,7 @@ def test_sweeping_keeps_it_and_what_is_named(tmp_path: Path, monkeypatch: pytest
     for number in range(3):
         world.orders.append([{"id": number}])
         view.refresh()
-        assert upkeep.wait(60)
+        assert upkeep.wait(PATIENCE_S)
         there = _store(world, "v").manifests()
         assert there[0] == _record(view).state and len(there) == 2
     _end(view)
@@ -175,6 +177,7 @@ def test_changes_that_are_gone_are_not_followed(policy: Policy, tmp_path: Path) 
     assert view.verify().equal
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_upkeep")
 def test_a_new_definition_keeps_what_is_the_same(tmp_path: Path) -> None:
     world = World(tmp_path)

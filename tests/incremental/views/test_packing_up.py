@@ -14,6 +14,7 @@ from headwater.incremental.views.publishing import PREFIX, VECTORS
 from headwater.incremental.views.record import ViewRecord
 
 
+@pytest.mark.long
 def test_many_small_refreshes_leave_few_files(tmp_path: Path) -> None:
     world = World(tmp_path)
     view = world.lake.view("v", "SELECT id, name FROM orders")

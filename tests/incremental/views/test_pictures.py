@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.derived import upkeep
@@ -75,7 +76,7 @@ def test_a_view_that_is_opened_again_keeps_its_figures(lake: Lake) -> None:
     lake.sql("INSERT INTO t VALUES (2, 1, 2D, 1.00, TIMESTAMP '2024-01-01 10:00:00', DATE '2024-01-01')")
     view.refresh()
     view.optimize()
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)
     before = {node.label: node.metrics for node in view.graph().nodes}
     assert before["aggregate"] is not None
     lives.forget(lake.catalog.root, "v")  # as another process finds it

@@ -68,6 +68,7 @@ def test_strict_raises_instead(tmp_path: Path) -> None:
     assert view.verify().equal
 
 
+@pytest.mark.long
 def test_full_always_computes_anew_and_publishes_the_difference(tmp_path: Path) -> None:
     world = World(tmp_path)
     view = world.lake.view("v", SQL, policy="full")
@@ -114,6 +115,7 @@ def test_large_changes_are_computed_anew(tmp_path: Path, monkeypatch: pytest.Mon
     assert strict.refresh().mode == "incremental", "strict never does what it need not"
 
 
+@pytest.mark.long
 def test_a_state_that_is_not_worth_keeping_is_given_up_and_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import random
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import headwater as hw
 from headwater.base.errors import HeadwaterError
@@ -32,6 +33,7 @@ def orders(rng: random.Random) -> dict[str, list[str]]:
     return {name: rng.sample(schema.names, len(schema)) for name, schema in SCHEMAS.items()}
 
 
+@pytest.mark.long
 def test_random_views_are_their_queries(tmp_path: Path) -> None:
     refused = 0
     rng = random.Random(0)

@@ -40,6 +40,7 @@ def test_a_repartitioned_source_counts_once(properties: dict[str, str], tmp_path
     assert view.to_arrow().sort_by("id").to_pylist() == [{"id": i, "n": 1} for i in (1, 2, 3)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_views_of_random_histories(variant: str, tmp_path: Path) -> None:
     refreshed = 0

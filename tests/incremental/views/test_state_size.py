@@ -47,6 +47,7 @@ def _state_bytes(view: View) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _VIEWS)
 def test_state_takes_a_few_bytes_for_a_row_and_does_not_grow(name: str, tmp_path: Path) -> None:
     sql, most = _VIEWS[name]

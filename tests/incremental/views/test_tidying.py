@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.incremental.views.world import World
+from tests.waiting import PATIENCE_S
 
 from headwater.base import events
 from headwater.base.errors import StorageError
@@ -33,7 +34,7 @@ def while_packing(world: World, view: View, act: Callable[[], None]) -> FaultPla
             rows = [{"id": 2000 + 2 * number + i % 2, "name": f"m{number}", "amount": i // 2} for i in range(6)]
             world.orders.append(rows)
             view.refresh()
-            assert upkeep.wait(60)
+            assert upkeep.wait(PATIENCE_S)
             if "view.pack.rewritten" in plan.reached:
                 return plan
     raise AssertionError("nothing was packed")
@@ -130,7 +131,7 @@ def test_an_error_is_a_notice_and_the_next_refresh_asks_again(world: World) -> N
         assert not optimized(view)
         world.orders.append([{"id": 1, "name": "x", "amount": 1}])
         view.refresh()
-        assert upkeep.wait(60)
+        assert upkeep.wait(PATIENCE_S)
     assert optimized(view)
     assert {e.kind for e in seen if e.task == "optimize v"} >= {"start", "end"}
     check(world, view)
@@ -144,10 +145,11 @@ def test_dropping_a_view_waits_for_what_is_done_to_it(world: World, tmp_path: Pa
             world.orders.append([{"id": 2000 + number, "name": f"m{number}", "amount": number}])
             view.refresh()
         view.drop()
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)
     assert not Path(view.table.location).exists() and not (tmp_path / "_headwater/views/v").exists()
 
 
+@pytest.mark.long
 def test_many_refreshes_beside_it(world: World) -> None:
     """Nobody waits for anybody: refreshes follow each other while files are put together behind them."""
     view = world.lake.view("v", SQL)
@@ -156,7 +158,7 @@ def test_many_refreshes_beside_it(world: World) -> None:
         for _ in range(30):
             world.commit(rng)
             view.refresh()
-    assert upkeep.wait(60)
+    assert upkeep.wait(PATIENCE_S)
     assert optimized(view)
     assert view.verify().equal
     check(world, view)

@@ -23,6 +23,7 @@ _GROUPED = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", [_QUERY, _GROUPED])
 @pytest.mark.parametrize("policy", ["auto", "full"])
 def test_a_view_over_ties_is_verified(tmp_path: Path, query: str, policy: str) -> None:

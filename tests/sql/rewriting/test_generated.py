@@ -15,6 +15,7 @@ _SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1")) * 60
 _PORTION = 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", range(0, _SEEDS, _PORTION))
 def test_the_rows_stay_the_same(start: int) -> None:
     rules = {"decorrelated": decorrelated, "prepared": prepared}
@@ -26,6 +27,7 @@ def test_the_rows_stay_the_same(start: int) -> None:
     assert not found, found[0]
 
 
+@pytest.mark.long
 def test_the_family_is_a_wide_one() -> None:
     texts = [Shapes(seed).query() for seed in range(_PORTION * 8)]
     words = (

@@ -67,6 +67,7 @@ _COLUMNS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", _COLUMNS, ids=lambda c: str(c.type))
 def test_every_pair_of_types(column: pa.Array) -> None:
     found = differences(_TRIED, pa.table({"x": column}))

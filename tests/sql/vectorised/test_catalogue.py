@@ -20,32 +20,38 @@ _PLAIN_TEXTS = [t for line in moments._PLAIN_TEXTS.split("\n") for t in line.spl
 _ODD = ["\n", "a\nb", "a\r\n", "a\u2028", "x\x0by", "ab\n", "\r\n", None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["agrees.sql", "functions.sql"])
 def test_every_construct(name: str, extremes: pa.Table) -> None:
     found = differences(fixture_lines(name), extremes)
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_numbers() -> None:
     found = differences([*fixture_lines("numbers.sql"), *numbers._MATH, *numbers._EXACT], numbers._table(1))
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_texts() -> None:
     found = differences(fixture_lines("strings.sql"), texts._table(1))
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_regular_expressions() -> None:
     found = differences(fixture_lines("regexps.sql"), pa.table({"s": pa.array([*texts._MATCHED, *_ODD])}))
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_dates_and_timestamps() -> None:
     found = differences(fixture_lines("datetime.sql"), moments._table(1))
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_texts_that_are_dates() -> None:
     casts = [f"{word}(s AS {t})" for word in ("CAST", "TRY_CAST") for t in ("date", "timestamp", "timestamp_ntz")]
     found = differences(casts, pa.table({"s": pa.array([*_PLAIN_TEXTS, "2024-02-29\t", None])}))
@@ -54,6 +60,7 @@ def test_texts_that_are_dates() -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_nested_values() -> None:
     found = differences(fixture_lines("nested.sql"), nested_data.TABLE)
     assert not found, "\n".join(found)

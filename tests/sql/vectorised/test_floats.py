@@ -17,6 +17,7 @@ _EDGES = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 5e-324, 1e308, No
 _COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "<=>"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [pa.float32(), pa.float64()])
 def test_comparisons_and_extremes(dtype: pa.DataType) -> None:
     edges = [

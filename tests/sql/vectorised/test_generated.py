@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.sql.test_generated import _EXPRESSIONS, _SCHEMA, _tables
 
@@ -12,6 +13,7 @@ from headwater.sql.expressions import parse
 from .agreement import difference
 
 
+@pytest.mark.long
 @settings(
     max_examples=max(6, settings().max_examples // 4),
     phases=[Phase.generate],

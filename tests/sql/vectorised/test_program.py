@@ -89,6 +89,7 @@ def test_constants_need_no_column(text: str) -> None:
     assert _answers(pa.chunked_array([run(program, _TABLE)])) == _answers(evaluate(parse(text, schema=_SCHEMA), _TABLE))
 
 
+@pytest.mark.long
 def test_no_rows_and_nothing_but_nulls(extremes: pa.Table) -> None:
     nothing = pa.table([pa.nulls(3, f.type) for f in extremes.schema], schema=extremes.schema)
     for text in fixture_lines("agrees.sql"):

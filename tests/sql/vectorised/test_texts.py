@@ -109,6 +109,7 @@ _ANY = st.text("abA,ßé🤦 \n\t%_.\\1\x00", max_size=6) | st.sampled_from(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=max(3, settings().max_examples // 8), phases=[Phase.generate])
 @given(
     left=st.lists(st.none() | _ANY, min_size=12, max_size=12),
