@@ -37,6 +37,7 @@ from headwater.spark.block_format import Block, decode, encode
 from headwater.spark.buckets import bucket_of
 from headwater.spark.failures import carried, told
 from headwater.spark.figures import SAID, Figures, SaidAlone, SaidBeside, current, recorded
+from headwater.spark.plain_struct import plain_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -334,7 +335,8 @@ def blocks_of(
     session = frame.sparkSession
     compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
     timed = isinstance(placement, _Here)
-    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded), _said, timed), BLOCK_COLUMNS)
+    stage = _Stage(source, _ToBlocks(placement, side, compress, coded), _said, timed)
+    return frame.mapInArrow(stage, plain_struct(BLOCK_COLUMNS))
 
 
 def _is_local(session: SparkSession) -> bool:
@@ -359,7 +361,7 @@ def results_of(frame: DataFrame, source: Source, sink: Sink, column: str, figure
     """
     stage = _Stage(source, SaidBeside(sink), SaidAlone.beside(column))
     with told():
-        found = frame.mapInArrow(stage, f"{column}, {SAID} string").toArrow()
+        found = frame.mapInArrow(stage, plain_struct(f"{column}, {SAID} string")).toArrow()
     if figures is not None:
         for text in found.column(SAID).drop_null().to_pylist():
             figures.merge(text)
