@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from headwater.base.errors import InputError, SetupError
+from headwater.spark.class_archive import archive_options
 from headwater.spark.java import Java, check_java
 from headwater.spark.launch import start_context
 from headwater.spark.machine import cores, driver_memory_mb, memory_bytes
@@ -239,7 +240,7 @@ def _java_options(asked: str, java: Java, *, local: bool) -> str:
     derby = _scratch() / "derby"
     # Java's usual collector marks the whole heap after a few arrays of half a region, which blocks would be. Other collectors
     # have no regions and do not mind; which one it is may be said in many places, and twice is an error.
-    own = ["-XX:G1HeapRegionSize=16m", *java.options] if local else []
+    own = ["-XX:G1HeapRegionSize=16m", *java.options, *archive_options(java)] if local else []
     return " ".join([*own, f"-Dlog4j2.configurationFile={log}", f"-Dderby.system.home={derby}", asked]).strip()
 
 
