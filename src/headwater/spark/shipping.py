@@ -78,7 +78,7 @@ def with_package(session: SparkSession) -> None:
     Raises
     ------
     SetupError
-        E7007: workers lack packages that cannot be shipped, or did not take the shipped one.
+        E7007: workers lack packages that cannot be shipped, or have loaded another Headwater.
     """
     if session in _ready or _runs_here(session):
         return
@@ -92,16 +92,19 @@ def _runs_here(session: SparkSession) -> bool:
     """Whether the workers run the Python of this process: a classic session on this machine."""
     if ".connect." in type(session).__module__:
         return False
-    return session.sparkContext.master.startswith("local") and "local-cluster" not in session.sparkContext.master
+    master = session.sparkContext.master or ""
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _ship(session: SparkSession, zipped: Path) -> None:
     if _have_it(_ask(session), zipped):
         return
     session.addArtifacts(str(zipped), pyfile=True)
-    # Asked again: a session may refuse files without an error, and a task that fails later says less.
-    if not _have_it(_ask(session), zipped):
-        raise SetupError.executors_lack("headwater")
+    # Asked again: workers may have loaded another one already, and a task that fails later says less.
+    workers = _ask(session)
+    if not _have_it(workers, zipped):
+        other = next((w["origin"] for w in workers if w["origin"] is not None), None)
+        raise SetupError.executors_lack("headwater") if other is None else SetupError.executors_differ(other)
 
 
 def _have_it(workers: list[dict[str, Any]], zipped: Path) -> bool:
@@ -119,7 +122,7 @@ def _ask(session: SparkSession) -> list[dict[str, Any]]:
     from pyspark.sql import functions as sf
     from pyspark.sql.types import StringType
 
-    cloudpickle.register_pickle_by_value(probe)
+    cloudpickle.register_pickle_by_value(probe)  # type: ignore[no-untyped-call]
     # Without Arrow, which the workers may lack.
     ask = sf.udf(probe.found_here, StringType(), useArrow=False)
     with told():

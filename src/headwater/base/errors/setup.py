@@ -37,6 +37,14 @@ class SetupError(HeadwaterError):
         return cls("E7007", f"the tasks of the Spark cluster cannot import {quoted}", hint=hint)
 
     @classmethod
+    def executors_differ(cls, found: str) -> Self:
+        return cls(
+            "E7007",
+            f"the tasks of the Spark cluster import another headwater, {found}, although this one was shipped to them",
+            hint="install this version for the Python of the executors, or drop spark.python.daemon.module, which loads theirs",
+        )
+
+    @classmethod
     def executors_python(cls, workers: str, driver: str) -> Self:
         return cls(
             "E7007",
