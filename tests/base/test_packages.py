@@ -84,3 +84,18 @@ def test_a_cluster_without_the_package_is_a_sentence(package: str) -> None:
 def test_modules_of_the_users_own_stay_what_they_are() -> None:
     with pytest.raises(_PySparkLike), told():
         raise _PySparkLike("ModuleNotFoundError: No module named 'my_models'")
+
+
+def test_several_packages_are_named_at_once() -> None:
+    assert SetupError.executors_lack("numba", "polars").message.endswith("cannot import `numba`, `polars`")
+
+
+def test_another_python_on_the_cluster_is_a_sentence() -> None:
+    said = "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.10 than that in driver: 3.11, PySpark cannot"
+    with pytest.raises(SetupError) as caught, told():
+        raise _PySparkLike(
+            f"Job aborted\npyspark.errors.exceptions.base.PySparkRuntimeError: {said} run\n\tat org.apache"
+        )
+    assert caught.value.code == "E7007"
+    assert "run Python 3.10, and this process Python 3.11" in caught.value.message
+    assert "PYSPARK_PYTHON" in (caught.value.hint or "")

@@ -29,16 +29,18 @@ def free_port() -> int:
 
 @pytest.fixture
 def start_spark(tmp_path: Path) -> Iterator[StartSpark]:
-    """Start a class of Spark's in a JVM and wait until it listens on ``port``."""
+    """Start a class of Spark's in a JVM and wait until it listens on ``port``; ``python`` is what its tasks run."""
     import pyspark
 
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start(*command: str, port: int) -> None:
+    def start(*command: str, port: int, python: str | None = None) -> None:
         home = Path(pyspark.__file__).parent
         environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
         environment |= {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": java_options()}
-        environment |= {"PYSPARK_PYTHON": sys.executable}
+        environment |= {"PYSPARK_PYTHON": python or sys.executable}
+        if python is not None:
+            environment.pop("PYTHONPATH", None)  # it is to have what it has by itself
         log = (tmp_path / f"{len(processes)}.log").open("wb")
         # `spark-class` ends in exec, so the process that is started here is the JVM itself.
         process = subprocess.Popen(

@@ -8,6 +8,7 @@ import pytest
 
 from headwater.base.errors import SetupError
 from headwater.spark.java import check_java, parse_version
+from headwater.spark.session import QUICK_START
 
 
 def fake_java(folder: Path, answer: str) -> Path:
@@ -68,3 +69,25 @@ def test_java_that_does_not_answer(tmp_path: Path) -> None:
     fake_java(tmp_path, "Segmentation fault")
     with pytest.raises(SetupError, match="does not answer"):
         check_java({"PATH": f"{tmp_path}:/bin"})
+
+
+def test_options_for_speed_are_tried_and_left_out_where_java_refuses_them(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        "  *Unknown*) echo 'Unrecognized VM option' >&2; exit 1;;\n"
+        "  *Old*) echo 'OpenJDK 64-Bit Server VM warning: Option Old was deprecated' >&2;;\n"
+        "esac\n"
+        "echo 'openjdk version \"17.0.1\"' >&2\n"
+    )
+    java.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert check_java(environment, options=["-XX:+Good"]).options == ("-XX:+Good",)
+    assert check_java(environment, options=["-XX:+Good", "-XX:+Unknown"]).options == ()
+    assert check_java(environment, options=["-XX:+Old"]).options == ()
+    assert check_java(environment).options == ()
+
+
+def test_this_java_takes_the_options_of_a_quick_start() -> None:
+    assert check_java(options=QUICK_START).options == QUICK_START

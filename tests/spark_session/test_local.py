@@ -13,7 +13,8 @@ import pytest
 import headwater as hw
 from headwater.spark.blocks import ByKeys, blocks_of, tasks_of
 from headwater.spark.daemon import LOADED
-from headwater.spark.session import _java_options, active_session, has_delta
+from headwater.spark.java import Java
+from headwater.spark.session import QUICK_START, _java_options, active_session, has_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,10 +39,13 @@ def test_what_stays_on_the_machine_is_not_compressed(spark: SparkSession) -> Non
 
 
 def test_options_of_ones_own_win() -> None:
-    found = _java_options("-Xss4m -XX:G1HeapRegionSize=2m", local=True)
+    java = Java("/usr/bin/java", "17.0.1", 17, QUICK_START)
+    found = _java_options("-Xss4m -XX:G1HeapRegionSize=2m", java, local=True)
     assert found.rindex("RegionSize=2m") > found.index("RegionSize=16m")  # the last one counts
     assert found.endswith("-Xss4m -XX:G1HeapRegionSize=2m")
-    assert "RegionSize" not in _java_options("", local=False)
+    assert set(QUICK_START) <= set(found.split())
+    assert "RegionSize" not in _java_options("", java, local=False)
+    assert "Tier4" not in _java_options("", java, local=False)
 
 
 def test_the_running_session_is_used(spark: SparkSession) -> None:

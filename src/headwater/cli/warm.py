@@ -1,4 +1,4 @@
-"""`headwater warm`: compile what is compiled at first use, now."""
+"""`headwater warm`: do now what would be done at first use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ SUMMARY = "compile all kernels now, so that the first view does not wait for the
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes that compile (default: one per core)")
+    parser.add_argument(
+        "--spark", action="store_true", help="also keep Spark's classes ready, so that sessions start sooner (150 MB)"
+    )
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -23,18 +26,32 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     compiled = warm(jobs=arguments.jobs)
     total, seconds = len(names()), time.perf_counter() - start
     shipped = shipped_code()
+    found: dict[str, object] = {
+        "kernels": total,
+        "compiled": compiled,
+        "seconds": round(seconds, 3),
+        "cache": str(cache_folder()),
+        "shipped": None if shipped is None else {"level": shipped[0], "folder": str(shipped[1])},
+    }
+    if not screen.as_json:
+        if compiled:
+            screen.data(f"{len(compiled)} of {total} kernels compiled in {seconds:.0f} s, kept in {cache_folder()}")
+        else:
+            screen.data(f"all {total} kernels are there already")
+    if arguments.spark:
+        found |= _archive(screen)
     if screen.as_json:
-        screen.document(
-            {
-                "kernels": total,
-                "compiled": compiled,
-                "seconds": round(seconds, 3),
-                "cache": str(cache_folder()),
-                "shipped": None if shipped is None else {"level": shipped[0], "folder": str(shipped[1])},
-            }
-        )
-    elif compiled:
-        screen.data(f"{len(compiled)} of {total} kernels compiled in {seconds:.0f} s, kept in {cache_folder()}")
-    else:
-        screen.data(f"all {total} kernels are there already")
+        screen.document(found)
     return Exit.OK
+
+
+def _archive(screen: Screen) -> dict[str, object]:
+    from headwater.cli._class_archive import make_archive
+
+    start = time.perf_counter()
+    file, made = make_archive()
+    seconds, size = time.perf_counter() - start, file.stat().st_size
+    if not screen.as_json:
+        how = f"kept in {seconds:.0f} s" if made else "there already"
+        screen.data(f"Spark's classes are {how}: {file}, {size / 1e6:.0f} MB")
+    return {"archive": {"file": str(file), "made": made, "bytes": size}}

@@ -16,7 +16,8 @@ Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its s
 and its lineage do the rest. A task that is run again makes the same blocks with the same origins.
 
 A stage is what one task does: a `Source` of tables (what it reads, or the blocks that came to it), and a sink, which makes
-blocks for an exchange, rows for Spark or blocks for the driver. Tasks keep to one thread; the package must be importable where they run.
+blocks for an exchange, rows for Spark or blocks for the driver. Tasks keep to one thread. They import this package: where it is
+not installed, it is shipped (`shipping`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from headwater.spark.block_format import Block, decode, encode
 from headwater.spark.buckets import bucket_of
 from headwater.spark.failures import carried, told
 from headwater.spark.figures import SAID, Figures, SaidAlone, SaidBeside, current, recorded
+from headwater.spark.plain_struct import plain_struct
+from headwater.spark.shipping import with_package
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -332,9 +335,11 @@ def blocks_of(
     """The tables of each task, as blocks that know where to go; texts in the columns ``coded`` as dictionaries."""
     # What stays on this machine is not compressed at all: that costs more than to write it.
     session = frame.sparkSession
+    with_package(session)
     compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
     timed = isinstance(placement, _Here)
-    return frame.mapInArrow(_Stage(source, _ToBlocks(placement, side, compress, coded), _said, timed), BLOCK_COLUMNS)
+    stage = _Stage(source, _ToBlocks(placement, side, compress, coded), _said, timed)
+    return frame.mapInArrow(stage, plain_struct(BLOCK_COLUMNS))
 
 
 def _is_local(session: SparkSession) -> bool:
@@ -357,9 +362,10 @@ def results_of(frame: DataFrame, source: Source, sink: Sink, column: str, figure
     ``column`` is the one column that it gives, ``name type`` in Spark's words.
     ``figures`` are given what the tasks did.
     """
+    with_package(frame.sparkSession)
     stage = _Stage(source, SaidBeside(sink), SaidAlone.beside(column))
     with told():
-        found = frame.mapInArrow(stage, f"{column}, {SAID} string").toArrow()
+        found = frame.mapInArrow(stage, plain_struct(f"{column}, {SAID} string")).toArrow()
     if figures is not None:
         for text in found.column(SAID).drop_null().to_pylist():
             figures.merge(text)
@@ -368,6 +374,7 @@ def results_of(frame: DataFrame, source: Source, sink: Sink, column: str, figure
 
 def rows_of(frame: DataFrame, source: Source, schema: pa.Schema, struct: StructType) -> DataFrame:
     """The tables of each task as rows of Spark's: ``struct`` in its words, ``schema`` in Arrow's."""
+    with_package(frame.sparkSession)
     return frame.mapInArrow(_Stage(source, _ToRows(schema)), struct)
 
 

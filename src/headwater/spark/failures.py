@@ -21,6 +21,7 @@ __all__ = ["TaskError", "carried", "packed", "told"]
 # As pyspark puts it in the driver, and Python in a task.
 _NOT_INSTALLED = re.compile(r"(\w+) (?:>= \S+ )?must be installed")
 _NO_MODULE = re.compile(r"No module named '(headwater|numba|numpy|pandas|polars|pyarrow|obstore|duckdb|sqlglot)\b")
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\].*?version: (\d+\.\d+) than that in driver: (\d+\.\d+)")
 _MARK = re.compile(r"headwater\[([A-Za-z0-9+/=]+)\]")
 
 
@@ -71,7 +72,11 @@ def _missing(error: Exception) -> SetupError | None:
     """A package that this process, or a task on an executor, cannot import."""
     if isinstance(error, ImportError) and (found := _NOT_INSTALLED.search(str(error))) is not None:
         return SetupError.missing_package(found[1].lower(), "Spark", extra="spark")
-    found = _NO_MODULE.search(str(error)) if type(error).__module__.startswith(("pyspark", "py4j")) else None
+    if not type(error).__module__.startswith(("pyspark", "py4j")):
+        return None
+    if (found := _OTHER_PYTHON.search(str(error))) is not None:
+        return SetupError.executors_python(found[1], found[2])
+    found = _NO_MODULE.search(str(error))
     return None if found is None else SetupError.executors_lack(found[1])
 
 

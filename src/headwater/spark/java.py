@@ -5,6 +5,9 @@ is not. A missing or old Java makes it fail late, with a stack trace about class
 ``java`` is asked for its version first. The answer of ``java -version`` has had two shapes: ``1.8.0_392``
 up to Java 8, and ``17.0.15``, ``21``, ``24-ea`` or ``25.0.1+8`` since.
 
+A JVM that does not know one of its options does not start. So the options that are only there for speed are tried in the same call, and
+left out where Java refuses them or warns about them.
+
 >>> parse_version('openjdk version "1.8.0_392"')
 ('1.8.0_392', 8)
 >>> parse_version('openjdk version "24-ea" 2025-03-18')
@@ -17,7 +20,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +41,8 @@ class Java:
     path: str
     version: str
     major: int
+    options: tuple[str, ...] = ()
+    """Of the options that were tried, those that it takes: all or none."""
 
 
 def parse_version(text: str) -> tuple[str, int] | None:
@@ -56,8 +61,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> str | None:
     return shutil.which("java", path=environment.get("PATH", os.defpath))
 
 
-def check_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java that Spark would start.
+def check_java(environment: Mapping[str, str] | None = None, *, options: Sequence[str] = ()) -> Java:
+    """The Java that Spark would start, and whether it takes these options.
 
     Raises
     ------
@@ -71,13 +76,11 @@ def check_java(environment: Mapping[str, str] | None = None) -> Java:
         if "JAVA_HOME" in environment:
             error.where = f"JAVA_HOME={environment['JAVA_HOME']} has no bin/java"
         raise error
-    try:
-        answer = subprocess.run(
-            [path, "-version"], capture_output=True, text=True, timeout=60, env=dict(environment), check=False
-        )
-        found = parse_version(answer.stderr + answer.stdout)
-    except (OSError, subprocess.TimeoutExpired):
-        found = None
+    taken = tuple(options)
+    found, complained = _ask(path, taken, environment)
+    if taken and (found is None or complained):
+        taken = ()
+        found, _ = _ask(path, taken, environment)
     if found is None:
         error = SetupError.no_java(None, MINIMUM)
         error.where = f"{path} does not answer `-version`"
@@ -87,4 +90,15 @@ def check_java(environment: Mapping[str, str] | None = None) -> Java:
         error = SetupError.no_java(version, MINIMUM)
         error.where = path
         raise error
-    return Java(path, version, major)
+    return Java(path, version, major, taken)
+
+
+def _ask(path: str, options: tuple[str, ...], environment: Mapping[str, str]) -> tuple[tuple[str, int] | None, bool]:
+    """What ``java -version`` says with these options, and whether it failed or warned."""
+    command = [path, *options, "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(environment), check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None, True
+    text = answer.stderr + answer.stdout
+    return parse_version(text), answer.returncode != 0 or "warning" in text.lower()

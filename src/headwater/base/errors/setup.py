@@ -27,12 +27,30 @@ class SetupError(HeadwaterError):
         return cls("E7002", f"{what} needs the package `{package}`", hint=how)
 
     @classmethod
-    def executors_lack(cls, package: str) -> Self:
+    def executors_lack(cls, *packages: str) -> Self:
+        names = ", ".join(packages)
         hint = (
-            f"install {package} for the Python of the executors too, and set PYSPARK_PYTHON (spark.pyspark.python) to that "
+            f"install {names} for the Python of the executors too, and set PYSPARK_PYTHON (spark.pyspark.python) to that "
             "Python; or ship an environment that holds headwater, numba and pyarrow: spark.archives=env.tar.gz#env"
         )
-        return cls("E7007", f"the tasks of the Spark cluster cannot import `{package}`", hint=hint)
+        quoted = ", ".join(f"`{package}`" for package in packages)
+        return cls("E7007", f"the tasks of the Spark cluster cannot import {quoted}", hint=hint)
+
+    @classmethod
+    def executors_differ(cls, found: str) -> Self:
+        return cls(
+            "E7007",
+            f"the tasks of the Spark cluster import another headwater, {found}, although this one was shipped to them",
+            hint="install this version for the Python of the executors, or drop spark.python.daemon.module, which loads theirs",
+        )
+
+    @classmethod
+    def executors_python(cls, workers: str, driver: str) -> Self:
+        return cls(
+            "E7007",
+            f"the tasks of the Spark cluster run Python {workers}, and this process Python {driver}",
+            hint=f"set PYSPARK_PYTHON (spark.pyspark.python) to a Python {driver} on the executors, or run this with {workers}",
+        )
 
     @classmethod
     def out_of_memory(cls, limit_bytes: int) -> Self:

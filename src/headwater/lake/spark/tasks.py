@@ -5,7 +5,7 @@ lake itself does (`scan`, `data_files`), so rows mean the same on every path. Sp
 the rows; it just does not see columns and filters inside, so `read` is told of them before.
 
 Storage options may hold secrets. They travel inside the pickled function that Spark ships to tasks, never as data, as
-options or as settings, so no plan and no web page shows them. The package must be importable where tasks run.
+options or as settings, so no plan and no web page shows them. Where tasks run without the package, it is shipped (`headwater.spark.shipping`).
 
 Written files are committed by the driver, from the actions that the job's result brings. A task that is tried twice
 leaves the files of its other try behind, and since no action names them, they are for vacuum to find.
@@ -28,6 +28,7 @@ from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.physical import to_logical
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.types import loose_field, spark_struct
+from headwater.spark.shipping import with_package
 from headwater.sql.conjuncts import Conjunct
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def read(
     numbers = session.range(0, step * len(shares), 1, len(shares))
     if step > 1:
         numbers = numbers.where(f"id % {step} = 0")
+    with_package(session)
     return numbers.mapInArrow(read_share, struct)
 
 
@@ -112,5 +114,6 @@ def write(frame: DataFrame, storage: Storage, metadata: Metadata) -> list[AddFil
         texts = [json.dumps(f.to_action()["add"]) for f in adds]
         yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], names=["add"])
 
+    with_package(frame.sparkSession)
     found = frame.mapInArrow(write_share, "add string").toArrow()
     return [AddFile.from_json(json.loads(text)) for text in found["add"].to_pylist()]
