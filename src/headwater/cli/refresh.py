@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     done, failed, skipped = found.done, found.failed, found.skipped
     if screen.as_json:
         views: list[dict[str, Any]] = [one.as_dict() for one in done]
-        views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
+        views += [{"name": name, "error": screen.worded(error, name).as_dict()} for name, error in failed.items()]
         views += [{"name": name, "skipped": list(because)} for name, because in skipped.items()]
         screen.document({"lake": lake.location, "views": views})
     else:
@@ -74,4 +74,4 @@ def _print(screen: Screen, done: list[Refresh], skipped: dict[str, tuple[str, ..
 
 def _complain(screen: Screen, name: str, error: HeadwaterError) -> None:
     screen.say(f"{name} was not refreshed:")
-    screen.complain(error)
+    screen.complain(screen.worded(error, name))

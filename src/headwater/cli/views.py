@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             failed[name] = error
     if screen.as_json:
         views: list[dict[str, Any]] = [one.as_dict() for one in found]
-        views += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
+        views += [{"name": name, "error": screen.worded(error, name).as_dict()} for name, error in failed.items()]
         views.sort(key=_name)
         screen.document({"lake": lake.location, "views": views})
     else:

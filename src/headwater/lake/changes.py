@@ -33,7 +33,7 @@ from pyroaring import BitMap64
 
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
-from headwater.base.errors import CorruptionError, HeadwaterError, InputError, SchemaError, StorageError
+from headwater.base.errors import Action, CorruptionError, HeadwaterError, InputError, SchemaError, StorageError
 from headwater.base.schema import Field, type_text
 from headwater.lake import log
 from headwater.lake.actions import AddFile, Commit, Metadata, RemoveFile
@@ -190,7 +190,10 @@ def check_types(until: Snapshot, files: Sequence[FileChange], columns: Sequence[
                 raise SchemaError.conflicting(
                     f"column `{f.name}` changed from {type_text(was.type)} to {type_text(f.type)} in the interval",
                     until.where,
-                    "read the changes until the version before that and after it apart; history() shows the versions",
+                    (
+                        "read the changes until the version before that and after it apart",
+                        Action("show_history", also=True),
+                    ),
                 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import did_you_mean
+from headwater.base.errors import HeadwaterError, did_you_mean
 from headwater.lake.relation import Relation
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
@@ -58,4 +58,8 @@ def _table_changes(lake: Lake, arguments: Arguments) -> Relation:
 
     table = named_table(lake, values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
-    return feed(table.storage, start, end)
+    try:
+        return feed(table.storage, start, end)
+    except HeadwaterError as error:
+        error.on("sql", table=table.name)
+        raise

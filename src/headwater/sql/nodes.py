@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from headwater.base.errors import Hint
     from headwater.sql.plan.plan import Plan
 
 __all__ = [
@@ -47,7 +48,7 @@ __all__ = [
 class Refused(Exception):
     """Something outside the allow list: ``what`` it is, and a ``hint`` what to write instead."""
 
-    def __init__(self, what: str, hint: str, *, part: object = None) -> None:
+    def __init__(self, what: str, hint: Hint, *, part: object = None) -> None:
         super().__init__(what)
         self.what = what
         self.hint = hint

@@ -60,7 +60,7 @@ def refresh_with_upstream(
     except HeadwaterError as error:
         if done:
             named = ", ".join(f"`{one.name}`" for one in done)
-            error.hint = f"{error.hint + '; ' if error.hint else ''}refreshed and committed before: {named}"
+            error.advise(f"refreshed and committed before: {named}")
         raise
     return replace(own, upstream=tuple(done))
 
@@ -68,7 +68,7 @@ def refresh_with_upstream(
 def stopped(asked: str, failed: str, error: HeadwaterError, done: Iterable[Refresh]) -> UpstreamError:
     """The error of a refresh that stopped before it came to the view that was asked for."""
     before = [one.name for one in done]
-    return UpstreamError.stopped(asked, failed, error.message, error.where or "", error.hint or "", before)
+    return UpstreamError.stopped(asked, failed, error.message, error.where or "", error.advice, before)
 
 
 def plan_with_upstream(view: str, table: Table, around: Surroundings, until: Frontier | None) -> RefreshPlan:

@@ -28,7 +28,7 @@ import pyarrow as pa
 from headwater.base.errors import CorruptionError, InputError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
 from headwater.incremental.views.functions import functions_of
-from headwater.incremental.views.hints import about_spark
+from headwater.incremental.views.refusals import about_reading
 from headwater.lake.actions import Action
 from headwater.lake.published import DEFINITION, domain
 from headwater.lake.snapshot import Snapshot
@@ -109,7 +109,7 @@ class Definition:
         except NotFoundError:
             raise
         except InputError as refusal:
-            about_spark(refusal, asked=analyze is not None)
+            about_reading(refusal, asked=analyze is not None)
             if analyze is None:
                 raise
             known = list((functions or {}).values())

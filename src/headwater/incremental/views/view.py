@@ -41,11 +41,11 @@ from headwater.incremental.views.deciding import decide
 from headwater.incremental.views.definition import Definition, Policy
 from headwater.incremental.views.dropping import drop_readers
 from headwater.incremental.views.functions import check_functions, same_functions
-from headwater.incremental.views.hints import about_policy
 from headwater.incremental.views.output_columns import check_output
 from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.record import Record
 from headwater.incremental.views.refreshing import RefreshAttempt, Timings, attempts, refresh
+from headwater.incremental.views.refusals import about_keeping
 from headwater.incremental.views.sources import Sources, check_columns
 from headwater.incremental.views.status import ViewStatus, status_of
 from headwater.incremental.views.surroundings import Surroundings
@@ -134,7 +134,7 @@ def _read(name: str, sql: str, policy: Policy, shards: int, around: Surroundings
         try:
             planning.check(meant.plan, sql)
         except UnsupportedError as refusal:
-            about_policy(refusal)
+            about_keeping(refusal)
             raise
         lives.built(meant)
     return meant
