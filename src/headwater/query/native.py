@@ -26,7 +26,7 @@ _NO_TABLE = re.compile(
 def run_native(session: Session, text: str, parameters: Parameters | None) -> Result:
     """Run one query in the engine's own SQL."""
     if parameters:
-        raise InputError.bad_argument("parameters", parameters, 'none: they are for dialect="spark"')
+        raise InputError.bad_argument("parameters", parameters, "none: only Spark SQL has them here")
     engine = session.engine
     lake = session.lake
     known = {name.lower(): name for name in lake.catalog.names()}

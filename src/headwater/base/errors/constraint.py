@@ -6,6 +6,7 @@ from typing import Self
 
 from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
+from headwater.base.errors.wording import top_level
 
 __all__ = ["ConstraintError"]
 
@@ -20,7 +21,7 @@ class ConstraintError(HeadwaterError, ValueError):
             f"column `{column}` is NOT NULL, but {rows} row(s) have none",
             where=where,
             hint="nothing was written; fill the values",
-            actions=[Action("drop_not_null", column=column)],
+            actions=[Action("drop_not_null", column=top_level(column))],
         )
 
     @classmethod

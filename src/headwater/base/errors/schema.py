@@ -7,7 +7,7 @@ from typing import Self
 
 from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.input import InputError
-from headwater.base.errors.wording import did_you_mean, list_some
+from headwater.base.errors.wording import did_you_mean, list_some, top_level
 from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["SchemaError"]
@@ -23,7 +23,7 @@ class SchemaError(InputError):
             f"column `{column}` is {want}, but the data holds {have}",
             where=where,
             hint=f"cast it to {want}",
-            actions=[Action("widen_column", column=column)],
+            actions=[Action("widen_column", column=top_level(column))],
         )
 
     @classmethod

@@ -244,8 +244,8 @@ def _checked(text: str, tokens: Sequence[Token], parameters: Parameters) -> Para
     if missing:
         token = missing[0]
         shown = token.text if token.kind == "parameter" else f"the {_ordinal(asked.index(token) + 1)} `?`"
-        named = token.kind == "parameter"
-        hint = Action("give_parameter", name=token.text[1:]) if named else Action("give_parameters")
+        by_name = token.kind == "parameter"
+        hint = Action("give_parameter", name=token.text[1:]) if by_name else Action("give_parameters")
         why = f"{shown} has no value" + (f" (given: {known})" if known else "")
         raise ExpressionError.statement(text, why, token.start, hint)
     check_all_used(text, parameters, tokens)
