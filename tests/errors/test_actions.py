@@ -146,7 +146,7 @@ def whole(sql: str) -> str:
 
 @pytest.mark.parametrize(
     "form",
-    [p for s in ("sql", "cli-sql") for p in of_kind(s, python=False) if not p.values[0].startswith("--")],  # type: ignore[arg-type]
+    [p for s in ("sql", "cli-sql") for p in of_kind(s, python=False) if not p.values[0].startswith("--")],
 )
 def test_sql_is_read(form: str) -> None:
     if form.startswith("headwater "):
@@ -168,7 +168,7 @@ def accepted(command: str) -> None:
         read(whole(arguments.command))
 
 
-@pytest.mark.parametrize("form", [p for p in of_kind("cli-sql", python=False) if p.values[0].startswith("--")])  # type: ignore[union-attr]
+@pytest.mark.parametrize("form", [p for p in of_kind("cli-sql", python=False) if p.values[0].startswith("--")])
 def test_options_are_accepted(form: str) -> None:
     accepted(f"headwater sql . {form}")
 
