@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
-from headwater.base.errors import HeadwaterError, InputError
+from headwater.base.errors import HeadwaterError, InputError, NotFoundError
+from headwater.base.kinds import ARTEFACT, words_of
 from headwater.base.storage import LocalStorage, open_storage
 from headwater.derived import kinds
 from headwater.lake.catalog import TABLE, Catalog
@@ -194,8 +195,9 @@ class Lake:
         """
         table = self.table(name)
         if table.exists():
-            if self.catalog.kind(name) != TABLE:
-                raise InputError.is_view(name, "drop()")
+            kind = self.catalog.kind(name)
+            if kind != TABLE:
+                raise InputError.is_derived(name, words_of(kind), "drop()")
             before = self._drop_readers(name, "drop()", cascade=cascade)
         else:
             before = []
@@ -441,9 +443,7 @@ class Lake:
 
         found = Lookup(environment := self.environment()).artefact(environment.table(name).name)
         if found is None:
-            from headwater.base.errors import NotFoundError
-
-            raise NotFoundError.artefact(name, list(self.artefacts()), self.location)
+            raise NotFoundError.derived(name, ARTEFACT, list(self.artefacts()), self.location)
         return kinds.kind(found.kind.name).open(found.name, environment)
 
     def refresh(self, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:

@@ -10,6 +10,7 @@ import pytest
 
 from headwater.base import errors
 from headwater.base.errors import HeadwaterError, NotFoundError, StorageError, did_you_mean
+from headwater.base.kinds import VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ def sample(annotation: str) -> object:
     """A value that fits a parameter of a constructor."""
     if annotation.startswith(("Sequence", "list", "Iterable")):
         return ["orders", "cards"]
-    return {"int": 3, "int | None": 3, "float": 1.5, "bool": True}.get(annotation, "text")
+    return {"int": 3, "int | None": 3, "float": 1.5, "KindWords": VIEW}.get(annotation, "text")
 
 
 def built() -> Iterator[tuple[str, HeadwaterError]]:
@@ -30,7 +31,8 @@ def built() -> Iterator[tuple[str, HeadwaterError]]:
         for name, member in vars(kind).items():
             if isinstance(member, classmethod):
                 parameters = inspect.signature(getattr(kind, name)).parameters.values()
-                yield f"{kind_name}.{name}", getattr(kind, name)(*(sample(p.annotation) for p in parameters))
+                given = [sample(p.annotation) for p in parameters if p.kind is not p.KEYWORD_ONLY]
+                yield f"{kind_name}.{name}", getattr(kind, name)(*given)
 
 
 BUILT = dict(built())
@@ -50,9 +52,26 @@ def test_each_error_is_complete(name: str) -> None:
     assert str(copy) == str(error)
 
 
+# Shorter names for views of what is said of every kind.
+FOR_VIEWS = {
+    "ConflictError.view_changed": "derived_changed",
+    "CorruptionError.view_state": "derived_state",
+    "InputError.is_view": "is_derived",
+    "InputError.not_a_view": "not_derived",
+    "InputError.view_cycle": "derived_cycle",
+    "InputError.view_exists": "derived_exists",
+    "NotFoundError.view": "derived",
+}
+
+
 def test_codes_are_unique() -> None:
-    codes = [error.code for error in BUILT.values()]
+    codes = [error.code for name, error in BUILT.items() if name not in FOR_VIEWS]
     assert len(set(codes)) == len(codes)
+
+
+@pytest.mark.parametrize("name", FOR_VIEWS)
+def test_a_name_for_views_says_the_same(name: str) -> None:
+    assert str(BUILT[name]) == str(BUILT[f"{name.partition('.')[0]}.{FOR_VIEWS[name]}"])
 
 
 def test_the_tree_at_the_top_names_every_class() -> None:

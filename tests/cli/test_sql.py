@@ -380,3 +380,24 @@ def test_secrets_of_the_environment_are_never_printed(tmp_path: Path) -> None:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
             assert secrets[name] not in said, words
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("SELECT id FROM orders TABLESAMPLE (10 PERCENT)", "run the query with --engine spark"),
+        ("SELECT frobnicate(1)", "if it is one of Spark's, run it with --engine spark"),
+        ("SELECT :id", "pass --param id=VALUE"),
+        ("INSERT INTO orders (id) VALUES ('x')", "ALTER TABLE orders ALTER COLUMN id TYPE …"),
+        ("SELECT * FROM delta.`/data/t`", "give the table a name: CREATE TABLE name USING DELTA LOCATION 'path'"),
+    ],
+)
+def test_hints_name_options_and_statements(lake: str, sql: str, hint: str, capsys: Capture) -> None:
+    assert main(["sql", lake, "-c", sql]) == 1
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert shown.startswith("  hint: ") and shown.endswith(hint)
+    assert main(["sql", lake, "-c", sql, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["hint"].endswith(hint)
+    with pytest.raises(hw.HeadwaterError) as caught:
+        hw.connect(lake).sql(sql)
+    assert "--" not in str(caught.value.hint)

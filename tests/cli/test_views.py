@@ -205,3 +205,14 @@ def test_history_of_a_view_fits(lake: hw.Lake, monkeypatch: pytest.MonkeyPatch) 
         assert run(arguments, Screen(out=out)) == 0
         lines = out.getvalue().splitlines()
         assert max(map(len, lines)) <= width and "SELECT count(*)" in " ".join(out.getvalue().split())
+
+
+def test_errors_name_commands(lake: hw.Lake, capsys: Capture) -> None:
+    lake.view("c", "SELECT k FROM t")
+    lake.view("d", "SELECT k FROM c")
+    first = f"headwater refresh {lake.location} c first, or refresh `d` without --no-cascade, which does that"
+    found = as_json(lake, capsys, 1, "refresh", "d", "--no-cascade")["views"]
+    assert (found[0]["error"]["code"], found[0]["error"]["hint"]) == ("E1610", first)
+    assert main(words(lake, "refresh", "d", "--no-cascade")) == 1
+    assert f"hint: {first}" in capsys.readouterr().err
+    assert main(words(lake, "refresh", "c")) == 0 and main(words(lake, "refresh", "d", "--no-cascade")) == 0

@@ -31,7 +31,7 @@ def rows(start: int, stop: int) -> pa.Table:
 def drain(frame: DataFrame, checkpoint: Path, each: Callable[[DataFrame, int], None]) -> None:
     stream = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
     query = stream.trigger(availableNow=True).start()
-    query.awaitTermination(PATIENCE_S)
+    query.awaitTermination(int(PATIENCE_S))
     assert not query.isActive
 
 

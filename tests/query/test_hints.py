@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import headwater as hw
-from headwater.base import errors
 from headwater.base.errors import HeadwaterError, NotFoundError
-from headwater.lake import alter, definition
 from headwater.lakehouse import Lake
-from headwater.query.statements.placing import IN_SQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +35,7 @@ def _marked(error: HeadwaterError) -> str:
     [
         ("CREATE TABLE t (a INT)", "t (a", "CREATE TABLE IF NOT EXISTS keeps it"),
         ("CREATE TABLE t AS SELECT 1 AS a", "t AS", "CREATE OR REPLACE TABLE"),
-        ("INSERT INTO t VALUES ('x', 's', NULL)", "VALUES", "ALTER TABLE … ALTER COLUMN … TYPE"),
+        ("INSERT INTO t VALUES ('x', 's', NULL)", "VALUES", "ALTER TABLE t ALTER COLUMN id TYPE"),
         ("ALTER TABLE t RENAME COLUMN s TO x", "s TO", "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"),
         ("ALTER TABLE t DROP COLUMN s", "s", "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"),
         ("ALTER TABLE t ADD COLUMN x INT, s INT", "s INT", "another name"),
@@ -52,7 +46,7 @@ def _marked(error: HeadwaterError) -> str:
         ("RESTORE t TO TIMESTAMP AS OF '2001-01-01'", "'2001", "the earliest commit"),
         ("OPTIMIZE t WHERE id = 1", "id = 1", "name only day"),
         ("OPTIMIZE t ZORDER BY (id, day)", "day)", "leave it out of ZORDER BY"),
-        ("SELECT * FROM table_changes('t', 0)", "table_changes", "ALTER TABLE"),
+        ("SELECT * FROM table_changes('t', 0)", "table_changes", "ALTER TABLE t SET"),
         ("SELECT * FROM delta.`/data/t`", "delta", "lake.attach(name, path)"),
     ],
 )
@@ -68,9 +62,11 @@ def test_hints_without_a_place(lake: Lake) -> None:
     lake.sql(MAKE)
     assert "deletedFileRetentionDuration' = " in str(_refused(lake, "VACUUM t RETAIN 0 HOURS").hint)
     error = _refused(lake, "INSERT INTO t (id) SELECT CAST(NULL AS INT)")
-    assert "ALTER COLUMN … DROP NOT NULL" in str(error.hint)
+    assert "ALTER TABLE t ALTER COLUMN id DROP NOT NULL" in str(error.hint)
     assert "does not fit int:" in _refused(lake, "INSERT INTO t (id) SELECT 3000000000").message
-    assert "WITH SCHEMA EVOLUTION" in str(_refused(lake, "INSERT INTO t BY NAME SELECT 1 AS id, 2 AS z").hint)
+    assert "INSERT WITH SCHEMA EVOLUTION INTO t" in str(
+        _refused(lake, "INSERT INTO t BY NAME SELECT 1 AS id, 2 AS z").hint
+    )
 
 
 def test_python_keeps_its_own_hints(lake: Lake) -> None:
@@ -78,14 +74,6 @@ def test_python_keeps_its_own_hints(lake: Lake) -> None:
     with pytest.raises(HeadwaterError) as caught:
         lake.table("t").append([{"id": "x"}])
     assert "widen_column()" in str(caught.value.hint)
-
-
-def test_each_phrase_is_one_that_a_hint_has() -> None:
-    """A hint that is worded anew is not forgotten here."""
-    kinds = [importlib.import_module(m.name) for m in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}.")]
-    known = "".join("".join(inspect.getsource(m).split('"\n            "')) for m in (*kinds, alter, definition))
-    missing = [phrase for phrase in IN_SQL if phrase not in known.replace('\\"', '"')]
-    assert missing == []
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])

@@ -10,30 +10,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["KindWords", "declare_words", "declared_words", "words_of"]
+__all__ = ["ARTEFACT", "VIEW", "KindWords", "declare_words", "declared_words", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class KindWords:
-    """What a kind of derived artefact is called.
-
-    Parameters
-    ----------
-    name : str
-        in records and logs, and in ``lake.<name>()``: "view"
-    singular, plural : str
-        in messages: "materialized view", "materialized views"
-    sql : str
-        in statements, between the verb and the name: "MATERIALIZED VIEW"
-    sql_plural : str
-        in ``SHOW``: "VIEWS"
-    """
+    """The words for one kind of derived artefact."""
 
     name: str
+    """Its name in the catalog, and the lake's method that opens one: ``lake.view("spend")``."""
     singular: str
     plural: str
     sql: str
+    """What SQL statements call it: ``REFRESH MATERIALIZED VIEW``."""
     sql_plural: str
+    """What statements call several of them: ``SHOW VIEWS``."""
+    short: str = ""
+    """What it is called once it is clear which kind is meant; by default the singular."""
+    shorts: str = ""
+    """The plural of ``short``; by default the plural."""
+
+    @property
+    def one(self) -> str:
+        """The singular with its article."""
+        return f"{'an' if self.singular[0] in 'aeiou' else 'a'} {self.singular}"
+
+    @property
+    def it(self) -> str:
+        return self.short or self.singular
+
+    @property
+    def them(self) -> str:
+        return self.shorts or self.plural
+
+    def counted(self, number: int) -> str:
+        """The singular or the plural."""
+        return self.singular if number == 1 else self.plural
 
 
 _declared: dict[str, KindWords] = {}
@@ -59,5 +71,11 @@ def declared_words() -> list[KindWords]:
     return list(_declared.values())
 
 
-declare_words(KindWords("view", "materialized view", "materialized views", "MATERIALIZED VIEW", "VIEWS"))
+ARTEFACT = KindWords("derived", "derived artefact", "derived artefacts", "ARTEFACT", "ARTEFACTS")
+"""The words where the kind is not known, or there are several."""
+
+VIEW = KindWords(
+    "view", "materialized view", "materialized views", "MATERIALIZED VIEW", "VIEWS", short="view", shorts="views"
+)
+declare_words(VIEW)
 declare_words(KindWords("export", "export", "exports", "EXPORT", "EXPORTS"))

@@ -69,7 +69,7 @@ def _run(check: str, function: Callable[[], Finding], *, debug: bool) -> Finding
         if debug:
             traceback.print_exc()
         where = f" ({error.where})" if error.where else ""
-        return Finding(check, "fail", f"[{error.code}] {error.message}{where}", error.hint)
+        return Finding(check, "fail", f"[{error.code}] {error.message}{where}", error.on("cli").hint)
     except Exception as error:  # noqa: BLE001 (a check that breaks is a finding)
         if debug:
             traceback.print_exc()

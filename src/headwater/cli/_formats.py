@@ -98,9 +98,9 @@ class Printer:
         if self.format == "json":
             document: dict[str, Any] = {"results": self._documents}
             if kept:
-                document["errors"] = [each.as_dict() for each in kept]
+                document["errors"] = [self.screen.worded(each).as_dict() for each in kept]
             if error is not None:
-                document["error"] = error.as_dict()
+                document["error"] = self.screen.worded(error).as_dict()
             if self.output is None or error is not None:
                 self.screen.document(document)
             else:

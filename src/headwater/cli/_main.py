@@ -60,6 +60,7 @@ def _dispatch(words: list[str], screen: Screen) -> int:
     if arguments.help:
         screen.data(parser.format_help().rstrip())
         return Exit.OK
+    screen.lake = getattr(arguments, "lake", None)
     return verb.run(arguments, screen)
 
 

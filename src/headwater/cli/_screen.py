@@ -7,13 +7,14 @@ lines that `grep` and `cut` can take apart. rich is loaded only for a terminal.
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from headwater.base import settings
-from headwater.base.errors import HeadwaterError
+from headwater.base.errors import HeadwaterError, Surface
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +29,10 @@ class Screen:
         self.as_json = as_json
         self._out = out or sys.stdout
         self._err = err or sys.stderr
+        self.surface: Surface = "cli"
+        """In whose words errors say what to do: a verb that runs SQL sets its own."""
+        self.lake: str | None = None
+        """The lake that the command is about, as it was written."""
 
     @property
     def out(self) -> TextIO:
@@ -53,10 +58,14 @@ class Screen:
         self._err.write(text + "\n")
         self._err.flush()
 
+    def worded(self, error: HeadwaterError, name: str | None = None) -> HeadwaterError:
+        """The error, in the words of the command line; ``name`` is what it is about, where the command knows."""
+        return error.on(self.surface, lake=None if self.lake is None else shlex.quote(self.lake), name=name)
+
     def error(self, error: HeadwaterError) -> None:
         """A failure: lines on stderr, and under ``--json`` also the document on stdout."""
         if self.as_json:
-            self.document({"error": error.as_dict()})
+            self.document({"error": self.worded(error).as_dict()})
         self.complain(error)
 
     def complain(self, error: HeadwaterError, *, debug: bool = False) -> None:
@@ -65,7 +74,7 @@ class Screen:
             import traceback
 
             traceback.print_exception(error, file=self._err)
-        self.say(self._painted(str(error)))
+        self.say(self._painted(str(self.worded(error))))
 
     def console(self) -> Console:
         """rich on stdout, for a terminal."""

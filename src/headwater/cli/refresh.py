@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     done, failed, skipped = found.done, found.failed, found.skipped
     if screen.as_json:
         listed: list[dict[str, Any]] = [one.as_dict() for one in done]
-        listed += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
+        listed += [{"name": name, "error": screen.worded(error, name).as_dict()} for name, error in failed.items()]
         listed += [{"name": name, "skipped": list(because)} for name, because in skipped.items()]
         screen.document({"lake": lake.location, "artefacts": listed})
     else:
@@ -74,4 +74,4 @@ def _print(screen: Screen, done: list[Refresh], skipped: dict[str, tuple[str, ..
 
 def _complain(screen: Screen, name: str, error: HeadwaterError) -> None:
     screen.say(f"{name} was not refreshed:")
-    screen.complain(error)
+    screen.complain(screen.worded(error, name))

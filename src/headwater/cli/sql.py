@@ -55,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    screen.surface = "cli-sql"
     from headwater.cli._execution import Runner
     from headwater.cli._formats import Printer, format_of
     from headwater.cli._parameters import parse_parameters

@@ -41,7 +41,7 @@ def show(arguments: argparse.Namespace, screen: Screen, kind: str | None = None)
             failed[name] = error
     if screen.as_json:
         listed: list[dict[str, Any]] = [one.as_dict() for one in found]
-        listed += [{"name": name, "error": error.as_dict()} for name, error in failed.items()]
+        listed += [{"name": name, "error": screen.worded(error, name).as_dict()} for name, error in failed.items()]
         listed.sort(key=_name)
         screen.document({"lake": lake.location, "artefacts": listed})
     else:

@@ -49,7 +49,7 @@ def refresh_with_upstream(
         try:
             one = cascade.upstream(name)
         except HeadwaterError as error:
-            raise _stopped(artefact.name, name, error, done) from error
+            raise _stopped(artefact, name, error, done) from error
         if one is not None:
             done.append(one)
     try:
@@ -57,15 +57,15 @@ def refresh_with_upstream(
     except HeadwaterError as error:
         if done:
             named = ", ".join(f"`{one.name}`" for one in done)
-            error.hint = f"{error.hint + '; ' if error.hint else ''}refreshed and committed before: {named}"
+            error.advise(f"refreshed and committed before: {named}")
         raise
     return replace(own, upstream=tuple(done))
 
 
-def _stopped(asked: str, failed: str, error: HeadwaterError, done: Iterable[Refresh]) -> UpstreamError:
+def _stopped(asked: Artefact, failed: str, error: HeadwaterError, done: Iterable[Refresh]) -> UpstreamError:
     """The error of a refresh that stopped before it came to the artefact that was asked for."""
     before = [one.name for one in done]
-    return UpstreamError.stopped(asked, failed, error.message, error.where or "", error.hint or "", before)
+    return UpstreamError.stopped(asked.name, failed, error.message, error.where or "", error.advice, before, asked.kind)
 
 
 def plan_with_upstream(artefact: Artefact, environment: Environment, until: Frontier | None) -> RefreshPlan:
@@ -82,7 +82,7 @@ def plan_with_upstream(artefact: Artefact, environment: Environment, until: Fron
         except HeadwaterError as error:
             if name == artefact.name:
                 raise
-            raise _stopped(artefact.name, name, error, ()) from error
+            raise _stopped(artefact, name, error, ()) from error
         if name != artefact.name and plans[name].mode == "noop":
             del plans[name]
     return replace(plans.pop(artefact.name), upstream=plans)

@@ -80,7 +80,7 @@ class RecordedArtefact(Handle):
         found = self.log.newest()
         if found is None:
             known = self._environment.names(self.kind.name)
-            raise NotFoundError.artefact(self.name, known, self._environment.root.url)
+            raise NotFoundError.derived(self.name, self.kind, known, self._environment.root.url)
         return found
 
     def record_of(self, committed: Committed) -> Any:
@@ -106,7 +106,9 @@ class RecordedArtefact(Handle):
         self, since: Frontier, until: Frontier | None, newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT, **more: bool
     ) -> Sources:
         """The sources at the versions that they are to be read at."""
-        return Sources.pin(self.name, self.inputs, since, until, self._environment, newest=newest, **more)
+        return Sources.pin(
+            self.name, self.inputs, since, until, self._environment, kind=self.kind, newest=newest, **more
+        )
 
     def refresh_alone(
         self, until: Frontier | None, *, full: bool = False, newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT

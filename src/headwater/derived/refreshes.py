@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from headwater.base import markup
 from headwater.base.errors import HeadwaterError, NotFoundError
+from headwater.base.kinds import ARTEFACT
 from headwater.derived.cascade import Cascade
 from headwater.derived.dependencies import upstream_first
 from headwater.derived.environment import Environment
@@ -92,5 +93,5 @@ def _known(name: str, known: Sequence[str], environment: Environment) -> str:
         return name
     found = environment.table(name).name
     if found not in known:
-        raise NotFoundError.view(name, known, environment.root.url)
+        raise NotFoundError.derived(name, ARTEFACT, known, environment.root.url)
     return found

@@ -7,6 +7,7 @@ reads. So a process that ends on the way leaves artefacts with all their sources
 from __future__ import annotations
 
 from headwater.base.errors import HeadwaterError, InputError
+from headwater.base.kinds import ARTEFACT, words_of
 from headwater.derived import kinds
 from headwater.derived.dependencies import dependants
 from headwater.derived.environment import Environment
@@ -29,10 +30,12 @@ def readers(name: str, environment: Environment) -> list[str]:
 def drop_readers(name: str, environment: Environment, *, cascade: bool, verb: str) -> list[str]:
     """Drop the artefacts that read ``name``, in order, and give their names; without ``cascade`` they are an error."""
     found = readers(name, environment)
-    if found and not cascade:
-        raise InputError.is_read(name, found[::-1], verb)
-    if found:
-        of = environment.artefacts()
-        for one in found:
-            kinds.kind(of[one]).open(one, environment).delete()
+    if not found:
+        return found
+    of = environment.artefacts()
+    if not cascade:
+        several = {of[one] for one in found}
+        raise InputError.is_read(name, found[::-1], verb, words_of(several.pop()) if len(several) == 1 else ARTEFACT)
+    for one in found:
+        kinds.kind(of[one]).open(one, environment).delete()
     return found

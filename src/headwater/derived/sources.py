@@ -21,12 +21,13 @@ import pyarrow.parquet as pq
 
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier, TableIdentity
+from headwater.base.kinds import KindWords, words_of
 from headwater.base.schema import spark_type
 from headwater.derived.environment import Environment
 from headwater.derived.identities import column_identities, differing, identity_of
 from headwater.lake import partitions, snapshot
 from headwater.lake.changes import FileChange, change_files, read_change, stream_changes
-from headwater.lake.published import is_built
+from headwater.lake.published import is_built, kind_of
 from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
@@ -84,8 +85,8 @@ class Sources:
 
     Parameters
     ----------
-    reader : str
-        the name of the artefact
+    reader, kind
+        the name of the artefact, and what its kind is called
     inputs : sequence of Input
         what it reads
     since : Frontier
@@ -95,6 +96,7 @@ class Sources:
     """
 
     reader: str
+    kind: KindWords
     inputs: Sequence[Input]
     since: Frontier
     pinned: dict[str, Snapshot]
@@ -108,12 +110,13 @@ class Sources:
         until: Frontier | None,
         environment: Environment,
         *,
+        kind: KindWords,
         newest: Mapping[str, Snapshot] = MappingProxyType({}),
         unbuilt: bool = False,
     ) -> Sources:
         """The newest version of each source, or that of ``until``; never one before ``since``.
 
-        ``newest`` are sources that were looked at already. A source that is an artefact which was never built is an
+        ``kind`` is the reader's, for errors, and ``newest`` are sources that were looked at already. A source that is an artefact which was never built is an
         error, unless its version is asked for, or ``unbuilt`` says that it is about to be built.
         """
         read = tuple(inputs)
@@ -123,15 +126,15 @@ class Sources:
             want = None if until is None else until.get(name)
             if until is not None and want is None and have is None:
                 continue
-            now = _newest(reader, name, since, environment, newest)
+            now = _newest(reader, kind, name, since, environment, newest)
             if until is None:
                 if not (unbuilt or is_built(now)):
-                    raise InputError.source_not_built(reader, name)
+                    raise InputError.source_not_built(reader, name, kind, words_of(kind_of(now) or ""))
                 pinned[name] = now
                 continue
             wanted = max(v for v in (want, have) if v is not None)
             pinned[name] = now if now.version == wanted else snapshot.at_version(now.storage, wanted)
-        return cls(reader, read, since, pinned)
+        return cls(reader, kind, read, since, pinned)
 
     @cached_property
     def frontier(self) -> Frontier:
@@ -173,7 +176,7 @@ class Sources:
         """Raise an error if the sources do not have the columns that are read."""
         for one in self.inputs:
             if one.table in self.pinned:
-                check_columns(self.reader, one, self.pinned[one.table])
+                check_columns(self.reader, one, self.pinned[one.table], self.kind)
 
     def _check_identities(self, name: str) -> None:
         try:
@@ -256,7 +259,7 @@ class Sources:
 
 
 def _newest(
-    reader: str, name: str, since: Frontier, environment: Environment, looked: Mapping[str, Snapshot]
+    reader: str, kind: KindWords, name: str, since: Frontier, environment: Environment, looked: Mapping[str, Snapshot]
 ) -> Snapshot:
     """A source as it is now, or as it was looked at; unless the artefact is further already, by another refresh."""
     known = looked.get(name)
@@ -270,23 +273,23 @@ def _newest(
     except NotFoundError as e:
         if e.code != "E1101":
             raise
-        raise NotFoundError.source(reader, name, e.hint or "", environment.root.url) from None
+        raise NotFoundError.source(reader, name, e.hint or "", environment.root.url, kind) from None
 
 
-def check_columns(reader: str, one: Input, base: Snapshot) -> None:
+def check_columns(reader: str, one: Input, base: Snapshot, kind: KindWords) -> None:
     """Raise if the columns that an artefact reads of a table are not what they were when it was defined."""
     now = {f.name.lower(): f for f in base.arrow_schema}
     for f in one.read:
         found = now.get(f.name.lower())
         if found is None:
-            raise SchemaError.source_changed(reader, one.table, f"it has no column `{f.name}` any more")
+            raise SchemaError.source_changed(reader, one.table, f"it has no column `{f.name}` any more", kind)
         if found.type != f.type:
             was, is_now = spark_type(f.type), spark_type(found.type)
             what = f"its column `{f.name}` is of type {is_now}, and was of type {was}"
-            raise SchemaError.source_changed(reader, one.table, what)
+            raise SchemaError.source_changed(reader, one.table, what, kind)
         if found.nullable and not f.nullable:
             what = f"its column `{f.name}` may be null, which it could not be"
-            raise SchemaError.source_changed(reader, one.table, what)
+            raise SchemaError.source_changed(reader, one.table, what, kind)
 
 
 def _available(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

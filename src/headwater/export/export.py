@@ -97,7 +97,7 @@ class Export(RecordedArtefact):
         """The rows, as of `frontier`; an error if it was never built."""
         record, storage, schema = self.record, self.storage, self._meant.output
         if not record.published:
-            raise InputError.not_built(self.name, 0, self.location)
+            raise InputError.not_built(self.name, 0, self.location, self.kind)
 
         def batches() -> Iterator[pa.RecordBatch]:
             for path in record.paths:

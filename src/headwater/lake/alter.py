@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.base.errors import ConstraintError, InputError
+from headwater.base.errors import Action, ConstraintError, InputError
 from headwater.base.schema import Field
 from headwater.base.storage import Storage
 from headwater.lake import definition, properties, protocol, transaction
@@ -119,7 +119,7 @@ def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:
     properties.check(values)
     for name, value in values.items():
         if name.startswith("delta.constraints."):
-            raise InputError.bad_property(name, value, "add_constraint(), which tests the rows that are there")
+            raise InputError.bad_property(name, value, Action("add_constraint"))
 
     def change(base: Snapshot) -> Metadata:
         mode = values.get("delta.columnMapping.mode", base.mapping_mode)
@@ -156,7 +156,7 @@ def add_constraint(storage: Storage, name: str, expression: str) -> Committed:
             met = pc.fill_null(expressions.evaluate(parsed, pa.Table.from_batches([batch])), False)
             broken += batch.num_rows - (pc.sum(met).as_py() or 0)
         if broken:
-            raise ConstraintError.check(name, expression, broken, base.where)
+            raise ConstraintError.check(name, expression, broken, base.where, adding=True)
         return replace(base.state.metadata, configuration={**base.configuration, key: expression})
 
     return _run(storage, "ADD CONSTRAINT", {"name": name, "expr": expression}, change, reads=True)

@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from headwater.base import settings
 from headwater.base.change import ChangeBatch
-from headwater.base.errors import HeadwaterError, SchemaError, StorageError
+from headwater.base.errors import Action, HeadwaterError, SchemaError, StorageError
 from headwater.base.schema import Field, type_text
 from headwater.lake.actions import AddFile, Commit, Metadata
 from headwater.lake.alignment import align
@@ -166,7 +166,10 @@ def check_types(until: Snapshot, files: Sequence[FileChange], columns: Sequence[
                 raise SchemaError.conflicting(
                     f"column `{f.name}` changed from {type_text(was.type)} to {type_text(f.type)} in the interval",
                     until.where,
-                    "read the changes until the version before that and after it apart; history() shows the versions",
+                    (
+                        "read the changes until the version before that and after it apart",
+                        Action("show_history", also=True),
+                    ),
                 )
 
 

@@ -224,7 +224,7 @@ def is_wider(have: str, want: str) -> bool:
 
 def drop_or_rename(metadata: Metadata, column: str, new_name: str | None) -> Metadata:
     """The metadata with a column renamed, or dropped (``new_name`` is None); needs column mapping."""
-    from headwater.base.errors import UnsupportedError
+    from headwater.base.errors import Action, UnsupportedError
 
     f = metadata.schema.field(column)
     what = "dropping" if new_name is None else "renaming"
@@ -234,7 +234,7 @@ def drop_or_rename(metadata: Metadata, column: str, new_name: str | None) -> Met
         raise UnsupportedError.operation(
             f"{what} column `{f.name}`",
             "files know it by its name",
-            "create the table with properties={'delta.columnMapping.mode': 'name'}",
+            Action("map_columns"),
         )
     used = [k for k, v in metadata.configuration.items() if k.startswith("delta.constraints.") and f.name in v]
     used += [g.name for g in metadata.schema.fields if g.generation and f.name in g.generation]

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.base.errors import InputError, SchemaError
+from headwater.base.errors import Action, InputError, SchemaError
 from headwater.base.storage import Storage
 from headwater.lake import data_files, edit, find, transaction
 from headwater.lake.conflicts import Proposal
@@ -127,7 +127,7 @@ class Merge:
     def execute(self) -> Committed:
         """Run the merge and commit it."""
         if not self.clauses:
-            raise InputError.bad_clause("the merge has no clause", "add one, such as .when_matched_update_all()")
+            raise InputError.bad_clause("the merge has no clause", Action("add_merge_clause"))
         return transaction.run(self.storage, lambda base: _Run(self, base).propose(), if_version=self.if_version)
 
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.base.errors import CorruptionError, InputError
+from headwater.base.kinds import words_of
 from headwater.lake.actions import Action
 from headwater.lake.snapshot import Snapshot
 
@@ -73,13 +74,14 @@ def is_built(base: Snapshot) -> bool:
 def check_built(name: str, base: Snapshot) -> None:
     """Raise if a table is an artefact's that was never built: that it has no rows would say something about it."""
     if not is_built(base):
-        raise InputError.not_built(name or base.where, base.version, base.where)
+        raise InputError.not_built(name or base.where, base.version, base.where, words_of(kind_of(base) or ""))
 
 
 def check_editable(name: str, base: Snapshot, verb: str) -> None:
     """Raise if a table is an artefact's, whose rows are changed only by its refreshes."""
-    if is_derived(base):
-        raise InputError.is_view(name, verb)
+    kind = kind_of(base)
+    if kind is not None:
+        raise InputError.is_derived(name, words_of(kind), verb)
 
 
 def check_properties(properties: Mapping[str, str | None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import ExpressionError, HeadwaterError, InputError, NotFoundError
+from headwater.base.errors import Action, ExpressionError, HeadwaterError, InputError, NotFoundError
 from headwater.lake.published import check_built
 from headwater.query.result import Result
 from headwater.query.session import Session
@@ -21,13 +21,12 @@ _NO_TABLE = re.compile(
     r"table (?:with name )?['\"]?(?:datafusion\.public\.)?([^\s'\"]+)['\"]? (?:does not exist|not found)",
     re.IGNORECASE,
 )
-_HINT = 'write one query in the engine\'s own SQL; for Spark SQL, and for statements, leave out dialect="native"'
 
 
 def run_native(session: Session, text: str, parameters: Parameters | None) -> Result:
     """Run one query in the engine's own SQL."""
     if parameters:
-        raise InputError.bad_argument("parameters", parameters, 'none: they are for dialect="spark"')
+        raise InputError.bad_argument("parameters", parameters, "none: only Spark SQL has them here")
     engine = session.engine
     lake = session.lake
     known = {name.lower(): name for name in lake.catalog.names()}
@@ -59,5 +58,4 @@ def _told(error: ExpressionError, text: str, missing: list[str], lake: OpenLake)
             at = text.lower().find(name.lower())
             found = NotFoundError.table(name, lake.catalog.names(), lake.location)
             return found.placed_at(text, at) if at >= 0 else found
-    error.hint = error.hint or _HINT
-    return error
+    return error if error.advice else error.advise(Action("native_query"))

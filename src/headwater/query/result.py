@@ -330,7 +330,7 @@ class Result:
 
     def _meaning(self, error: Exception) -> Exception:
         if isinstance(error, HeadwaterError):
-            return error
+            return error.on("sql")
         # DuckDB says INTERRUPT, Spark and DataFusion say cancelled in other words; the flag knows who asked.
         if self._cancelled.is_set() or "INTERRUPT Error" in str(error):
             return CancelledError.query(self._statement)

@@ -11,7 +11,7 @@ from functools import singledispatch
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from headwater.base.errors import InputError
+from headwater.base.errors import HeadwaterError, InputError
 from headwater.query.engines.engine import Engine
 from headwater.query.result import Result
 from headwater.query.session import Session
@@ -63,6 +63,16 @@ def run_script(
 
     All of them are read before the first one runs, so that a script with a misspelled statement changes nothing.
     """
+    try:
+        yield from _results(lake, text, engine, dialect, parameters)
+    except HeadwaterError as error:
+        error.on("sql")
+        raise
+
+
+def _results(
+    lake: DerivingLake, text: str, engine: EngineName, dialect: Dialect, parameters: Parameters | None
+) -> Iterator[Result]:
     if not isinstance(text, str):
         raise InputError.bad_argument("text", text, "SQL text")
     if dialect not in ("spark", "native"):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import did_you_mean
+from headwater.base.errors import HeadwaterError, did_you_mean
 from headwater.lake.relation import Relation
 from headwater.query.named_table import named_table
 from headwater.sql.nodes import Refused, Wrong
@@ -57,4 +57,8 @@ def _table_changes(lake: OpenLake, arguments: Arguments) -> Relation:
         raise Wrong("table_changes() goes from and to versions or timestamps", "write table_changes('table', 2, 5)")
     table = named_table(lake, values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
-    return feed(table.storage, start, end)
+    try:
+        return feed(table.storage, start, end)
+    except HeadwaterError as error:
+        error.on("sql", table=table.name)
+        raise

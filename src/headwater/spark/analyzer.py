@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from headwater.base.errors import ExpressionError, HeadwaterError, NotFoundError, UnsupportedError
+from headwater.base.errors import Action, ExpressionError, HeadwaterError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
 from headwater.spark.analyzer_tree import Tree, bare, completed, end_of, is_tree, short
 
@@ -92,7 +92,7 @@ def analyzed(
         raise UnsupportedError.operation(
             "Spark's analyzer cannot be asked over Spark Connect",
             "its plans stay in the server's JVM",
-            "define it from a classic session (hw.spark()), or let Headwater read the SQL itself",
+            (Action("classic_session"), Action("own_reader")),
         )
     with _lock:
         question = _Question(spark, jvm_session, sql, schemas, functions or {})

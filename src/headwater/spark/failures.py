@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from headwater.base import errors
-from headwater.base.errors import HeadwaterError, SetupError
+from headwater.base.errors import Action, HeadwaterError, SetupError
 
 __all__ = ["TaskError", "carried", "packed", "told"]
 
@@ -40,7 +40,14 @@ def carried() -> Iterator[None]:
 
 def packed(error: HeadwaterError) -> str:
     """A typed error as the text that it travels in: what people read, and the error itself for `told`."""
-    facts = {"kind": type(error).__name__, **error.as_dict()}
+    advice = [part if isinstance(part, str) else part.as_dict() for part in error.advice]
+    facts = {
+        "kind": type(error).__name__,
+        "code": error.code,
+        "message": error.message,
+        "where": error.where,
+        "advice": advice,
+    }
     inner = base64.b64encode(json.dumps(facts).encode()).decode()
     return f"{error}\nheadwater[{inner}]"
 
@@ -89,7 +96,8 @@ def _within(text: str) -> HeadwaterError | None:
         facts = json.loads(base64.b64decode(found[1]))
         kind = getattr(errors, str(facts.pop("kind")), None)
         if isinstance(kind, type) and issubclass(kind, HeadwaterError):
-            return kind(facts["code"], facts["message"], where=facts["where"], hint=facts["hint"])
+            advice = tuple(part if isinstance(part, str) else Action.from_dict(part) for part in facts["advice"])
+            return kind(facts["code"], facts["message"], where=facts["where"], hint=advice)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.base.errors import did_you_mean
+from headwater.base.errors import Action, did_you_mean
 from headwater.sql.folding import folded
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, MANY_ROWS, UNSTABLE
 from headwater.sql.functions.function import Function
@@ -54,8 +54,8 @@ def _built(function: Function, args: Sequence[Node]) -> Node:
 
 def _unknown(key: str) -> Refused:
     near = did_you_mean(key, [*FUNCTIONS, *AGGREGATES])
-    lead = f"did you mean `{near}`? If" if near else "if"
-    return Wrong(f"there is no function {key}() here", f'{lead} it is one of Spark\'s, run it with engine="spark"')
+    on_spark = Action("spark_if", also=True, when="if it is one of Spark's")
+    return Wrong(f"there is no function {key}() here", (f"did you mean `{near}`?", on_spark) if near else on_spark)
 
 
 def _arity(least: int, most: int) -> str:

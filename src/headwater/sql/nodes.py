@@ -21,6 +21,8 @@ from typing import ClassVar, TypeAlias
 
 import pyarrow as pa
 
+from headwater.base.errors import Hint
+
 __all__ = [
     "AggregateCall",
     "Attribute",
@@ -50,7 +52,7 @@ __all__ = [
 class Refused(Exception):
     """Something outside the allow list: ``what`` it is, and a ``hint`` what to write instead."""
 
-    def __init__(self, what: str, hint: str, *, part: object = None) -> None:
+    def __init__(self, what: str, hint: Hint, *, part: object = None) -> None:
         super().__init__(what)
         self.what = what
         self.hint = hint

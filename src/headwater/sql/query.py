@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from headwater.base.errors import ExpressionError, InputError, SchemaError
+from headwater.base.errors import Action, ExpressionError, InputError, SchemaError
 from headwater.sql.functions.user import UserFunction, functions_by_name
 from headwater.sql.intervals.lowering import lowered_plan
 from headwater.sql.lexis import scan
@@ -76,8 +76,7 @@ def parse_query(
     try:
         parsed = parse_text(text, scanned)
     except ExpressionError as error:
-        error.hint = f'{error.hint}; if Spark takes it as it is, run it with engine="spark"'
-        raise
+        raise error.advise(Action("spark_if", also=True, when="if Spark takes it as it is")) from None
     try:
         plan = lowered_plan(read_query(context, parsed, None))
     except Wrong as wrong:

@@ -15,13 +15,14 @@
     └── SetupError            this machine lacks something: Java, an extra, memory
 
 Each error carries a stable ``code`` (tests and scripts may rely on it), a message that says what
-happened, ``where`` it happened, and a ``hint``: what to do next. Errors are built by the classmethods
-below, so that one situation has one wording everywhere.
+happened, ``where`` it happened, and a ``hint``: what to do next, in the words of the surface (Python, SQL or the command
+line) that it is said on. Errors are built by the classmethods below, so that one situation has one wording everywhere.
 
 >>> str(NotFoundError.column("amout", ["amount", "id"], where="orders"))
 'error[E1002]: no column `amout`\\n  where: orders\\n  hint: did you mean `amount`? columns: amount, id'
 """
 
+from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.cancelled import CancelledError
 from headwater.base.errors.conflict import ConflictError
 from headwater.base.errors.constraint import ConstraintError
@@ -29,6 +30,7 @@ from headwater.base.errors.corruption import CorruptionError
 from headwater.base.errors.expression import ExpressionError
 from headwater.base.errors.input import InputError
 from headwater.base.errors.not_found import NotFoundError
+from headwater.base.errors.phrase import SURFACES, Surface
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.schema import SchemaError
 from headwater.base.errors.setup import SetupError
@@ -38,17 +40,21 @@ from headwater.base.errors.upstream import UpstreamError
 from headwater.base.errors.wording import did_you_mean, underline
 
 __all__ = [
+    "SURFACES",
+    "Action",
     "CancelledError",
     "ConflictError",
     "ConstraintError",
     "CorruptionError",
     "ExpressionError",
     "HeadwaterError",
+    "Hint",
     "InputError",
     "NotFoundError",
     "SchemaError",
     "SetupError",
     "StorageError",
+    "Surface",
     "UnsupportedError",
     "UpstreamError",
     "did_you_mean",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
+from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["ConflictError"]
 
@@ -36,14 +38,19 @@ class ConflictError(HeadwaterError):
             "E4003",
             f"the state is being written already, by {owner}",
             where=where,
-            hint="wait until that ends, or stop it; to read only, open the state with read_only=True",
+            hint="wait until that ends, or stop it",
+            actions=[Action("open_read_only", also=True)],
+        )
+
+    @classmethod
+    def derived_changed(cls, name: str, what: str, where: str, kind: KindWords = VIEW) -> Self:
+        return cls(
+            "E4004",
+            f"the table of the {kind.it} `{name}` was changed by others: {what}",
+            where=where,
+            actions=[Action("rebuild", name=name, kind=kind)],
         )
 
     @classmethod
     def view_changed(cls, name: str, what: str, where: str) -> Self:
-        return cls(
-            "E4004",
-            f"the table of the view `{name}` was changed by others: {what}",
-            where=where,
-            hint="refresh(full=True), or REFRESH MATERIALIZED VIEW … FULL, computes it anew and puts it right",
-        )
+        return cls.derived_changed(name, what, where)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
+from headwater.base.errors.wording import top_level
 
 __all__ = ["ConstraintError"]
 
@@ -18,17 +20,17 @@ class ConstraintError(HeadwaterError, ValueError):
             "E2001",
             f"column `{column}` is NOT NULL, but {rows} row(s) have none",
             where=where,
-            hint="nothing was written; fill the values, or drop the rule with drop_not_null()",
+            hint="nothing was written; fill the values",
+            actions=[Action("drop_not_null", column=top_level(column))],
         )
 
     @classmethod
-    def check(cls, name: str, expression: str, rows: int, where: str) -> Self:
-        return cls(
-            "E2002",
-            f"{rows} row(s) break the constraint `{name}`: {expression}",
-            where=where,
-            hint="nothing was written; mend the rows, or drop_constraint() first",
-        )
+    def check(cls, name: str, expression: str, rows: int, where: str, *, adding: bool = False) -> Self:
+        """Rows break a condition: new ones that of the table, or, while it is being added, those that are there."""
+        made = cls("E2002", f"{rows} row(s) break the constraint `{name}`: {expression}", where=where)
+        if adding:
+            return made.advise("nothing was changed; mend those rows first, or loosen the condition")
+        return made.advise("nothing was written; mend the rows", Action("drop_constraint", constraint=name))
 
     @classmethod
     def outside(cls, expression: str, rows: int, where: str) -> Self:
@@ -77,5 +79,5 @@ class ConstraintError(HeadwaterError, ValueError):
         return cls(
             "E2102",
             "the weight of a row does not fit 64 bits",
-            hint="a row was added more often than can be counted: consolidate() smaller batches, and look for a loop",
+            actions=[Action("consolidate")],
         )

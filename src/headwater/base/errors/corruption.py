@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
+from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["CorruptionError"]
 
@@ -18,7 +20,8 @@ class CorruptionError(HeadwaterError):
             "E5001",
             f"log entry `{path}` cannot be read: {why}",
             where=where,
-            hint="restore that file from a backup; versions before it can still be read with at(version=)",
+            hint="restore that file from a backup",
+            actions=[Action("read_before", also=True)],
         )
 
     @classmethod
@@ -45,7 +48,8 @@ class CorruptionError(HeadwaterError):
             "E5004",
             f"data file `{path}` cannot be read: {why}",
             where=where,
-            hint="restore the file, or restore() the table to a version without it",
+            hint="restore the file",
+            actions=[Action("restore_table", which="a version without it")],
         )
 
     @classmethod
@@ -54,7 +58,8 @@ class CorruptionError(HeadwaterError):
             "E5005",
             f"the deletion vector of `{path}` cannot be read: {why}",
             where=where,
-            hint="restore the vector's file, or restore() the table to an earlier version",
+            hint="restore the vector's file",
+            actions=[Action("restore_table", which="an earlier version")],
         )
 
     @classmethod
@@ -107,10 +112,14 @@ class CorruptionError(HeadwaterError):
         )
 
     @classmethod
-    def view_state(cls, why: str, where: str) -> Self:
+    def derived_state(cls, why: str, where: str, kind: KindWords = VIEW) -> Self:
         return cls(
             "E5012",
-            f"the state of the view does not fit its table: {why}",
+            f"the state of the {kind.it} does not fit its table: {why}",
             where=where,
-            hint="refresh(full=True), or REFRESH MATERIALIZED VIEW … FULL, computes it anew and puts it right",
+            actions=[Action("rebuild", kind=kind)],
         )
+
+    @classmethod
+    def view_state(cls, why: str, where: str) -> Self:
+        return cls.derived_state(why, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import shortened
 
@@ -43,23 +44,23 @@ class ExpressionError(InputError):
         return cls("E1301", f"cannot parse this: {why}", hint="correct the text there").placed_at(text, position)
 
     @classmethod
-    def statement(cls, text: str, why: str, position: int | None, hint: str) -> Self:
+    def statement(cls, text: str, why: str, position: int | None, hint: Hint) -> Self:
         return cls("E1306", f"cannot read the statement: {why}", hint=hint).placed_at(text, position)
 
     @classmethod
-    def not_known(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
+    def not_known(cls, text: str, what: str, hint: Hint, position: int | None = None) -> Self:
         made = cls("E1302", f"{what} is not supported in expressions here", hint=hint)
         return made.placed_at(text, position)
 
     @classmethod
-    def refused(cls, text: str, what: str, hint: str, position: int | None = None) -> Self:
-        way_out = 'run the query with engine="spark"'
-        lead = "" if "engine=" in hint else f" Or {way_out}" if hint.endswith(("?", ".")) else f", or {way_out}"
-        made = cls("E1305", f"{what} is not known to give Spark's rows here", hint=hint + lead)
+    def refused(cls, text: str, what: str, hint: Hint, position: int | None = None) -> Self:
+        made = cls("E1305", f"{what} is not known to give Spark's rows here", hint=hint)
+        if not any(action.phrase.names_engine for action in made.actions):
+            made.advise(Action("run_on_spark"))
         return made.placed_at(text, position)
 
     @classmethod
-    def wrong(cls, text: str, why: str, hint: str, position: int | None = None) -> Self:
+    def wrong(cls, text: str, why: str, hint: Hint, position: int | None = None) -> Self:
         return cls("E1311", why, hint=hint).placed_at(text, position)
 
     @classmethod
@@ -67,7 +68,8 @@ class ExpressionError(InputError):
         return cls(
             "E1312",
             f"the recursion of {variables} still finds new rows after {rounds} rounds",
-            hint="nothing was changed; bound what it may reach, or raise most= if it needs more rounds",
+            hint="nothing was changed; bound what it may reach",
+            actions=[Action("raise_rounds")],
         )
 
     @classmethod
@@ -84,8 +86,10 @@ class ExpressionError(InputError):
 
     @classmethod
     def engine_refused(cls, text: str, engine: str) -> Self:
-        hint = 'this should not happen: report it; engine="spark" is the way around it'
-        return cls("E1313", f"the query failed: the engine refused it ({engine})", where=shortened(text), hint=hint)
+        what = f"the query failed: the engine refused it ({engine})"
+        around = Action("spark_around", also=True)
+        hint = "this should not happen: report it"
+        return cls("E1313", what, where=shortened(text), hint=hint, actions=[around])
 
     @classmethod
     def native(cls, text: str, why: str, engine: str) -> Self:

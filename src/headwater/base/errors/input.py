@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.wording import candidates_hint, list_some
-from headwater.base.kinds import words_of
+from headwater.base.kinds import VIEW, KindWords, words_of
 
 __all__ = ["InputError"]
 
@@ -33,7 +34,7 @@ class InputError(HeadwaterError, ValueError):
             "E1005",
             f"table `{name}` exists already",
             where=location,
-            hint='open it with lake.table(), replace its rows with overwrite(), or pass mode="ignore"',
+            actions=[Action("existing_table")],
         )
 
     @classmethod
@@ -63,8 +64,8 @@ class InputError(HeadwaterError, ValueError):
             "E1010",
             f"vacuum with a retention of {hours:g} h could delete files that readers and writers still use",
             where=where,
-            hint=f"keep at least {minimum:g} h (delta.deletedFileRetentionDuration), or pass "
-            "enforce_retention=False when nothing else touches the table",
+            hint=f"keep at least {minimum:g} h (delta.deletedFileRetentionDuration)",
+            actions=[Action("shorten_retention")],
         )
 
     @classmethod
@@ -82,7 +83,7 @@ class InputError(HeadwaterError, ValueError):
             "E1022",
             f"a file cannot be read: {why}",
             where=where,
-            hint="check format=, and schema= if the types of its columns are not those of the first file",
+            actions=[Action("check_format")],
         )
 
     @classmethod
@@ -100,7 +101,7 @@ class InputError(HeadwaterError, ValueError):
             "E1021",
             f"two rows at {time} differ in `{column}`, so the result would depend on which of them comes first",
             where=series,
-            hint="name the columns that decide between equal times: tiebreak=[...]; or make the times unique first",
+            actions=[Action("tiebreak")],
         )
 
     @classmethod
@@ -111,7 +112,7 @@ class InputError(HeadwaterError, ValueError):
         return cls(
             "E1024",
             f"the time column `{column}` is null in {rows}: a row without a time has no place in its series",
-            hint=f'leave such rows out first: .filter("{named} IS NOT NULL"); or give them a time with with_columns',
+            actions=[Action("leave_out_null_times", column=named)],
         )
 
     @classmethod
@@ -129,7 +130,7 @@ class InputError(HeadwaterError, ValueError):
             "E1026",
             f"an interval ends before it begins: from {start} to {end}",
             where=series,
-            hint="check which column is start= and which is end=; leave such rows out with filter",
+            actions=[Action("check_ends")],
         )
 
     @classmethod
@@ -138,7 +139,9 @@ class InputError(HeadwaterError, ValueError):
             "E1012",
             "the table is append-only (delta.appendOnly=true), rows cannot be changed or removed",
             where=where,
-            hint="unset the property first: t.set_properties({'delta.appendOnly': 'false'})",
+            actions=[
+                Action("set_property", intro="unset the property first", property="delta.appendOnly", value="false")
+            ],
         )
 
     @classmethod
@@ -160,8 +163,7 @@ class InputError(HeadwaterError, ValueError):
             "E1020",
             f"version {version} of the table has no change data feed",
             where=where,
-            hint="turn it on with ALTER TABLE … SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true'), and read the "
-            "versions since; t.changes(after=…) gives inserted and deleted rows of any version",
+            actions=[Action("enable_change_feed")],
         )
 
     @classmethod
@@ -182,7 +184,8 @@ class InputError(HeadwaterError, ValueError):
         return cls(
             "E1506",
             f"the circuit `{circuit}` has run, and an operator added now would not know what has passed",
-            hint="build a circuit whole before its first step; restore() gives a new one the state of the parts that are the same",
+            hint="build a circuit whole before its first step",
+            actions=[Action("restore_circuit", also=True)],
         )
 
     @classmethod
@@ -199,21 +202,36 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
-    def not_a_view(cls, name: str, where: str) -> Self:
+    def not_derived(cls, name: str, kind: KindWords, where: str) -> Self:
+        """A table has the name under which something derived was asked for."""
         return cls(
             "E1602",
-            f"`{name}` is a table, and not a materialized view",
+            f"`{name}` is a table, and not {kind.one}",
             where=where,
-            hint="give the view another name; tables are opened with lake.table(), and deleted by DROP TABLE",
+            hint=f"give the {kind.it} another name",
+            actions=[Action("open_table", also=True, name=name)],
         )._about(name)
 
     @classmethod
-    def is_view(cls, name: str, verb: str) -> Self:
+    def is_derived(cls, name: str, kind: KindWords, verb: str) -> Self:
+        """Something derived would be changed by hand."""
         return cls(
             "E1603",
-            f"`{name}` is a materialized view: {verb} cannot change it",
-            hint="change its sources, and REFRESH MATERIALIZED VIEW; define it anew with CREATE OR REPLACE MATERIALIZED VIEW; "
-            "delete it with DROP MATERIALIZED VIEW",
+            f"`{name}` is {kind.one}: {verb} cannot change it",
+            actions=[
+                Action("refresh_after", name=name, kind=kind),
+                Action("define_again", also=True, intro="define it again", name=name, kind=kind),
+                Action("drop_derived", also=True, name=name, kind=kind),
+            ],
+        )._about(name)
+
+    @classmethod
+    def derived_exists(cls, name: str, kind: KindWords, where: str) -> Self:
+        return cls(
+            "E1604",
+            f"the {kind.singular} `{name}` exists already",
+            where=where,
+            actions=[Action("existing_derived", name=name, kind=kind)],
         )._about(name)
 
     @classmethod
@@ -221,9 +239,10 @@ class InputError(HeadwaterError, ValueError):
         words = words_of(kind)
         return cls(
             "E1614",
-            f"`{name}` is the name of a {words.singular} already",
+            f"`{name}` is the name of {words.one} already",
             where=where,
-            hint=f"take another name, or drop it: DROP {words.sql} {name}",
+            hint="take another name",
+            actions=[Action("drop_derived", also=True, name=name, kind=words)],
         )._about(name)
 
     @classmethod
@@ -236,57 +255,50 @@ class InputError(HeadwaterError, ValueError):
         )._about(name)
 
     @classmethod
-    def view_exists(cls, name: str, where: str) -> Self:
-        return cls(
-            "E1604",
-            f"the materialized view `{name}` exists already",
-            where=where,
-            hint="CREATE OR REPLACE MATERIALIZED VIEW gives it another definition, IF NOT EXISTS keeps the one it has",
-        )._about(name)
-
-    @classmethod
-    def view_cycle(cls, names: Sequence[str]) -> Self:
+    def derived_cycle(cls, names: Sequence[str], kind: KindWords) -> Self:
         what = "itself" if len(names) == 2 else f"itself through others: {' reads '.join(f'`{n}`' for n in names)}"
         return cls(
             "E1608",
-            f"the materialized view `{names[0]}` would read {what}",
-            hint="read the tables that it is made of, or give the view another name",
+            f"the {kind.singular} `{names[0]}` would read {what}",
+            hint=f"read the tables that it is made of, or give the {kind.it} another name",
         )
 
     @classmethod
-    def not_built(cls, name: str, version: int, where: str) -> Self:
+    def not_built(cls, name: str, version: int, where: str, kind: KindWords = VIEW) -> Self:
         return cls(
             "E1609",
-            f"the materialized view `{name}` has no rows to read: at version {version} it was never built",
+            f"the {kind.singular} `{name}` has no rows to read: at version {version} it was never built",
             where=where,
-            hint=f"build it: lake.view({name!r}).refresh(), or REFRESH MATERIALIZED VIEW {name}",
+            actions=[Action("build", name=name, kind=kind)],
         )._about(name)
 
     @classmethod
-    def source_not_built(cls, view: str, source: str) -> Self:
+    def source_not_built(cls, view: str, source: str, kind: KindWords = VIEW, source_kind: KindWords = VIEW) -> Self:
         return cls(
             "E1610",
-            f"the materialized view `{view}` reads `{source}`, which was never built",
-            hint=f"refresh `{source}` first, or refresh `{view}` with cascade=True, which does that",
+            f"the {kind.singular} `{view}` reads `{source}`, which was never built",
+            actions=[Action("refresh_first", name=source, reader=view, kind=source_kind)],
         )._about(source)
 
     @classmethod
-    def is_read(cls, name: str, readers: Sequence[str], verb: str) -> Self:
-        which, them = ("view", "it") if len(readers) == 1 else ("views", "them")
+    def is_read(cls, name: str, readers: Sequence[str], verb: str, kind: KindWords = VIEW) -> Self:
+        which, them = (kind.it, "it") if len(readers) == 1 else (kind.them, "them")
         named = list_some([f"`{one}`" for one in readers])
         return cls(
             "E1611",
-            f"`{name}` is read by the materialized {which} {named}: {verb} would leave {them} without a source",
-            hint=f"drop the {which} first, or all together with cascade=True (DROP … CASCADE in SQL)",
+            f"`{name}` is read by the {kind.counted(len(readers))} {named}: {verb} would leave {them} without a source",
+            hint=f"drop the {which} first",
+            actions=[Action("drop_together", name=name)],
         )._about(name)
 
     @classmethod
-    def other_function(cls, name: str, view: str, wanted: str, found: str) -> Self:
+    def other_function(cls, name: str, view: str, wanted: str, found: str, kind: KindWords = VIEW) -> Self:
+        tail = ", which computes it by the function that is registered"
         return cls(
             "E1607",
-            f"the materialized view `{view}` was defined with another function {name}() than the one that is registered",
-            hint=f"register the one with the fingerprint {wanted} (this one has {found}), or define the view anew: "
-            "lake.view(name, sql) computes it by the function that is registered",
+            f"the {kind.singular} `{view}` was defined with another function {name}() than the one that is registered",
+            hint=f"register the one with the fingerprint {wanted} (this one has {found})",
+            actions=[Action("define_again", intro=f"define the {kind.it} again", name=view, kind=kind, tail=tail)],
         )._about(name)
 
     @classmethod
@@ -305,19 +317,21 @@ class InputError(HeadwaterError, ValueError):
         return cls("E1019", f"no storage option `{name}`", hint=candidates_hint(name, known, "options"))
 
     @classmethod
-    def bad_clause(cls, why: str, hint: str) -> Self:
+    def bad_clause(cls, why: str, hint: Hint) -> Self:
         return cls("E1015", why, hint=hint)
 
     @classmethod
-    def bad_property(cls, name: str, value: str, expected: str) -> Self:
-        return cls("E1016", f"table property {name}={value!r} is not valid", hint=f"expected {expected}")
+    def bad_property(cls, name: str, value: str, expected: str | Action) -> Self:
+        hint = f"expected {expected}" if isinstance(expected, str) else expected
+        return cls("E1016", f"table property {name}={value!r} is not valid", hint=hint)
 
     @classmethod
     def result_consumed(cls, what: str) -> Self:
         return cls(
             "E1401",
             f"the rows of this result are gone: {what}",
-            hint="run the query again; to read the rows more than once, call to_arrow() first, which keeps them",
+            hint="run the query again",
+            actions=[Action("keep_rows", also=True)],
         )
 
     @classmethod
@@ -325,7 +339,8 @@ class InputError(HeadwaterError, ValueError):
         return cls(
             "E1403",
             f"the result is not one value: it has {rows} and {columns} column{'' if columns == 1 else 's'}",
-            hint="select one column and one row, or read the rows with to_dicts()",
+            hint="select one column and one row",
+            actions=[Action("read_dicts")],
         )
 
     @classmethod
@@ -333,7 +348,8 @@ class InputError(HeadwaterError, ValueError):
         return cls(
             "E1404",
             f"several columns of the result have the same name, which {what} cannot hold: {list_some(names)}",
-            hint="give them names of their own with AS, or read the rows with to_tuples() or to_arrow()",
+            hint="give them names of their own with AS",
+            actions=[Action("read_without_names")],
         )
 
     @classmethod
@@ -341,5 +357,5 @@ class InputError(HeadwaterError, ValueError):
         return cls(
             "E1405",
             f"a value of type {kind} has no Python counterpart: {why}",
-            hint="read the rows with to_arrow(), or turn the column into text with CAST(… AS STRING)",
+            actions=[Action("read_arrow"), Action("cast_to_text")],
         )

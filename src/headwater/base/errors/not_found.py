@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import candidates_hint, list_some
+from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["NotFoundError"]
 
@@ -20,31 +22,28 @@ class NotFoundError(InputError, LookupError):
         return cls("E1101", f"no table `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
-    def view(cls, name: str, known: Sequence[str], where: str) -> Self:
-        hint = candidates_hint(name, known, "materialized views")
-        return cls("E1601", f"no materialized view `{name}`", where=where, hint=hint)._about(name)
+    def derived(cls, name: str, kind: KindWords, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(name, known, kind.plural)
+        return cls("E1601", f"no {kind.singular} `{name}`", where=where, hint=hint)._about(name)
 
     @classmethod
-    def artefact(cls, name: str, known: Sequence[str], where: str) -> Self:
-        hint = candidates_hint(name, known, "derived artefacts")
-        return cls("E1615", f"nothing derived is called `{name}`", where=where, hint=hint)._about(name)
-
-    @classmethod
-    def source(cls, view: str, source: str, known: str, where: str) -> Self:
+    def source(cls, view: str, source: str, known: str, where: str, kind: KindWords = VIEW) -> Self:
+        again = Action("define_again", intro=f"define the {kind.it} over another one", name=view, kind=kind)
         return cls(
             "E1612",
-            f"the materialized view `{view}` reads `{source}`, and there is no such table",
+            f"the {kind.singular} `{view}` reads `{source}`, and there is no such table",
             where=where,
-            hint=f"bring the table back, or define the view over another one: lake.view({view!r}, sql); {known}",
+            hint=("bring the table back", again, known),
         )._about(source)
 
     @classmethod
-    def function(cls, name: str, view: str, fingerprint: str, known: Sequence[str]) -> Self:
+    def function(cls, name: str, view: str, fingerprint: str, known: Sequence[str], kind: KindWords = VIEW) -> Self:
         given = f"registered: {list_some(known)}" if known else "none is registered"
+        tail = f", as it was then (fingerprint {fingerprint})"
         return cls(
             "E1606",
-            f"the materialized view `{view}` calls {name}(), and no function of that name is registered here",
-            hint=f"register it with lake.function({name!r}, …), as it was then (fingerprint {fingerprint}); {given}",
+            f"the {kind.singular} `{view}` calls {name}(), and no function of that name is registered here",
+            hint=(Action("register_function", name=name, tail=tail), given),
         )._about(name)
 
     @classmethod
@@ -53,9 +52,7 @@ class NotFoundError(InputError, LookupError):
             "E1109",
             f"no table is attached as `{name}`",
             where=where,
-            hint=f"attached: {list_some(known)}"
-            if known
-            else "none is; a table of the lake itself is deleted by drop()",
+            hint=f"attached: {list_some(known)}" if known else ("none is", Action("drop_table", also=True, name=name)),
         )
 
     @classmethod
@@ -100,7 +97,8 @@ class NotFoundError(InputError, LookupError):
             "E1113",
             "there are no files to read",
             where=location,
-            hint="files whose names begin with `_` or `.` do not count; check the folder, the pattern and format=",
+            hint="files whose names begin with `_` or `.` do not count",
+            actions=[Action("check_files", also=True)],
         )
 
     @classmethod
@@ -127,7 +125,7 @@ class NotFoundError(InputError, LookupError):
             "E1111",
             f"nothing was committed at or {side} {timestamp}",
             where=where,
-            hint="DESCRIBE HISTORY shows the versions with their times",
+            actions=[Action("show_history", tail=" with their times")],
         )
 
     @classmethod

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.input import InputError
-from headwater.base.errors.wording import did_you_mean, list_some
+from headwater.base.errors.wording import did_you_mean, list_some, top_level
+from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["SchemaError"]
 
@@ -20,7 +22,8 @@ class SchemaError(InputError):
             "E1201",
             f"column `{column}` is {want}, but the data holds {have}",
             where=where,
-            hint=f"cast it to {want}, or widen the table with widen_column() where that is safe",
+            hint=f"cast it to {want}",
+            actions=[Action("widen_column", column=top_level(column))],
         )
 
     @classmethod
@@ -31,7 +34,8 @@ class SchemaError(InputError):
             "E1202",
             f"the data has columns the table lacks: {list_some(extra)}",
             where=where,
-            hint=f'{lead}drop them, or pass schema_mode="merge" to add them to the table',
+            hint=f"{lead}drop them",
+            actions=[Action("evolve_schema")],
         )
 
     @classmethod
@@ -40,7 +44,8 @@ class SchemaError(InputError):
             "E1211",
             f"{given} column(s) are given for {len(wanted)}: {list_some(wanted)}",
             where=where,
-            hint="give one value for each column, or name the columns: INSERT INTO table (a, b) …",
+            hint="give one value for each column",
+            actions=[Action("name_columns")],
         )
 
     @classmethod
@@ -69,8 +74,7 @@ class SchemaError(InputError):
         return cls(
             "E1206",
             f"column `{column}` cannot be widened from {have} to {want}",
-            hint="byte -> short -> int -> long, float -> double, int -> double, date -> timestamp_ntz and "
-            "decimals with more digits are safe",
+            actions=[Action("safe_widenings")],
         )
 
     @classmethod
@@ -78,15 +82,15 @@ class SchemaError(InputError):
         return cls(
             "E1207",
             f"`{name}` cannot be a column name without column mapping",
-            hint="avoid the characters ' ,;{}()\\n\\t=', or create the table with "
-            "properties={'delta.columnMapping.mode': 'name'}",
+            hint="avoid the characters ' ,;{}()\\n\\t='",
+            actions=[Action("map_columns")],
         )
 
     @classmethod
-    def reserved_column(cls, name: str) -> Self:
+    def reserved_column(cls, name: str, kind: KindWords = VIEW) -> Self:
         return cls(
             "E1212",
-            f"`{name}` cannot be a column of a materialized view: changes of tables have a column of that name",
+            f"`{name}` cannot be a column of {kind.one}: changes of tables have a column of that name",
             hint="give it another name with AS",
         )
 
@@ -97,15 +101,15 @@ class SchemaError(InputError):
         )
 
     @classmethod
-    def conflicting(cls, why: str, where: str, hint: str) -> Self:
+    def conflicting(cls, why: str, where: str, hint: Hint) -> Self:
         return cls("E1209", why, where=where, hint=hint)
 
     @classmethod
-    def source_changed(cls, view: str, table: str, what: str) -> Self:
+    def source_changed(cls, view: str, table: str, what: str, kind: KindWords = VIEW) -> Self:
         return cls(
             "E1605",
-            f"the view `{view}` can no longer be computed from `{table}`: {what}",
-            hint=f"define it anew: lake.view({view!r}, sql), or CREATE OR REPLACE MATERIALIZED VIEW",
+            f"the {kind.it} `{view}` can no longer be computed from `{table}`: {what}",
+            actions=[Action("define_again", intro="define it again", name=view, kind=kind)],
         )
 
     @classmethod
@@ -118,7 +122,7 @@ class SchemaError(InputError):
         )
 
     @classmethod
-    def interval_column(cls, column: str, dtype: str, hint: str) -> Self:
+    def interval_column(cls, column: str, dtype: str, hint: Hint) -> Self:
         return cls(
             "E1213", f"column `{column}` is of type {dtype}, which neither a table nor an answer can hold", hint=hint
         )

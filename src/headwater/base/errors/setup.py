@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
 
 __all__ = ["SetupError"]
@@ -78,7 +79,7 @@ class SetupError(HeadwaterError):
         return cls(
             "E7006",
             f"the Spark session has {name}={found}, so that it would answer otherwise than the other engines",
-            hint=f'spark.conf.set("{name}", "{wanted}"), or let hw.spark() make the session',
+            actions=[Action("set_session_conf", setting=name, value=wanted)],
         )
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
 
 __all__ = ["StorageError"]
@@ -41,7 +42,7 @@ class StorageError(HeadwaterError, OSError):
             "E6008",
             f"`{path}`, which the log names by its whole path, cannot be used: {why}",
             where=table,
-            hint="give `storage_options` that reach it, or copy the rows to a table where it can be read",
+            actions=[Action("storage_options")],
         )
 
     @classmethod
@@ -56,7 +57,7 @@ class StorageError(HeadwaterError, OSError):
             "E6005",
             f"it is not known whether version {version} was committed: {why}",
             where=path,
-            hint="look at history() before writing the same again; with txn=(app_id, number) a repeat is harmless",
+            actions=[Action("check_history")],
         )
 
     @property

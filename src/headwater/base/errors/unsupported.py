@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.root import HeadwaterError
+from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["UnsupportedError"]
 
@@ -22,7 +24,7 @@ class UnsupportedError(HeadwaterError):
         return cls(
             "E3005",
             f"{engine} has no dialect of its own here",
-            hint='leave out dialect="native": Spark SQL is the dialect',
+            actions=[Action("spark_dialect")],
         )
 
     @classmethod
@@ -44,15 +46,15 @@ class UnsupportedError(HeadwaterError):
         )
 
     @classmethod
-    def operation(cls, what: str, why: str, hint: str) -> Self:
+    def operation(cls, what: str, why: str, hint: Hint) -> Self:
         return cls("E3003", f"{what}: {why}", hint=hint)
 
     @classmethod
-    def not_maintained(cls, text: str, what: str, why: str, hint: str, position: int | None = None) -> Self:
+    def not_maintained(cls, text: str, what: str, why: str, hint: Hint, position: int | None = None) -> Self:
         return cls("E3007", f"{what} cannot be kept up to date: {why}", hint=hint).placed_at(text, position)
 
     @classmethod
-    def column_type(cls, column: str, kind: str, hint: str) -> Self:
+    def column_type(cls, column: str, kind: str, hint: Hint) -> Self:
         return cls("E3004", f"column `{column}` has type {kind}, which cannot be handled here", hint=hint)
 
     @classmethod
@@ -64,9 +66,9 @@ class UnsupportedError(HeadwaterError):
         )
 
     @classmethod
-    def recompute(cls, name: str, why: str) -> Self:
+    def recompute(cls, name: str, why: str, kind: KindWords = VIEW) -> Self:
         return cls(
             "E3006",
-            f"the view `{name}` would have to be computed anew, which its policy `strict` forbids: {why}",
-            hint='refresh(full=True) does it this once; policy="auto" does it whenever it has to',
+            f"the {kind.it} `{name}` would have to be computed anew, which its policy `strict` forbids: {why}",
+            actions=[Action("recompute_once", name=name, kind=kind), Action("auto_policy", also=True)],
         )

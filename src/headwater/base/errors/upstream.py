@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from headwater.base.errors.action import Action, Hint, parts_of
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.wording import list_some
+from headwater.base.kinds import VIEW, KindWords
 
 __all__ = ["UpstreamError"]
 
@@ -22,7 +24,16 @@ class UpstreamError(HeadwaterError):
     """Artefacts that were refreshed before; these refreshes are committed."""
 
     @classmethod
-    def stopped(cls, asked: str, failed: str, why: str, where: str, hint: str, refreshed: Sequence[str]) -> Self:
+    def stopped(
+        cls,
+        asked: str,
+        failed: str,
+        why: str,
+        where: str,
+        hint: Hint,
+        refreshed: Sequence[str],
+        kind: KindWords = VIEW,
+    ) -> Self:
         done = (
             f"; refreshed and committed before that: {list_some([f'`{one}`' for one in refreshed])}"
             if refreshed
@@ -32,10 +43,13 @@ class UpstreamError(HeadwaterError):
             "E1613",
             f"`{asked}` was not refreshed, because `{failed}`, which it reads, could not be: {why}{done}",
             where=where or None,
-            hint=f"{hint + '; ' if hint else ''}cascade=False refreshes `{asked}` alone",
+            hint=parts_of(hint),
+            actions=[Action("refresh_alone", also=True, name=asked, kind=kind)],
         )
         made.failed, made.asked, made.refreshed = failed, asked, tuple(refreshed)
         return made
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (*super().__reduce__(), {"failed": self.failed, "asked": self.asked, "refreshed": self.refreshed})
+        rebuild, facts, state = super().__reduce__()
+        assert isinstance(state, dict)
+        return rebuild, facts, {**state, "failed": self.failed, "asked": self.asked, "refreshed": self.refreshed}

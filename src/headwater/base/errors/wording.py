@@ -6,7 +6,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-__all__ = ["candidates_hint", "did_you_mean", "list_some", "shortened", "underline"]
+__all__ = ["candidates_hint", "did_you_mean", "list_some", "shortened", "top_level", "underline"]
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
@@ -29,6 +29,11 @@ def candidates_hint(name: str, candidates: Sequence[str], kind: str) -> str:
     near = did_you_mean(name, candidates)
     lead = f"did you mean `{near}`? " if near else ""
     return f"{lead}{kind}: {list_some(candidates)}" if candidates else f"there are no {kind} yet"
+
+
+def top_level(column: str) -> str | None:
+    """A column, for actions that change columns; None for a field inside one, which cannot be changed alone."""
+    return None if "." in column else column
 
 
 def shortened(text: str, longest: int = 200) -> str:

@@ -36,6 +36,7 @@ from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.state_at import StateAt
 from headwater.incremental.views.state_folder import ViewFolder
+from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
@@ -85,7 +86,7 @@ class ViewAttempt(Attempt):
         self.base = self.table.snapshot
         definition = Definition.of(self.base)
         if definition is None:
-            raise InputError.not_a_view(self.view, self.base.where)
+            raise InputError.not_derived(self.view, WORDS, self.base.where)
         self.definition, self.record = definition, self.live.informed(ViewRecord.of(self.base), definition.sql)
         self.was = self.record.frontier
 
@@ -178,7 +179,7 @@ class ViewAttempt(Attempt):
         columns = {n: known[n].columns if n in known else {} for n in at.frontier.identities}
         since = at.frontier.identified({n: replace(i, columns=columns[n]) for n, i in at.frontier.identities.items()})
         inputs = self.definition.inputs.values()
-        sources = Sources.pin(self.view, inputs, since, self.record.frontier, self.environment)
+        sources = Sources.pin(self.view, inputs, since, self.record.frontier, self.environment, kind=WORDS)
         try:
             sources.check()
             self.followed(self.live.circuit, sources, task)

@@ -17,6 +17,7 @@ from headwater.incremental.views import costs, output_table
 from headwater.incremental.views.costs import Choice, ViewPlan
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import ViewRecord
+from headwater.incremental.views.words import WORDS
 from headwater.lake import log
 from headwater.lake.snapshot import Snapshot
 
@@ -43,7 +44,7 @@ def decide(
 
     def anew(reason: str, *, allowed: bool = True) -> ViewPlan:
         if policy == "strict" and not allowed:
-            raise UnsupportedError.recompute(view, reason)
+            raise UnsupportedError.recompute(view, reason, WORDS)
         sources.check_columns()
         return planned("full", reason, way="query" if policy == "full" else "build")
 

@@ -30,9 +30,9 @@ def found_view(name: str, environment: Environment) -> View:
     """The view of that name, to be defined anew or dropped."""
     table = environment.table(name)
     if not table.exists():
-        raise NotFoundError.view(name, environment.names(WORDS.name), environment.root.url)
+        raise NotFoundError.derived(name, WORDS, environment.names(WORDS.name), environment.root.url)
     if Definition.of(table.snapshot) is None:
-        raise InputError.not_a_view(name, table.location)
+        raise InputError.not_derived(name, WORDS, table.location)
     return View(table.name, table, environment)
 
 
@@ -57,7 +57,7 @@ def define(
     if table.exists():
         view = found_view(name, environment)
         if mode == "error":
-            raise InputError.view_exists(name, table.location)
+            raise InputError.derived_exists(name, WORDS, table.location)
         told = Told(properties, comment, wholly=mode == "replace")
         if mode == "replace" or (mode == "open" and not view.has(sql, policy=policy, shards=shards, told=told)):
             view.redefine(sql, policy=policy, shards=shards, told=told)

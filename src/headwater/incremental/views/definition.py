@@ -29,7 +29,7 @@ from headwater.base.errors import CorruptionError, InputError, NotFoundError, Un
 from headwater.base.schema import Schema
 from headwater.derived.sources import Input
 from headwater.incremental.views.functions import functions_of
-from headwater.incremental.views.hints import about_spark
+from headwater.incremental.views.refusals import about_reading
 from headwater.incremental.views.words import WORDS
 from headwater.lake.actions import Action
 from headwater.lake.published import definition_domain, domain
@@ -97,7 +97,7 @@ class Definition:
         except NotFoundError:
             raise
         except InputError as refusal:
-            about_spark(refusal, asked=analyze is not None)
+            about_reading(refusal, asked=analyze is not None)
             if analyze is None:
                 raise
             known = list((functions or {}).values())

@@ -9,8 +9,9 @@ from headwater.derived.environment import Environment
 from headwater.derived.lookup import Lookup
 from headwater.incremental.views import live as lives
 from headwater.incremental.views.definition import Definition, Policy
-from headwater.incremental.views.hints import about_policy
 from headwater.incremental.views.output_columns import check_output, place_of
+from headwater.incremental.views.refusals import about_keeping
+from headwater.incremental.views.words import WORDS
 
 __all__ = ["read_definition"]
 
@@ -24,7 +25,7 @@ def read_definition(name: str, sql: str, policy: Policy, shards: int, environmen
         schema = found.snapshot.schema
         ring = cycle(name, found.name, lookup.reads)
         if ring is not None:
-            raise InputError.view_cycle(ring).placed_at(sql, place_of(sql, found.name))
+            raise InputError.derived_cycle(ring, WORDS).placed_at(sql, place_of(sql, found.name))
         return found.name, schema
 
     meant = Definition.read(sql, policy, shards, schema_of, environment.analyze, environment.functions)
@@ -35,7 +36,7 @@ def read_definition(name: str, sql: str, policy: Policy, shards: int, environmen
         try:
             planning.check(meant.plan, sql)
         except UnsupportedError as refusal:
-            about_policy(refusal)
+            about_keeping(refusal)
             raise
         lives.built(meant)
     return meant

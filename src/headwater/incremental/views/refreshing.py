@@ -54,6 +54,7 @@ from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, pub
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.together import begin
+from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
@@ -99,11 +100,11 @@ class RefreshAttempt(ViewAttempt):
         check_functions(self.view, self.definition.functions, self.environment.functions)
         with self.timed("pin"):
             sources = Sources.pin(
-                self.view, self.definition.inputs.values(), self.was, until, self.environment, newest=newest
+                self.view, self.definition.inputs.values(), self.was, until, self.environment, kind=WORDS, newest=newest
             )
         changed = None if full else foreign(self.base, self.definition, self.record)
         if changed is not None:
-            raise ConflictError.view_changed(self.view, changed, self.base.where)
+            raise ConflictError.derived_changed(self.view, changed, self.base.where, WORDS)
         with self.timed("plan"):
             plan = decide(self.view, self.definition, self.record, sources, full=full, brief=True)
         if plan.mode == "noop":
@@ -127,7 +128,7 @@ class RefreshAttempt(ViewAttempt):
                     self.live.discard()
                     plan = replace(plan, mode="full", way="build", reason=str(e))
                     if self.definition.policy == "strict":
-                        raise UnsupportedError.recompute(self.view, plan.reason) from None
+                        raise UnsupportedError.recompute(self.view, plan.reason, WORDS) from None
             self.anew(sources, plan.reason, task, plan=plan)
 
     def _from_changes(self, sources: Sources, plan: ViewPlan, task: events.Task) -> None:

@@ -91,7 +91,7 @@ class View(Handle):
     def _stored(self) -> Definition:
         found = Definition.of(self.table.snapshot)
         if found is None:
-            raise InputError.not_a_view(self.name, self.table.location)
+            raise InputError.not_derived(self.name, WORDS, self.table.location)
         return found
 
     def check_functions(self) -> None:
@@ -199,6 +199,7 @@ class View(Handle):
             record.frontier,
             until,
             self._environment,
+            kind=WORDS,
             newest=newest,
             unbuilt=bool(first),
         )
@@ -217,7 +218,7 @@ class View(Handle):
     def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         """The rows that the query gives at ``at``, computed by a query engine and streamed while it runs."""
         meant = self._meant
-        sources = Sources.pin(self.name, meant.inputs.values(), Frontier(), at, self._environment)
+        sources = Sources.pin(self.name, meant.inputs.values(), Frontier(), at, self._environment, kind=WORDS)
         record = self.record
         clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
         reader = self._environment.compute(meant.answer_at(clock), sources.relations(), meant.sql)
@@ -289,7 +290,7 @@ class View(Handle):
         self.check_functions()
         try:
             for one in meant.inputs.values():
-                check_columns(self.name, one, self._environment.table(one.table).snapshot)
+                check_columns(self.name, one, self._environment.table(one.table).snapshot, WORDS)
         except SchemaError:
             return False
         except NotFoundError:  # refreshing will tell
@@ -334,7 +335,7 @@ class View(Handle):
                 sources, keep = self._where_it_is(meant, record)
                 attempt.anew(sources, _ANEW, task, definition=meant, metadata=metadata, keep=keep)
             except NotFoundError:  # those versions cannot be read any more
-                newest = Sources.pin(self.name, meant.inputs.values(), Frontier(), None, self._environment)
+                newest = Sources.pin(self.name, meant.inputs.values(), Frontier(), None, self._environment, kind=WORDS)
                 attempt.anew(newest, _ANEW, task, definition=meant, metadata=metadata)
         return attempt.done
 
@@ -344,8 +345,8 @@ class View(Handle):
         Also whether the state is that of these very tables.
         """
         inputs, environment = meant.inputs.values(), self._environment
-        sources = Sources.pin(self.name, inputs, Frontier(), record.frontier, environment)
-        newest = Sources.pin(self.name, inputs, record.frontier, None, environment)
+        sources = Sources.pin(self.name, inputs, Frontier(), record.frontier, environment, kind=WORDS)
+        newest = Sources.pin(self.name, inputs, record.frontier, None, environment, kind=WORDS)
         others = {n for n in newest.pinned if n in newest.replaced or newest.mistaken(n)}
         moved = {n: base for n, base in newest.pinned.items() if n not in record.frontier or n in others}
         sources.pinned.update(moved)

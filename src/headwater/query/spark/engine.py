@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.base.errors import (
+    Action,
     CancelledError,
     ExpressionError,
     HeadwaterError,
@@ -288,7 +289,7 @@ def _check_functions(lake: OpenLake, fragment: Fragment) -> None:
             name = str(token.value or token.text)
             if name.lower() in lake.user_functions and not lake.spark.catalog.functionExists(name):
                 what = f"{name}() is a function in Python that is registered with the lake, and Spark does not have it"
-                hint = 'use engine="duckdb", or register it with Spark too: spark.udf.register()'
+                hint = (Action("run_on_duckdb"), Action("register_with_spark"))
                 raise ExpressionError.wrong(fragment.text, what, hint, token.start)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError
+from headwater.base.kinds import words_of
 from headwater.derived import kinds
 from headwater.derived.artefact import Artefact
-from headwater.lake.published import is_derived
+from headwater.lake.published import kind_of
 from headwater.query.result import Result
 from headwater.query.run import GUARDS, run
 from headwater.query.session import Session
@@ -47,8 +48,9 @@ def refuse_to_change(statement: Statement, session: Session) -> None:
         return
     keeps = isinstance(statement, CreateTable | CreateTableAs) and statement.mode != "replace"
     table = session.table(statement.table)
-    if not keeps and table.exists() and is_derived(table.snapshot):
-        error = InputError.is_view(statement.table, statement.verb)
+    kind = kind_of(table.snapshot) if not keeps and table.exists() else None
+    if kind is not None:
+        error = InputError.is_derived(statement.table, words_of(kind), statement.verb)
         raise error.placed_at(statement.text, place_of(statement.text, statement.table))
 
 

@@ -1,7 +1,7 @@
-"""Placing: an error of a statement shows where the statement is wrong, and its hint speaks SQL.
+"""Placing: an error of a statement shows where the statement is wrong, and what to do about it in SQL.
 
-The lake knows nothing of texts: its errors name a table, a column or a version, and their hints name methods. Here the name is found in the
-statement and underlined, and each method in a hint is replaced by the SQL that does the same (`IN_SQL`).
+The lake knows nothing of texts: its errors name a table, a column or a version. Here the name is found in the statement and
+underlined, and the error is told that it is read by somebody who writes SQL, and which table the statement is about.
 """
 
 from __future__ import annotations
@@ -11,39 +11,17 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from headwater.base.errors import HeadwaterError, InputError
+from headwater.base.errors import Action, HeadwaterError, InputError
 from headwater.base.schema import TYPES
 from headwater.query.result import Result
 from headwater.query.session import Session
 from headwater.sql.statements import AlterTable, Restore, Statement
 from headwater.sql.tokens import tokenize
 
-__all__ = ["IN_SQL", "in_sql", "place_of", "placing"]
+__all__ = ["place_of", "placing"]
 
 S = TypeVar("S", bound=Statement)
 
-# What a hint says to those who call methods, and to those who write SQL.
-IN_SQL = {
-    'open it with lake.table(), replace its rows with overwrite(), or pass mode="ignore"': (
-        "CREATE TABLE IF NOT EXISTS keeps it, CREATE OR REPLACE TABLE replaces it"
-    ),
-    "widen the table with widen_column() where that is safe": (
-        "widen the column where that is safe: ALTER TABLE … ALTER COLUMN … TYPE …"
-    ),
-    'pass schema_mode="merge" to add them to the table': "add them to the table: INSERT WITH SCHEMA EVOLUTION INTO …",
-    "properties={'delta.columnMapping.mode': 'name'}": "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
-    "t.set_properties({'delta.appendOnly': 'false'})": (
-        "ALTER TABLE … SET TBLPROPERTIES ('delta.appendOnly' = 'false')"
-    ),
-    "pass enforce_retention=False when nothing else touches the table": (
-        "when nothing else touches the table, make it shorter: "
-        "ALTER TABLE … SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 1 hour')"
-    ),
-    "drop the rule with drop_not_null()": "drop the rule: ALTER TABLE … ALTER COLUMN … DROP NOT NULL",
-    "drop_constraint() first": "ALTER TABLE … DROP CONSTRAINT … first",
-    "byte -> short -> int -> long, float": "TINYINT -> SMALLINT -> INT -> BIGINT, float",
-    "; t.changes(after=…) gives inserted and deleted rows of any version": "",
-}
 _SPARK_NAMES = {t.delta: t.spark for t in TYPES}
 _VERSIONS = {"E1102", "E1103", "E1104"}
 _BY_PATH = re.compile(r"(delta|parquet)\..*/", re.DOTALL)
@@ -72,11 +50,9 @@ def placing(runs: Callable[[S, Session], Result]) -> Callable[[S, Session], Resu
 def _told(error: HeadwaterError, statement: Statement) -> HeadwaterError:
     """The same error, in the terms of the statement."""
     if error.code in ("E1004", "E1101") and _BY_PATH.match(error.subject or ""):
-        error.hint = "give the table a name: CREATE TABLE name USING DELTA LOCATION 'path', or lake.attach(name, path)"
-    if error.code == "E2002" and isinstance(statement, AlterTable):
-        error.hint = "nothing was changed; mend those rows first, or loosen the condition"
-    if error.hint is not None:
-        error.hint = in_sql(error.hint)
+        error.advice = (Action("name_table"),)
+    table = getattr(statement, "table", None)
+    error.on("sql", table=table, name=table, statement=statement.verb)
     if error.code in ("E1206", "E1210"):
         error.message = re.sub(
             r"(?<=(?:it|om|to) )(?:byte|short|integer|long)\b", lambda m: _SPARK_NAMES[m[0]], error.message
@@ -86,17 +62,6 @@ def _told(error: HeadwaterError, statement: Statement) -> HeadwaterError:
         if position is not None:
             error.placed_at(statement.text, position)
     return error
-
-
-def in_sql(hint: str) -> str:
-    """A hint, with SQL in the place of methods.
-
-    >>> in_sql("mend the rows, or drop_constraint() first")
-    'mend the rows, or ALTER TABLE … DROP CONSTRAINT … first'
-    """
-    for method, sql in IN_SQL.items():
-        hint = hint.replace(method, sql)
-    return hint
 
 
 def _place(error: HeadwaterError, statement: Statement) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwater.base.errors import Action
 from headwater.sql.analyzed.reading import Expressions, expression
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.functions.user import apply_user
@@ -15,7 +16,6 @@ def _user(reader: Expressions, tree: Tree) -> Node:
     name = str(tree.fields["name"])
     function = reader.reading.user_functions.get(name.lower())
     if function is None:
-        raise Refused(
-            f"the Python function {name}(), which is not registered here,", "register it with lake.function()"
-        )
+        what = f"the Python function {name}(), which is not registered here,"
+        raise Refused(what, Action("register_function", name=name))
     return apply_user(function, reader.children(tree))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from headwater.base.errors import Action
 from headwater.sql.binding import (
     LET,
     WASTE,
@@ -133,9 +134,8 @@ class Expressions:
     def _form(self, node: Call, args: list[str]) -> str:
         form = FORMS.get(node.op)
         if form is None and is_user(node.op):
-            raise Refused(
-                f"{user_function(node.op).name}(), a function in Python, on DataFusion", 'use engine="duckdb"'
-            )
+            what = f"{user_function(node.op).name}(), a function in Python, on DataFusion"
+            raise Refused(what, Action("run_on_duckdb"))
         if form is None:
             raise refusal(f"`{node.op}`")
         sql = form(node, args) if callable(form) else form.format(*args, type=_type_of(node, form))

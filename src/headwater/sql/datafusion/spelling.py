@@ -19,6 +19,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from headwater.base.errors import Action
 from headwater.base.schema import datafusion_type
 from headwater.sql.casts import ERROR_MARK
 from headwater.sql.nodes import Column, Node, Refused, walk
@@ -38,7 +39,7 @@ __all__ = [
     "zero_free",
 ]
 
-ELSEWHERE = 'run the query with engine="duckdb" or engine="spark"'
+ELSEWHERE = Action("run_elsewhere")
 
 
 def refusal(what: str) -> Refused:

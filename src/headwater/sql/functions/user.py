@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError, NotFoundError, SchemaError
+from headwater.base.errors import Action, InputError, NotFoundError, SchemaError
 from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS
@@ -283,7 +283,8 @@ def user_function(op: str) -> UserFunction:
     if found is None:
         name, _, fingerprint = op.removeprefix(_MARK).partition("@")
         error = NotFoundError.column(f"{name}()", [f.name for f in _known.values()])
-        error.hint = f"register the function {name} with the same text and version (fingerprint {fingerprint}) first"
+        tail = f" first, with the same text and version (fingerprint {fingerprint})"
+        error.advice = (Action("register_function", name=name, tail=tail),)
         raise error
     return found
 

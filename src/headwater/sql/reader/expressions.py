@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.base.errors import NotFoundError
+from headwater.base.errors import Action, NotFoundError
 from headwater.sql.calls import apply_aggregate
 from headwater.sql.casts import cast
 from headwater.sql.functions.catalogue import AGGREGATES, FUNCTIONS, UNSTABLE, by_order
@@ -361,7 +361,7 @@ class QueryReader(Reader):
         self._args(node, "this")
         inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
         if not isinstance(inner, exp.Query):
-            raise Refused("exists() with a function", 'use engine="spark"')
+            raise Refused("exists() with a function", Action("run_on_spark"))
         return SubqueryCall("exists", self.context.read_query(self.context, inner, self.rows), (), BOOLEAN)
 
     def contains(self, node: exp.Expr) -> Node:

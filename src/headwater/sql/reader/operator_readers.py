@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.base.errors import Action
 from headwater.sql import operators
 from headwater.sql.binding import shared
 from headwater.sql.calls import apply_function
@@ -128,7 +129,7 @@ class OperatorReaders:
 
     def contains(self, node: exp.Expr) -> Node:
         if node.args.get("query"):
-            raise Refused("`subquery`", "an expression sees one row at a time: join first, or use lake.sql")
+            raise Refused("`subquery`", Action("query_instead"))
         self._args(node, "this", "expressions")
         items = [self._operand(i) for i in node.expressions]
         for written, item in zip(node.expressions, items, strict=True):

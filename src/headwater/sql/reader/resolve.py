@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.base.errors import ExpressionError, NotFoundError
+from headwater.base.errors import Action, ExpressionError, Hint, NotFoundError
 from headwater.sql import operators
 from headwater.sql.calls import apply_function
 from headwater.sql.casts import cast, try_cast
@@ -50,8 +50,8 @@ _BARE = {"current_date", "current_timestamp", "current_time", "current_user", "u
 # Other names of functions whose first argument is a unit.
 BY_UNITS = {"date_add": "timestampadd", "timediff": "timestampdiff"}
 _PLAIN_HINT = "use comparisons, AND, OR, NOT, arithmetic, CASE and functions such as coalesce"
-_ONE_ROW = "an expression sees one row at a time: join first, or use lake.sql"
-HINTS: dict[type[exp.Expr], str] = {
+_ONE_ROW = Action("query_instead")
+HINTS: dict[type[exp.Expr], Hint] = {
     exp.Subquery: _ONE_ROW,
     exp.Select: _ONE_ROW,
     exp.Exists: _ONE_ROW,

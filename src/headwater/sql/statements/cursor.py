@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeVar
 
-from headwater.base.errors import ExpressionError, InputError
+from headwater.base.errors import Action, ExpressionError, Hint, InputError
 from headwater.sql.fragment import Fragment, Parameters
 from headwater.sql.tokens import Token, tokenize, without_comments
 
@@ -51,11 +51,11 @@ class Cursor:
     def done(self) -> bool:
         return self.at >= len(self.tokens)
 
-    def fail(self, why: str, hint: str | None = None, *, at: Token | None = None) -> NoReturn:
+    def fail(self, why: str, hint: Hint | None = None, *, at: Token | None = None) -> NoReturn:
         """Stop with an error at this place."""
         raise self.failure(why, hint, at=at)
 
-    def failure(self, why: str, hint: str | None = None, *, at: Token | None = None) -> ExpressionError:
+    def failure(self, why: str, hint: Hint | None = None, *, at: Token | None = None) -> ExpressionError:
         """An error at this place."""
         here = at or self.token()
         position = here.start if here is not None else len(self.text)
@@ -116,8 +116,7 @@ class Cursor:
         start = self.token()
         parts = self.path(what)
         if parts[0].lower() in ("delta", "parquet") and len(parts) == 2 and "/" in parts[1]:
-            hint = "give the table a name: CREATE TABLE name USING DELTA LOCATION 'path', or lake.attach(name, path)"
-            self.fail("a table is named here by its path", hint, at=start)
+            self.fail("a table is named here by its path", Action("name_table"), at=start)
         if any("." in p for p in parts):
             self.fail("a dot inside backticks", "put each part into backticks of its own: `a`.`b`", at=start)
         return ".".join(parts)
@@ -245,7 +244,8 @@ def _checked(text: str, tokens: Sequence[Token], parameters: Parameters) -> Para
     if missing:
         token = missing[0]
         shown = token.text if token.kind == "parameter" else f"the {_ordinal(asked.index(token) + 1)} `?`"
-        hint = f'pass parameters={{"{token.text[1:]}": …}}' if token.kind == "parameter" else "pass parameters=[…]"
+        by_name = token.kind == "parameter"
+        hint = Action("give_parameter", name=token.text[1:]) if by_name else Action("give_parameters")
         why = f"{shown} has no value" + (f" (given: {known})" if known else "")
         raise ExpressionError.statement(text, why, token.start, hint)
     check_all_used(text, parameters, tokens)

@@ -6,6 +6,7 @@ reader for it, which wins: this table is asked only where no reader fits.
 
 from __future__ import annotations
 
+from headwater.base.errors import Action, Hint
 from headwater.sql.statements.cursor import Cursor
 
 __all__ = ["ELSEWHERE", "elsewhere"]
@@ -27,11 +28,11 @@ _NO_RIGHTS = ("a lake has no users", "who may read and write is decided by the s
 _NO_CACHE = ("nothing has to be cached or refreshed", "leave it out: each query reads the newest version by itself")
 _NO_SETTINGS = (
     "there are no settings in SQL",
-    "leave it out (ANSI mode and UTC always hold); settings of Headwater are set by HEADWATER_… or hw.settings",
+    ("leave it out (ANSI mode and UTC always hold)", Action("change_settings", also=True)),
 )
 
 # Leading words -> why not, and what instead.
-ELSEWHERE: dict[tuple[str, ...], tuple[str, str]] = {
+ELSEWHERE: dict[tuple[str, ...], tuple[str, Hint]] = {
     ("CREATE", "VIEW"): _NO_VIEWS,
     ("CREATE", "OR", "REPLACE", "VIEW"): _NO_VIEWS,
     ("CREATE", "TEMP"): _NO_VIEWS,
@@ -50,7 +51,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, str]] = {
     ("SHOW", "SCHEMAS"): _NO_SCHEMA_LIST,
     ("SHOW", "DATABASES"): _NO_SCHEMA_LIST,
     ("SHOW", "NAMESPACES"): _NO_SCHEMA_LIST,
-    ("SHOW", "CATALOGS"): ("a lake is the one catalogue", "open another one with hw.connect(location)"),
+    ("SHOW", "CATALOGS"): ("a lake is the one catalogue", Action("open_lake")),
     ("USE",): ("there is no current schema", "write the schema before the name: SELECT … FROM sales.orders"),
     ("SHOW", "PARTITIONS"): (
         "partitions are not listed",
@@ -63,16 +64,16 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, str]] = {
     ("ROLLBACK",): _ONE_COMMIT,
     ("SET",): _NO_SETTINGS,
     ("RESET",): _NO_SETTINGS,
-    ("DECLARE",): ("there are no variables", "use parameters: WHERE id = :id, with parameters={…} or --param id=5"),
+    ("DECLARE",): ("there are no variables", Action("use_parameters")),
     ("GRANT",): _NO_RIGHTS,
     ("REVOKE",): _NO_RIGHTS,
     ("COPY", "INTO"): (
         "files are not copied by SQL yet",
-        "read them in Python and append: lake.table(name).append(pyarrow.parquet.read_table(path))",
+        Action("append_files"),
     ),
     ("LOAD", "DATA"): (
         "files are not loaded by SQL yet",
-        "read them in Python and append: lake.table(name).append(pyarrow.parquet.read_table(path))",
+        Action("append_files"),
     ),
     ("CACHE",): _NO_CACHE,
     ("UNCACHE",): _NO_CACHE,
