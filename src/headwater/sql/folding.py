@@ -27,9 +27,7 @@ _UNBOUND = frozenset({"variable", "lambda"})
 def folded(node: Node) -> Node:
     """The constant that an expression is, or the expression.
 
-    >>> from headwater.sql.evaluation import Expression, evaluate
-    from headwater.sql.functions.user import is_user
-    from headwater.sql.nodes import call
+    >>> from headwater.sql.nodes import call
     >>> folded(call("||", (Literal("a", pa.string()), Literal("b", pa.string())), pa.string()))
     Literal(value='ab', dtype=DataType(string))
     """
