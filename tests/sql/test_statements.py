@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.base.errors import ExpressionError, HeadwaterError, InputError
+from headwater.base.errors.action import composed, parts_of
 from headwater.base.schema import Field
 from headwater.sql.fragment import Fragment
 from headwater.sql.statements import (
@@ -167,7 +168,11 @@ def test_statements_of_spark_that_are_not_here(words: tuple[str, ...]) -> None:
     why, hint = ELSEWHERE[words]
     with pytest.raises(ExpressionError) as caught:
         read(f"{' '.join(words).lower()} x")
-    assert (caught.value.code, caught.value.hint, caught.value.position) == ("E1306", hint, 0)
+    assert (caught.value.code, caught.value.hint, caught.value.position) == (
+        "E1306",
+        composed(parts_of(hint), "sql"),
+        0,
+    )
     assert why in caught.value.message
     assert not [lead for lead in leads() if lead == " ".join(words)], "it is here by now"
 

@@ -141,7 +141,10 @@ def test_the_table_of_a_view_stays_what_refreshing_needs(tmp_path: Path) -> None
     lake.sql(f"CREATE MATERIALIZED VIEW spend AS {SPEND}")
     with pytest.raises(InputError, match=r"`spend` is a materialized view: drop\(\) cannot change it") as caught:
         lake.drop("spend")
-    assert caught.value.code == "E1603" and "DROP MATERIALIZED VIEW" in str(caught.value.hint)
+    assert caught.value.code == "E1603" and "lake.view('spend').drop()" in str(caught.value.hint)
+    with pytest.raises(InputError) as caught:
+        lake.sql("DROP TABLE spend")
+    assert caught.value.code == "E1603" and "DROP MATERIALIZED VIEW spend" in str(caught.value.hint)
     table = lake.table("spend")
     for name, value in (
         ("delta.appendOnly", "true"),

@@ -45,7 +45,7 @@ class ExpressionError(InputError):
 
     @classmethod
     def statement(cls, text: str, why: str, position: int | None, hint: Hint) -> Self:
-        return cls("E1306", f"cannot read the statement: {why}", hint=hint).placed_at(text, position)
+        return cls("E1306", f"cannot read the statement: {why}", hint=hint).on("sql").placed_at(text, position)
 
     @classmethod
     def not_known(cls, text: str, what: str, hint: Hint, position: int | None = None) -> Self:
