@@ -114,7 +114,7 @@ def check_readers_agree(t: Table) -> None:
 @pytest.mark.long
 def test_storm(lake: Lake) -> None:
     t = lake.table("t")
-    figures = run_storm(t, writers=8, commits=10, readers=2)
+    figures = run_storm(t, writers=6, commits=8, readers=2)
     print(figures)
     check_readers_agree(t)
 
@@ -140,7 +140,7 @@ def test_long_storm(lake: Lake) -> None:
 @pytest.mark.long
 def test_one_transaction_id_is_applied_once(lake: Lake) -> None:
     t = lake.table("t").create(SCHEMA)
-    found = results([start("append_once", location=t.location, owner=n, app="job", number=7) for n in range(6)])
+    found = results([start("append_once", location=t.location, owner=n, app="job", number=7) for n in range(4)])
     assert sum(not r["skipped"] for r in found) == 1
     assert t.count() == 1
     assert not t.append(ROWS, txn=("job", 8)).skipped
@@ -151,7 +151,7 @@ def test_one_transaction_id_is_applied_once(lake: Lake) -> None:
 @pytest.mark.long
 def test_a_table_that_all_create_at_once_is_created_once(lake: Lake) -> None:
     location = lake.table("t").location
-    results([start("create", location=location, owner=n) for n in range(6)])
+    results([start("create", location=location, owner=n) for n in range(4)])
     t = lake.table("t")
     assert t.count() == 1, "all used one transaction id, the one that created the table too"
     check_dense(t)

@@ -15,7 +15,7 @@ from headwater.lake.feed import feed
 from headwater.testing.histories import History
 from headwater.testing.oracles import assert_same_rows
 
-SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "2"))
+SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1"))
 VARIANTS = {
     "vectors": {},
     "feed": {"delta.enableChangeDataFeed": "true"},

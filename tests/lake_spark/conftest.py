@@ -54,7 +54,7 @@ def run_python(tmp_path: Path) -> RunPython:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -40,7 +40,7 @@ query = (
     table.spark_changes().writeStream.foreachBatch(foreach_batch_append(lake.table("copy"), "q"))
     .option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
 )
-query.awaitTermination(100)
+query.awaitTermination()
 print(lake.table("copy").count())
 
 from headwater.timeseries.running import stages

@@ -50,7 +50,7 @@ def test_a_killed_write_happened_or_did_not(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     assert done.stdout.split() == ["-9"] * len(POINTS), done.stdout + done.stderr

@@ -87,5 +87,5 @@ closed.close()
 
 @pytest.mark.long
 def test_nothing_is_said_at_exit() -> None:
-    done = subprocess.run([sys.executable, "-c", _LEFT_OPEN], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", _LEFT_OPEN], capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

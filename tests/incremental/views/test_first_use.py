@@ -81,7 +81,7 @@ def test_the_first_rows_of_a_query_need_no_kernel(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     assert run.stdout == "[]\n" and "compiling" not in run.stderr
