@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base import rowkey
+from headwater.base.consolidation import consolidate_table
 from headwater.base.errors import ConstraintError, InputError, SchemaError, UnsupportedError
 from headwater.base.packages import required
 
@@ -156,16 +157,7 @@ class ChangeBatch:
         """The same Z-set with each row listed once, and only if its weight is not zero; by first appearance."""
         if self._consolidated:
             return self
-        weights = self.weights
-        codes = rowkey.row_codes(self.rows)
-        totals = weights if codes.all_distinct else _sum_by_code(codes, weights)
-        keep = totals != 0
-        if codes.all_distinct and keep.all():
-            result = type(self)(self._table)
-        else:
-            result = type(self)(_weighted(rowkey.take_rows(self.rows, codes.first_rows()[keep]), totals[keep]))
-        result._consolidated = True
-        return result
+        return type(self)(consolidate_table(self._table), consolidated=True)
 
     def negate(self) -> Self:
         """The opposite change (``-``): what was inserted is deleted, and the reverse."""
@@ -330,22 +322,6 @@ def _as_weight(weight: object) -> int:
     if not -(1 << 63) <= weight < 1 << 63:
         raise ConstraintError.weight_overflow()
     return weight
-
-
-def _sum_by_code(codes: rowkey.Codes, weights: Weights) -> Weights:
-    totals = np.zeros(codes.bound, dtype=np.int64)
-    largest = max(abs(int(weights.max(initial=0))), abs(int(weights.min(initial=0))))
-    if largest * len(weights) < 1 << 63:
-        np.add.at(totals, codes.ids, weights)
-        return totals
-    # Some sum might overflow, so add the upper and lower halves apart: neither can, for fewer than 2**31 rows.
-    high = np.zeros(codes.bound, dtype=np.int64)
-    np.add.at(high, codes.ids, weights >> 32)
-    np.add.at(totals, codes.ids, weights & 0xFFFF_FFFF)
-    high += totals >> 32
-    if (high > 0x7FFF_FFFF).any() or (high < -0x8000_0000).any():
-        raise ConstraintError.weight_overflow()
-    return (high << 32) | (totals & 0xFFFF_FFFF)
 
 
 def _check_all_deleted(change: ChangeBatch, codes: rowkey.Ids, dropped: rowkey.Ids, net: Weights) -> None:

@@ -5,7 +5,8 @@ operations give new ones. The same row may be listed more than once; `consolidat
 (hash of the key, key, order, rest), and drops what comes to nothing. Z-sets are a commutative group: ``a + b``, ``-a``,
 ``a - b``, with the empty one as zero. That group, and integer multiples, is all that incremental computation rests on.
 
-`ChangeBatch` is the same thing for the world outside, as an Arrow table. Invariant: ``owners`` keeps alive the memory
+`ChangeBatch` is the same thing for the world outside, as an Arrow table, with a consolidation of its own
+(`base/consolidation.py` says why). Invariant: ``owners`` keeps alive the memory
 that the rows' long strings lie in. A Z-set is ``net`` if each row is listed once and with a weight, in whatever order.
 
 >>> z = ZSet.from_arrow(pa.table({"id": [1, 2, 2]}))

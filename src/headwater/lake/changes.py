@@ -13,29 +13,25 @@ Each file is opened with the definition that was in force in its own version: wh
 values, and what the others are called inside it (`metadata_history`). Its rows are given under the schema of ``until``
 (`alignment`): a column added since is null in older rows, a widened one has its new type, and one that was dropped is
 left out. What cannot be read as the new type is an error. The sum may hold a row several times with opposite signs (a
-rewritten file); `consolidated` adds them up in
-DuckDB, which spills to disk, so memory is bounded whatever the size of the change.
+rewritten file); `consolidation` adds them up, in memory that is bounded whatever the size of the change.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
-from headwater.base import settings
 from headwater.base.change import ChangeBatch
-from headwater.base.errors import Action, HeadwaterError, SchemaError, StorageError
+from headwater.base.errors import Action, SchemaError
 from headwater.base.schema import Field, type_text
 from headwater.lake.actions import AddFile, Commit, Metadata
 from headwater.lake.alignment import align
+from headwater.lake.consolidation import consolidate_stream
 from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.deletion_vectors import positions
 from headwater.lake.file_changes import vector_difference
@@ -43,7 +39,6 @@ from headwater.lake.interval import Interval, file_events
 from headwater.lake.metadata_history import MetadataHistory
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
-from headwater.sql.quoting import quote_identifier
 
 __all__ = [
     "WEIGHT",
@@ -268,12 +263,17 @@ def stream_changes(
     until: Snapshot, after: int, columns: Sequence[str] | None = None, *, consolidated: bool = True
 ) -> pa.RecordBatchReader:
     """The change as a stream of batches with a weight a row, in bounded memory."""
+    names, files, mixed = _planned(until, after, columns)
+    return stream_files(until, files, names, consolidated=consolidated and mixed)
+
+
+def _planned(until: Snapshot, after: int, columns: Sequence[str] | None) -> tuple[list[str], list[FileChange], bool]:
+    """The columns and files to read, and whether a row may come with both signs, or lack what told it from others."""
     names = [until.schema.field(c, until.where).name for c in (columns or until.schema.names)]
     interval = Interval.read(until, after)
     _check_returned(interval, names)
     files = files_of(until, interval.commits, interval.history, names)
-    every = columns is None
-    return stream_files(until, files, names, consolidated=consolidated and not (every and _one_sign(files)))
+    return names, files, columns is not None or not _one_sign(files)
 
 
 def _one_sign(files: Sequence[FileChange]) -> bool:
@@ -288,57 +288,12 @@ def stream_files(
     schema = _output_schema(until, columns)
     batches = (b for f in files for b in read_change(until, f, columns))
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    return _consolidate(reader, schema) if consolidated else reader
-
-
-def _consolidate(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Add up the weights of equal rows; rows are equal when every value is the same, bit for bit."""
-    failures: list[HeadwaterError] = []
-
-    def watched() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from reader
-        except HeadwaterError as e:  # DuckDB would keep its text only
-            failures.append(e)
-            raise
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        now = settings.current()
-        with tempfile.TemporaryDirectory(dir=now.spill_dir, prefix="headwater-") as spill:
-            config: dict[str, Any] = {"temp_directory": os.path.join(spill, "duckdb")}
-            if now.memory_limit_bytes:
-                config["memory_limit"] = f"{now.memory_limit_bytes}B"
-            if now.threads:
-                config["threads"] = now.threads
-            with duckdb.connect(":memory:", config=config) as con:
-                con.execute("SET TimeZone = 'UTC'")
-                con.execute("SET preserve_insertion_order = false")
-                con.register("change", pa.RecordBatchReader.from_batches(schema, watched()))
-                try:
-                    yield from con.sql(_consolidating(schema)).to_arrow_reader(131_072)
-                except (duckdb.Error, pa.ArrowException, OSError) as e:
-                    if failures:
-                        raise failures[0] from None
-                    raise StorageError.failed(spill, str(e).split("\n", 1)[0]) from e
-
-    return pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in batches()))
-
-
-def _consolidating(schema: pa.Schema) -> str:
-    names = [quote_identifier(f.name) for f in schema if f.name != WEIGHT]
-    exact = []
-    for f in schema:
-        name = quote_identifier(f.name)
-        if pa.types.is_floating(f.type):
-            exact.append(f"signbit({name})")  # 0.0 and -0.0 are equal in SQL and different rows here
-        elif pa.types.is_nested(f.type):
-            exact.append(f"CAST({name} AS VARCHAR)")
-    shown = ", ".join(names)
-    keys = ", ".join(names + exact)
-    total = f"CAST(sum({WEIGHT}) AS BIGINT)"
-    return f"SELECT {shown}, {total} AS {WEIGHT} FROM change GROUP BY {keys} HAVING sum({WEIGHT}) <> 0"
+    return consolidate_stream(reader) if consolidated else reader
 
 
 def changes(until: Snapshot, after: int, columns: Sequence[str] | None = None) -> ChangeBatch:
     """The change as one consolidated batch."""
-    return ChangeBatch.from_table(stream_changes(until, after, columns).read_all()).consolidate()
+    names, files, mixed = _planned(until, after, columns)
+    rows = stream_files(until, files, names, consolidated=mixed).read_all()
+    # Rows of one sign are all kept, so they are added up where they end up anyway.
+    return ChangeBatch(rows, consolidated=mixed).consolidate()
