@@ -175,6 +175,15 @@ class Lake:
         """The table of that name; it need not exist yet, so that it can be created."""
         return Table(self.catalog.storage(name), name, lake=self)
 
+    def named(self, name: str) -> Table:
+        """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
+        table = self.table(name)
+        if not table.exists():
+            alike = [one for one in self.catalog.names() if one.lower() == name.lower()]
+            if len(alike) == 1:
+                return self.table(alike[0])
+        return table
+
     def attach(self, name: str, location: str) -> Table:
         """Give a Delta table that lies anywhere a name in this lake."""
         return Table(self.catalog.attach(name, location), name, lake=self)
@@ -494,11 +503,10 @@ class Lake:
         """The lake as derived artefacts see it."""
         from headwater.derived.environment import Environment
         from headwater.query.computing import computing
-        from headwater.query.named_table import named_table
 
         return Environment(
             root=self.catalog.root,
-            table=lambda name: named_table(self, name),
+            table=self.named,
             artefacts=self.catalog.artefacts,
             recorded=self.catalog.recorded,
             check_free=self.catalog.check_free,

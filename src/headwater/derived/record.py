@@ -6,7 +6,7 @@ where it is not, it is a part of a file of the `record_log`. Version 2, or 3 whe
     {"version": 2,
      "frontier": {"<table>": <version>, …},   what the artefact reflects; empty: never built
      "ids": {"<table>": "<id>", …},           which tables these were: a name may come to mean another one
-     "columns": {"<table>": {"<column>": "<identity>", …}, …},   in version 3: which columns were read (`identities`)
+     "columns": {"<table>": {"<column>": "<identity>", …}, …},   in version 3: which columns were read (`sources`)
      "state": "<manifest>" or null,           the state that belongs to it, or one that is a little older
      "published": <version>,                  the version of the output that this commit makes
      "last": {"at": <ms>, "mode": "full", "seconds": 0.1, "rows_in": 3, "rows_out": 2},   older records lack it

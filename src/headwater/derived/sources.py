@@ -5,8 +5,13 @@ and came is two rows of opposite weights. Files that were only rewritten (OPTIMI
 up first, for artefacts that cannot compute with a row that was mended since.
 
 The changes may not be there. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
-made again under its name, and a column may have become something else (`identities`). `Unavailable` says so, with the
-reason for people.
+made again under its name, and a column may have become something else. `Unavailable` says so, with the reason for people.
+
+**Identities.** A table that is made again under its name has another id in its log. Under column mapping a column has a
+name inside the data files that it never gives up; one that was dropped and added again under its old name is another
+column, of the same name and type, and old files read under the new schema would give values that were never read before.
+So the frontier keeps, with each version, the id of the table and the names inside files of the columns that were read,
+those of nested fields with them. Without column mapping a column is its name, and only the table's id is kept.
 """
 
 from __future__ import annotations
@@ -22,9 +27,8 @@ import pyarrow.parquet as pq
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.base.frontier import Frontier, TableIdentity
 from headwater.base.kinds import KindWords, words_of
-from headwater.base.schema import spark_type
+from headwater.base.schema import DeltaType, Field, spark_type
 from headwater.derived.environment import Environment
-from headwater.derived.identities import column_identities, differing, identity_of
 from headwater.lake import partitions, snapshot
 from headwater.lake.changes import FileChange, change_files, read_change, stream_changes
 from headwater.lake.published import is_built, kind_of
@@ -143,7 +147,7 @@ class Sources:
         return versions.identified({name: self._identity(name, base) for name, base in self.pinned.items()})
 
     def _identity(self, name: str, base: Snapshot) -> TableIdentity:
-        return identity_of(base, (c for one in self.inputs if one.table == name for c in one.columns))
+        return _identity_of(base, (c for one in self.inputs if one.table == name for c in one.columns))
 
     def mistaken(self, name: str) -> list[str]:
         """Columns of a source that were others of the same names when it was last read."""
@@ -153,7 +157,7 @@ class Sources:
             if base.mapping_mode == "none" or name not in self.since:
                 return []
             old = self._identity(name, snapshot.at_version(base.storage, self.since[name])).columns
-        return differing(old, column_identities(base, old))
+        return _differing(old, _column_identities(base, old))
 
     @cached_property
     def replaced(self) -> list[str]:
@@ -344,3 +348,37 @@ def _row_bytes(base: Snapshot) -> float:
     known = [(f.size, f.num_records) for f in base.files.values() if f.num_records]
     rows = sum(n for _, n in known if n)
     return sum(size for size, _ in known) / rows if rows else 32.0
+
+
+# -- identities -----------------------------------------------------------------------------------------------------
+
+
+def _identity_of(base: Snapshot, columns: Iterable[str]) -> TableIdentity:
+    """Which table this is, and what the columns are that are read of it."""
+    mapped = base.mapping_mode != "none"
+    return TableIdentity(base.state.metadata.id, _column_identities(base, columns) if mapped else {})
+
+
+def _column_identities(base: Snapshot, columns: Iterable[str]) -> dict[str, str]:
+    """What some columns of a table are; those that it does not have are left out."""
+    mapped = base.mapping_mode != "none"
+    known = {f.name.lower(): f for f in base.schema.fields}
+    names = sorted({c.lower() for c in columns})
+    return {name: _identity(known[name], mapped=mapped) for name in names if name in known}
+
+
+def _differing(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """The columns that were something else, or are not there any more."""
+    return [name for name, was in old.items() if new.get(name) != was]
+
+
+def _identity(f: Field, *, mapped: bool) -> str:
+    return (f.physical_name if mapped else f.name) + _inside(f.type, mapped=mapped)
+
+
+def _inside(dtype: DeltaType, *, mapped: bool) -> str:
+    if isinstance(dtype, str):
+        return ""
+    if dtype["type"] == "struct":
+        return "(" + ",".join(_identity(Field.from_json(f), mapped=mapped) for f in dtype["fields"]) + ")"
+    return "".join(_inside(dtype[k], mapped=mapped) for k in ("elementType", "keyType", "valueType") if k in dtype)

@@ -32,6 +32,9 @@ class OpenLake(TableHome, Protocol):
     def table(self, name: str) -> Table:
         """The table of that name; it need not exist yet."""
 
+    def named(self, name: str) -> Table:
+        """The table that SQL means by a name, in whatever case it is written; it need not exist yet."""
+
     def tables(self) -> list[str]:
         """The names that stand for plain tables, not for something derived."""
 

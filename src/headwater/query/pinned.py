@@ -18,7 +18,6 @@ from headwater.lake import snapshot
 from headwater.lake.published import check_built
 from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
-from headwater.query.named_table import named_table
 from headwater.query.sources import RelationSource, Source, TableSource
 from headwater.query.table_functions import open_function
 from headwater.sql.demands import demands
@@ -58,7 +57,7 @@ class Pinned:
         try:
             now = table.snapshot
         except NotFoundError:  # perhaps it is written in another case
-            table = named_table(self.lake, name)
+            table = self.lake.named(name)
             now = table.snapshot
         if version is None and timestamp is None:
             found = now

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from headwater.base.errors import HeadwaterError
 from headwater.query.engines.engine import Engine, Rows
-from headwater.query.named_table import named_table
 from headwater.query.pinned import Relations
 from headwater.query.result import Result
 from headwater.sql.fragment import Fragment
@@ -49,7 +48,7 @@ class Session:
 
     def table(self, name: str) -> Table:
         """The table of that name, in whatever case it is written; it need not exist."""
-        return named_table(self.lake, name)
+        return self.lake.named(name)
 
     def query(self, fragment: Fragment, statement: str = "SELECT") -> Result:
         """Run a query, for the user."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from headwater.base.errors import HeadwaterError, did_you_mean
 from headwater.lake.relation import Relation
-from headwater.query.named_table import named_table
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
 
@@ -55,7 +54,7 @@ def _table_changes(lake: OpenLake, arguments: Arguments) -> Relation:
     start, end = values[1], values[2] if len(values) == 3 else None
     if not isinstance(start, int | str | datetime) or not isinstance(end, int | str | datetime | None):
         raise Wrong("table_changes() goes from and to versions or timestamps", "write table_changes('table', 2, 5)")
-    table = named_table(lake, values[0])
+    table = lake.named(values[0])
     assert table.snapshot is not None, "a table that is not there is refused here"
     try:
         return feed(table.storage, start, end)
