@@ -36,7 +36,7 @@ Relations = Mapping[str, "Snapshot | Relation"]
 def named_table(lake: Lake, name: str) -> Table:
     """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
     table = lake.table(name)
-    if not table.exists():
+    if not snapshot.is_known(table.storage) and not table.exists():
         alike = [n for n in lake.catalog.names() if n.lower() == name.lower()]
         if len(alike) == 1:
             return lake.table(alike[0])

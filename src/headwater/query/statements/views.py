@@ -44,8 +44,8 @@ def refuse_to_change(statement: Statement, session: Session) -> None:
     if not isinstance(statement, _CHANGING):
         return
     keeps = isinstance(statement, CreateTable | CreateTableAs) and statement.mode != "replace"
-    table = session.table(statement.table)
-    if not keeps and table.exists() and is_view(table.snapshot):
+    now = None if keeps else session.table(statement.table).current()
+    if now is not None and is_view(now):
         error = InputError.is_view(statement.table, statement.verb)
         raise error.placed_at(statement.text, place_of(statement.text, statement.table))
 
