@@ -16,6 +16,7 @@ from headwater.base.errors import HeadwaterError, InputError, NotFoundError
 from headwater.base.kinds import ARTEFACT, words_of
 from headwater.base.storage import LocalStorage, open_storage
 from headwater.derived import kinds
+from headwater.lake import snapshot
 from headwater.lake.catalog import TABLE, Catalog
 from headwater.lake.table import Table
 
@@ -178,7 +179,7 @@ class Lake:
     def named(self, name: str) -> Table:
         """The table that SQL means by a name: upper and lower case are the same, as long as one table fits."""
         table = self.table(name)
-        if not table.exists():
+        if not snapshot.is_known(table.storage) and not table.exists():
             alike = [one for one in self.catalog.names() if one.lower() == name.lower()]
             if len(alike) == 1:
                 return self.table(alike[0])

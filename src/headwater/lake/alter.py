@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 
 from headwater.base.errors import Action, ConstraintError, InputError
 from headwater.base.schema import Field
-from headwater.base.storage import Storage
 from headwater.lake import definition, properties, protocol, transaction
 from headwater.lake.actions import Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.scan import scan
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target
 from headwater.lake.transaction import Committed
 from headwater.sql import expressions
 
@@ -35,7 +34,7 @@ __all__ = [
 
 
 def _run(
-    storage: Storage,
+    target: Target,
     operation: str,
     parameters: dict[str, Any],
     change: Callable[[Snapshot], Metadata],
@@ -57,53 +56,53 @@ def _run(
             yields_to_appends=False,
         )
 
-    return transaction.run(storage, propose)
+    return transaction.run(target, propose)
 
 
-def add_columns(storage: Storage, fields: Sequence[pa.Field | Field]) -> Committed:
+def add_columns(target: Target, fields: Sequence[pa.Field | Field]) -> Committed:
     """Add columns at the end; rows that are there have null in them."""
     names = [f.name for f in fields]
-    return _run(storage, "ADD COLUMNS", {"columns": names}, lambda b: definition.add_fields(b.state.metadata, fields))
+    return _run(target, "ADD COLUMNS", {"columns": names}, lambda b: definition.add_fields(b.state.metadata, fields))
 
 
-def widen_column(storage: Storage, column: str, to: pa.DataType) -> Committed:
+def widen_column(target: Target, column: str, to: pa.DataType) -> Committed:
     """Give a column a wider type; data files stay as they are."""
 
     def change(base: Snapshot) -> Metadata:
         return definition.widen(base.state.metadata, column, to, base.version + 1)
 
-    return _run(storage, "CHANGE COLUMN", {"column": column, "type": str(to)}, change)
+    return _run(target, "CHANGE COLUMN", {"column": column, "type": str(to)}, change)
 
 
-def rename_column(storage: Storage, column: str, new_name: str) -> Committed:
+def rename_column(target: Target, column: str, new_name: str) -> Committed:
     """Rename a column (column mapping only)."""
     parameters = {"oldColumnPath": column, "newColumnPath": new_name}
     return _run(
-        storage, "RENAME COLUMN", parameters, lambda b: definition.drop_or_rename(b.state.metadata, column, new_name)
+        target, "RENAME COLUMN", parameters, lambda b: definition.drop_or_rename(b.state.metadata, column, new_name)
     )
 
 
-def drop_column(storage: Storage, column: str) -> Committed:
+def drop_column(target: Target, column: str) -> Committed:
     """Drop a column (column mapping only); its values stay in old files until they are rewritten."""
     return _run(
-        storage,
+        target,
         "DROP COLUMNS",
         {"columns": [column]},
         lambda b: definition.drop_or_rename(b.state.metadata, column, None),
     )
 
 
-def drop_not_null(storage: Storage, column: str) -> Committed:
+def drop_not_null(target: Target, column: str) -> Committed:
     """Let a column be null."""
 
     def change(base: Snapshot) -> Metadata:
         f = base.schema.field(column, base.where)
         return replace(base.state.metadata, schema=base.schema.with_field(replace(f, nullable=True)))
 
-    return _run(storage, "CHANGE COLUMN", {"column": column, "nullable": True}, change)
+    return _run(target, "CHANGE COLUMN", {"column": column, "nullable": True}, change)
 
 
-def comment_column(storage: Storage, column: str, comment: str) -> Committed:
+def comment_column(target: Target, column: str, comment: str) -> Committed:
     """Say what a column holds."""
 
     def change(base: Snapshot) -> Metadata:
@@ -111,10 +110,10 @@ def comment_column(storage: Storage, column: str, comment: str) -> Committed:
         said = replace(f, metadata={**f.metadata, "comment": comment})
         return replace(base.state.metadata, schema=base.schema.with_field(said))
 
-    return _run(storage, "CHANGE COLUMN", {"column": column, "comment": comment}, change)
+    return _run(target, "CHANGE COLUMN", {"column": column, "comment": comment}, change)
 
 
-def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:
+def set_properties(target: Target, values: Mapping[str, str]) -> Committed:
     """Set table properties; features they need are added to the protocol."""
     properties.check(values)
     for name, value in values.items():
@@ -127,10 +126,10 @@ def set_properties(storage: Storage, values: Mapping[str, str]) -> Committed:
             raise InputError.bad_property("delta.columnMapping.mode", mode, "the mode the table was created with")
         return replace(base.state.metadata, configuration={**base.configuration, **values})
 
-    return _run(storage, "SET TBLPROPERTIES", {"properties": dict(values)}, change)
+    return _run(target, "SET TBLPROPERTIES", {"properties": dict(values)}, change)
 
 
-def unset_properties(storage: Storage, names: Sequence[str]) -> Committed:
+def unset_properties(target: Target, names: Sequence[str]) -> Committed:
     """Remove table properties."""
     for name in names:
         if name.startswith(("delta.columnMapping.", "delta.constraints.")):
@@ -140,10 +139,10 @@ def unset_properties(storage: Storage, names: Sequence[str]) -> Committed:
         kept = {k: v for k, v in base.configuration.items() if k not in names}
         return replace(base.state.metadata, configuration=kept)
 
-    return _run(storage, "UNSET TBLPROPERTIES", {"properties": list(names)}, change)
+    return _run(target, "UNSET TBLPROPERTIES", {"properties": list(names)}, change)
 
 
-def add_constraint(storage: Storage, name: str, expression: str) -> Committed:
+def add_constraint(target: Target, name: str, expression: str) -> Committed:
     """Add a CHECK constraint, after testing it on every row that is there."""
     key = f"delta.constraints.{name}"
 
@@ -159,13 +158,13 @@ def add_constraint(storage: Storage, name: str, expression: str) -> Committed:
             raise ConstraintError.check(name, expression, broken, base.where, adding=True)
         return replace(base.state.metadata, configuration={**base.configuration, key: expression})
 
-    return _run(storage, "ADD CONSTRAINT", {"name": name, "expr": expression}, change, reads=True)
+    return _run(target, "ADD CONSTRAINT", {"name": name, "expr": expression}, change, reads=True)
 
 
-def drop_constraint(storage: Storage, name: str) -> Committed:
+def drop_constraint(target: Target, name: str) -> Committed:
     """Drop a CHECK constraint."""
     return _run(
-        storage,
+        target,
         "DROP CONSTRAINT",
         {"name": name},
         lambda b: definition.drop_constraint(b.state.metadata, name, b.where),

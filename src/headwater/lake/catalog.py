@@ -46,17 +46,22 @@ class Catalog:
     def storage(self, name: str) -> Storage:
         """Where the table of that name lies, or would lie if it were made."""
         self.check_name(name)
+        own = self.root.child(name.replace(".", "/"))
+        if snapshot.is_known(own):
+            # A table of the lake has this name, so nothing is attached under it. Whoever finds that it was dropped asks again.
+            return own
         path = f"{_ATTACHED}/{name}.json"
         try:
             location = str(json.loads(self.root.get(path))["location"])
         except NotFoundError:
-            return self.root.child(name.replace(".", "/"))
+            return own
         except (ValueError, KeyError, TypeError) as e:
             raise CorruptionError.state_file(path, "it does not name a location", self.root.url) from e
         return open_storage(location, self.root.options or None)
 
     def exists(self, name: str) -> bool:
-        return is_table(self.storage(name))
+        storage = self.storage(name)
+        return is_table(storage) or (snapshot.forget(storage) and is_table(self.storage(name)))
 
     def names(self) -> list[str]:
         """The tables of the lake, sorted."""
@@ -135,6 +140,7 @@ class Catalog:
             raise InputError.already_exists(name, self.root.location(name.replace(".", "/")))
         entry = json.dumps({"version": 1, "location": target.url}).encode()
         try:
+            snapshot.forget(self.root.child(name.replace(".", "/")))
             self.root.put_if_absent(f"{_ATTACHED}/{name}.json", entry)
         except ObjectExistsError:
             raise InputError.already_exists(name, self.storage(name).url) from None

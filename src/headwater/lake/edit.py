@@ -119,5 +119,5 @@ def _rewrite(snapshot: Snapshot, layout: data_files.Layout, add: AddFile, positi
 def _row_count(snapshot: Snapshot, add: AddFile) -> int:
     if (known := add.num_records) is not None:
         return known
-    with snapshot.storage.open_input(partitions.decode_path(add.path)) as source:
+    with snapshot.storage.open_input(partitions.decode_path(add.path), size=add.size) as source:
         return int(pq.read_metadata(source).num_rows)

@@ -17,7 +17,7 @@ from headwater.base.errors import CorruptionError, InputError
 from headwater.base.storage import Storage
 from headwater.lake import log
 from headwater.lake.actions import AddFile, Commit, RemoveFile
-from headwater.lake.metadata_history import MetadataHistory, read_commits
+from headwater.lake.metadata_history import MetadataHistory, commits_until
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["FileEvent", "Interval", "file_events"]
@@ -48,7 +48,7 @@ class Interval:
         """Read the commits; `NotFoundError` if log entries were cleaned up, `InputError` if ``after`` is later."""
         if after > until.version:
             raise InputError.bad_range(after, until.version)
-        commits = read_commits(until.storage, after, until.version)
+        commits = commits_until(until, after)
         return cls(after, until, commits, MetadataHistory.until(until, after, commits))
 
 

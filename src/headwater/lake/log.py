@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,6 +35,7 @@ __all__ = [
     "commit_path",
     "extend",
     "is_sound",
+    "is_there",
     "last_checkpoint",
     "list_segment",
     "load",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 LOG = "_delta_log"
+_KEPT_ACTIONS = 1000
 _COMMIT = re.compile(r"^(\d{20})\.json$")
 _CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.([0-9a-fA-F-]{36}))?\.(parquet|json)$")
 
@@ -63,6 +66,8 @@ class LogState:
     domains: Mapping[str, dict[str, Any]]
     tombstones: Mapping[tuple[str, str | None], RemoveFile] | None = None
     origin: tuple[int, int] | None = None
+    newest: Commit | None = None
+    """The commit of this version, where it was read and is not large: whoever wants the last change has it at hand."""
 
 
 @dataclass(slots=True)
@@ -75,6 +80,7 @@ class _Draft:
     tombstones: dict[tuple[str, str | None], RemoveFile] | None = None
     timestamp_ms: int = 0
     origin: tuple[int, int] | None = None
+    newest: Commit | None = None
 
     def apply(self, commit: Commit) -> None:
         self.protocol = commit.protocol or self.protocol
@@ -95,6 +101,7 @@ class _Draft:
                 self.domains[name] = body
         self.timestamp_ms = commit.timestamp_ms or self.timestamp_ms
         self.origin = commit.origin or self.origin
+        self.newest = commit if len(commit.adds) + len(commit.removes) <= _KEPT_ACTIONS else None
 
     @property
     def has_in_commit_timestamps(self) -> bool:
@@ -107,6 +114,7 @@ class _Draft:
         """
         tombstones, commit.removes = commit.removes, []
         self.apply(commit)
+        self.newest = None
         if self.tombstones is not None:
             self.tombstones |= {removed.key: removed for removed in tombstones}
 
@@ -123,6 +131,7 @@ class _Draft:
             self.domains,
             self.tombstones,
             self.origin,
+            self.newest,
         )
 
 
@@ -133,6 +142,7 @@ class Segment:
     commits: Mapping[int, int]
     checkpoints: Mapping[int, tuple[str, ...]]
     sizes: Mapping[int, int]
+    checkpoint_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def newest(self) -> int:
@@ -146,6 +156,7 @@ def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
     sizes: dict[int, int] = {}
     parts: dict[tuple[int, str], dict[int, str]] = {}
     wanted: dict[tuple[int, str], int] = {}
+    checkpoint_bytes: dict[str, int] = {}
     for entry in storage.list(f"{LOG}/", after=start):
         name = entry.path.rsplit("/", 1)[-1]
         if "/" in entry.path[len(LOG) + 1 :]:
@@ -156,11 +167,12 @@ def list_segment(storage: Storage, *, after: int | None = None) -> Segment:
             kind = f"multi{m[3]}" if m[2] else (m[4] or "single")
             parts.setdefault((int(m[1]), kind), {})[int(m[2] or 0)] = entry.path
             wanted[int(m[1]), kind] = int(m[3]) if m[2] else 1
+            checkpoint_bytes[entry.path] = entry.size
     checkpoints: dict[int, tuple[str, ...]] = {}
     for (version, kind), files in sorted(parts.items()):
         if len(files) == wanted[version, kind]:
             checkpoints.setdefault(version, tuple(files[i] for i in sorted(files)))
-    return Segment(commits, checkpoints, sizes)
+    return Segment(commits, checkpoints, sizes, checkpoint_bytes)
 
 
 def last_checkpoint(storage: Storage) -> int | None:
@@ -215,7 +227,7 @@ def _replay(storage: Storage, segment: Segment, target: int, tombstones: bool) -
         if not all(v in segment.commits for v in range(base + 1, target + 1)):
             continue
         try:
-            draft = _read_checkpoint(storage, segment.checkpoints[base], tombstones)
+            draft = _read_checkpoint(storage, segment.checkpoints[base], tombstones, segment.checkpoint_bytes)
         except CorruptionError as e:
             failure = failure or e
             continue
@@ -276,6 +288,14 @@ def _is_newest(storage: Storage, state: LogState) -> bool:
     return storage.head(commit_path(state.version + 1)) is None
 
 
+def is_there(storage: Storage, state: LogState) -> bool:
+    """Whether the table still is the one that ``state`` was read from; others may have committed to it since."""
+    if state.origin is None or not state.origin[0]:  # its commit was cleaned up, and a checkpoint says it all
+        return load(storage).metadata.id == state.metadata.id
+    there = storage.head(commit_path(state.version))
+    return there is not None and _is_origin(state, there.size, there.modified_ms)
+
+
 def _is_origin(state: LogState, size: int, now_ms: int) -> bool:
     """Whether the newest commit of ``state`` is still the file it was read from."""
     was, modified_ms = state.origin or (0, 0)
@@ -295,6 +315,7 @@ def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
         None if state.tombstones is None else dict(state.tombstones),
         state.timestamp_ms,
         state.origin,
+        state.newest,
     )
     version = state.version
     for commit in commits:
@@ -307,10 +328,12 @@ def extend(state: LogState, commits: Iterable[Commit], where: str) -> LogState:
 # ------------------------------------------------------------------ checkpoints
 
 
-def _read_checkpoint(storage: Storage, paths: Iterable[str], tombstones: bool) -> _Draft:
+def _read_checkpoint(
+    storage: Storage, paths: Iterable[str], tombstones: bool, sizes: Mapping[str, int] = MappingProxyType({})
+) -> _Draft:
     draft = _Draft(tombstones={} if tombstones else None)
     for path in paths:
-        for sidecar in _read_checkpoint_file(storage, path, draft):
+        for sidecar in _read_checkpoint_file(storage, path, draft, sizes.get(path)):
             name = unquote(sidecar).rsplit("/", 1)[-1]
             _read_checkpoint_file(storage, f"{LOG}/_sidecars/{name}", draft)
     if draft.protocol is None or draft.metadata is None:
@@ -327,12 +350,12 @@ def is_sound(storage: Storage, paths: Iterable[str]) -> bool:
     return True
 
 
-def _read_checkpoint_file(storage: Storage, path: str, draft: _Draft) -> list[str]:
+def _read_checkpoint_file(storage: Storage, path: str, draft: _Draft, size: int | None = None) -> list[str]:
     """Take the actions of one checkpoint file into ``draft``; returns the sidecars it names."""
     try:
         if path.endswith(".json"):
             return _read_manifest(storage.get(path), draft)
-        with storage.open_input(path) as source, pq.ParquetFile(source) as file:
+        with storage.open_input(path, size=size) as source, pq.ParquetFile(source) as file:
             commit, sidecars = read_actions(file, removes=draft.tombstones is not None)
             draft.gather(commit)
             return sidecars

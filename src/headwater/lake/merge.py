@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import Action, InputError, SchemaError
-from headwater.base.storage import Storage
 from headwater.lake import data_files, edit, find, transaction
 from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows, as_rows, plain_columns
@@ -28,7 +27,7 @@ from headwater.lake.joined import evaluate_beside
 from headwater.lake.matching import FILE, SOURCE_ROW, Matches, match_rows
 from headwater.lake.modify import check_may_change, parse_assignments
 from headwater.lake.scan import POSITION, Positions
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target
 from headwater.lake.transaction import Committed
 from headwater.lake.write import SchemaMode, evolve, prepared
 from headwater.sql import expressions
@@ -70,7 +69,7 @@ class Merge:
     (1, 1)
     """
 
-    storage: Storage
+    target: Target
     source: pa.Table
     on: str | Fragment
     target_alias: str = "t"
@@ -80,9 +79,9 @@ class Merge:
     clauses: list[Clause] = field(default_factory=list)
 
     @classmethod
-    def of(cls, storage: Storage, source: Any, on: str | Fragment | Sequence[str], **options: Any) -> Merge:
+    def of(cls, target: Target, source: Any, on: str | Fragment | Sequence[str], **options: Any) -> Merge:
         rows = source if isinstance(source, Rows) else as_rows(source)
-        merge = cls(storage, rows.to_table(), "", **options)
+        merge = cls(target, rows.to_table(), "", **options)
         if merge.target_alias.lower() == merge.source_alias.lower():
             raise InputError.bad_argument("source_alias", merge.source_alias, "another name than the target's")
         if not isinstance(on, str | Fragment):
@@ -128,7 +127,7 @@ class Merge:
         """Run the merge and commit it."""
         if not self.clauses:
             raise InputError.bad_clause("the merge has no clause", Action("add_merge_clause"))
-        return transaction.run(self.storage, lambda base: _Run(self, base).propose(), if_version=self.if_version)
+        return transaction.run(self.target, lambda base: _Run(self, base).propose(), if_version=self.if_version)
 
 
 class _Run:

@@ -19,12 +19,20 @@ from headwater.lake.actions import Commit, Metadata
 from headwater.lake.definition import is_mapped
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["MetadataHistory", "read_commits"]
+__all__ = ["MetadataHistory", "commits_until", "read_commits"]
 
 
 def read_commits(storage: Storage, after: int, until: int) -> list[Commit]:
     """The commits after version ``after`` up to ``until``; `NotFoundError` if log entries were cleaned up."""
     return [_read(storage, version, until) for version in range(after + 1, until + 1)]
+
+
+def commits_until(until: Snapshot, after: int) -> list[Commit]:
+    """`read_commits` up to a snapshot, whose own commit may be at hand."""
+    newest = until.state.newest
+    if newest is None or newest.version != until.version or after >= until.version:
+        return read_commits(until.storage, after, until.version)
+    return [*read_commits(until.storage, after, until.version - 1), newest]
 
 
 def _read(storage: Storage, version: int, until: int) -> Commit:

@@ -13,13 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.base.errors import ExpressionError, InputError
-from headwater.base.storage import Storage
 from headwater.lake import data_files, edit, find, transaction
 from headwater.lake.addressed import Located
 from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows
 from headwater.lake.scan import Positions
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target
 from headwater.lake.transaction import Committed
 from headwater.lake.write import prepared
 from headwater.sql import expressions
@@ -43,7 +42,7 @@ def check_may_change(base: Snapshot) -> None:
 
 
 def delete(
-    storage: Storage,
+    target: Target,
     where: str | Fragment | None = None,
     *,
     alias: str | None = None,
@@ -56,7 +55,7 @@ def delete(
     rows in a snapshot.
     """
     operation = partial(_delete, where=where, alias=alias, found=found)
-    return transaction.run(storage, operation, if_version=if_version)
+    return transaction.run(target, operation, if_version=if_version)
 
 
 def _delete(
@@ -89,7 +88,7 @@ def _delete(
 
 
 def update(
-    storage: Storage,
+    target: Target,
     assignments: Mapping[str, str | Fragment],
     where: str | Fragment | None = None,
     *,
@@ -101,7 +100,7 @@ def update(
     if not assignments:
         raise InputError.bad_argument("assignments", {}, "at least one column to set")
     operation = partial(_update, assignments=assignments, where=where, alias=alias, found=found)
-    return transaction.run(storage, operation, if_version=if_version)
+    return transaction.run(target, operation, if_version=if_version)
 
 
 def _update(

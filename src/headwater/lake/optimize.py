@@ -19,7 +19,7 @@ from headwater.lake import data_files, find, transaction, zorder
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.scan import scan
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target
 from headwater.lake.transaction import Committed
 from headwater.sql.fragment import Fragment, spelled
 
@@ -34,7 +34,7 @@ _TRIES = 3
 
 
 def optimize(
-    storage: Storage,
+    target: Target,
     *,
     where: str | Fragment | None = None,
     zorder_by: Sequence[str] = (),
@@ -45,7 +45,8 @@ def optimize(
     if target_bytes is not None and target_bytes <= 0:
         raise InputError.bad_argument("target_bytes", target_bytes, "a positive number of bytes")
     work = _Work(where, zorder_by, target_bytes)
-    done = transaction.run(storage, work.propose, undo=lambda: work.discard(storage, work.written()))
+    storage = target.storage if isinstance(target, Snapshot) else target
+    done = transaction.run(target, work.propose, undo=lambda: work.discard(storage, work.written()))
     work.discard(storage, work.written() - work.offered)
     return done
 

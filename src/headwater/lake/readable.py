@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadableTable", "timestamp_ms"]
 
+_NO_SUCH_TABLE = "E1101"
+_NOTHING_THERE = ("E1014", "E1108")
+
 
 class ReadableTable:
     """A Delta table, now or (through `at`) at one version."""
@@ -64,7 +67,9 @@ class ReadableTable:
 
     def exists(self) -> bool:
         """Whether the table has been created."""
-        return self._pinned is not None or is_table(self.storage)
+        if self._pinned is not None or is_table(self.storage):
+            return True
+        return self._lake is not None and snapshot.forget(self.storage) and self._moved() and is_table(self.storage)
 
     @property
     def location(self) -> str:
@@ -78,9 +83,32 @@ class ReadableTable:
         try:
             return snapshot.latest(self.storage)
         except InputError as e:
-            if self._lake is None or e.code not in ("E1014", "E1108"):
+            if not _is_no_table(e):
                 raise
+            was_known = snapshot.forget(self.storage)
+            if self._lake is None:
+                raise
+            if was_known and self._moved():
+                return self.snapshot
             raise NotFoundError.table(self.name, self._lake.catalog.names(), self._lake.location) from None
+
+    def current(self) -> Snapshot | None:
+        """`snapshot`, or None if there is no table: one look at the log where `exists` and `snapshot` are two."""
+        if self._pinned is None and not snapshot.is_known(self.storage) and not self.exists():
+            return None
+        try:
+            return self.snapshot
+        except InputError as e:
+            if _is_no_table(e) or e.code == _NO_SUCH_TABLE:
+                return None
+            raise
+
+    def _moved(self) -> bool:
+        """Whether the name stands for another place by now: the table was dropped, and one elsewhere has its name."""
+        there = self._lake.catalog.storage(self.name)
+        moved = bool(there.url != self.storage.url)
+        self.storage = there
+        return moved
 
     def _require(self) -> None:
         """Raise if there is no such table."""
@@ -296,6 +324,11 @@ class ReadableTable:
         from headwater.spark.session import spark
 
         return self._lake.spark if self._lake is not None else spark()
+
+
+def _is_no_table(error: InputError) -> bool:
+    """Whether an error says that there is no table: no folder, or one without a log."""
+    return error.code in _NOTHING_THERE
 
 
 def timestamp_ms(timestamp: datetime | str) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.base.errors import InputError
-from headwater.base.storage import Storage, now_ms
-from headwater.lake import data_files, protocol, snapshot, transaction
+from headwater.base.storage import now_ms
+from headwater.lake import data_files, protocol, transaction
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target, resolve
 from headwater.lake.transaction import Committed
 from headwater.lake.write import check_definition, prepared
 
@@ -21,11 +21,12 @@ __all__ = ["replace_table"]
 
 
 def replace_table(
-    storage: Storage, metadata: Metadata, rows: Rows | None = None, *, if_version: int | None = None
+    target: Target, metadata: Metadata, rows: Rows | None = None, *, if_version: int | None = None
 ) -> Committed:
-    """Give the table at ``storage`` this definition and these rows."""
+    """Give the table at ``target`` this definition and these rows."""
     check_definition(metadata)
-    first = snapshot.latest(storage)
+    first = resolve(target)
+    storage = first.storage
     first.check_writable()
     planned = _planned(first, metadata)
     adds: list[AddFile] = []
@@ -55,7 +56,7 @@ def replace_table(
     def undo() -> None:
         transaction.discard(storage, Proposal("", adds=adds))
 
-    return transaction.run(storage, operation, if_version=if_version, undo=undo)
+    return transaction.run(first, operation, if_version=if_version, undo=undo)
 
 
 def _planned(base: Snapshot, wanted: Metadata) -> Snapshot:

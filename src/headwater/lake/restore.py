@@ -6,19 +6,19 @@ from dataclasses import replace
 from functools import partial
 
 from headwater.base.errors import NotFoundError
-from headwater.base.storage import Storage, now_ms
+from headwater.base.storage import now_ms
 from headwater.lake import partitions, transaction
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.conflicts import Proposal
-from headwater.lake.snapshot import Snapshot, at_version
+from headwater.lake.snapshot import Snapshot, Target, at_version
 from headwater.lake.transaction import Committed
 
 __all__ = ["restore"]
 
 
-def restore(storage: Storage, version: int) -> Committed:
+def restore(target: Target, version: int) -> Committed:
     """Bring back the rows, schema and properties of ``version``; history keeps everything since."""
-    return transaction.run(storage, partial(_propose, version=version))
+    return transaction.run(target, partial(_propose, version=version))
 
 
 def _propose(base: Snapshot, version: int) -> Proposal:

@@ -107,7 +107,7 @@ def read_file(
     vector = None if with_deleted else live_vector(snapshot, add)
     deleted = None if vector is None else deletion_vectors.positions(vector)
     try:
-        with snapshot.storage.open_input(path) as source:
+        with snapshot.storage.open_input(path, size=add.size) as source:
             file = _opened(source, snapshot, coded)
             shape = _Shape(snapshot, add, columns, file, coded, metadata)
             for start, batch in _row_groups(file, shape, only, conjuncts, within):

@@ -25,7 +25,20 @@ from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.physical import physical_field
 from headwater.lake.skipping import FileIndex
 
-__all__ = ["Snapshot", "at_timestamp", "at_version", "forget", "is_held", "latest", "remember"]
+__all__ = [
+    "Snapshot",
+    "Target",
+    "at_timestamp",
+    "at_version",
+    "forget",
+    "held_at",
+    "is_held",
+    "is_known",
+    "is_newest_known",
+    "latest",
+    "remember",
+    "resolve",
+]
 
 
 class Snapshot:
@@ -137,6 +150,9 @@ class Snapshot:
         protocol.check_writable(self.state.protocol, self.state.metadata, self.where)
 
 
+Target = Storage | Snapshot
+"""What an operation acts on: a table, or the snapshot of it that the caller has just resolved."""
+
 _held: OrderedDict[str, Snapshot] = OrderedDict()
 _lock = threading.Lock()
 
@@ -165,6 +181,31 @@ def remember(storage: Storage, state: log.LogState) -> Snapshot:
     return made
 
 
+def resolve(target: Target) -> Snapshot:
+    """The snapshot that an operation acts on: the one that its caller has resolved, or the newest."""
+    return target if isinstance(target, Snapshot) else latest(target)
+
+
+def is_known(storage: Storage) -> bool:
+    """Whether a snapshot of the table is held, without a look at whether the table is still there."""
+    with _lock:
+        return storage.url in _held
+
+
+def is_newest_known(base: Snapshot) -> bool:
+    """Whether this process knows of no newer snapshot of the table, without looking."""
+    with _lock:
+        held = _held.get(base.storage.url)
+    return held is not None and held.state is base.state
+
+
+def held_at(storage: Storage, version: int) -> Snapshot | None:
+    """The held snapshot, without a look at the log, if it is of that version."""
+    with _lock:
+        held = _held.get(storage.url)
+    return held if held is not None and held.version == version else None
+
+
 def is_held(storage: Storage) -> bool:
     """Whether the table is known, and the log that it is known from still lies there; False says nothing where that is slow to tell."""
     with _lock:
@@ -172,9 +213,10 @@ def is_held(storage: Storage) -> bool:
     return found is not None and storage.local_path("") is not None and storage.exists(log.commit_path(found.version))
 
 
-def forget(storage: Storage) -> None:
+def forget(storage: Storage) -> bool:
+    """Hold no snapshot of the table any more; says whether one was held."""
     with _lock:
-        _held.pop(storage.url, None)
+        return _held.pop(storage.url, None) is not None
 
 
 def at_version(storage: Storage, version: int) -> Snapshot:

@@ -28,6 +28,7 @@ from headwater.lake.definition import define, is_mapped, keep_columns
 from headwater.lake.published import check_editable, check_properties, is_derived
 from headwater.lake.readable import ReadableTable
 from headwater.lake.replace import replace_table
+from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 from headwater.lake.write import SchemaMode
 from headwater.sql.fragment import Fragment
@@ -78,15 +79,15 @@ class Table(ReadableTable):
             With ``mode="replace"``: the version that is replaced, else it is a conflict.
         """
         fields = pa.schema(list(schema.items())) if isinstance(schema, Mapping) else schema
-        there = mode == "replace" and self.exists()
-        if there:
-            self._check_editable("create")
-        if there and is_mapped(properties or {}):
+        there = self.current() if mode == "replace" else None
+        if there is not None:
+            there = self._editable("create", there)
+        if there is not None and is_mapped(properties or {}):
             # An id that a column once had is not given to another.
             last = "delta.columnMapping.maxColumnId"
-            properties = {**(properties or {}), last: self.snapshot.configuration.get(last, "0")}
+            properties = {**(properties or {}), last: there.configuration.get(last, "0")}
             columns = fields if isinstance(fields, Schema) else Schema.from_arrow(fields)
-            fields = keep_columns(columns, self.snapshot.state.metadata)
+            fields = keep_columns(columns, there.state.metadata)
         metadata = define(
             fields,
             partition_by=partition_by,
@@ -97,10 +98,10 @@ class Table(ReadableTable):
             description=description,
         )
         rows = None if data is None else as_rows(data)
-        if there:
-            replace_table(self.storage, metadata, rows, if_version=if_version)
+        if there is not None:
+            replace_table(there, metadata, rows, if_version=if_version)
             return self
-        made = None if self.exists() else write.create(self._free_storage(), metadata, rows)
+        made = None if mode != "replace" and self.exists() else write.create(self._free_storage(), metadata, rows)
         if made is None and mode != "ignore":
             raise InputError.already_exists(self.name, self.location)
         return self
@@ -110,12 +111,14 @@ class Table(ReadableTable):
 
         With ``txn=(app_id, version)`` the rows are added once, however often the same transaction is tried.
         """
-        self._check_editable("append")
+        return self._append(self._editable("append"), data, schema_mode=schema_mode, **options)
+
+    def _append(self, base: Snapshot, data: Any, *, schema_mode: SchemaMode = "strict", **options: Any) -> Committed:
         if is_spark_frame(data):
             from headwater.lake.spark.write import append
 
             return append(self, data, schema_mode=schema_mode, **options)
-        return write.append(self.storage, data, schema_mode=schema_mode, **options)
+        return write.append(base, data, schema_mode=schema_mode, **options)
 
     def overwrite(
         self,
@@ -127,7 +130,19 @@ class Table(ReadableTable):
         **options: Any,
     ) -> Committed:
         """Replace all rows, those that meet ``where``, or the partitions that ``data`` has rows in."""
-        self._check_editable("overwrite")
+        base = self._editable("overwrite")
+        return self._overwrite(base, data, where=where, partitions=partitions, schema_mode=schema_mode, **options)
+
+    def _overwrite(
+        self,
+        base: Snapshot,
+        data: Any,
+        *,
+        where: str | Fragment | None = None,
+        partitions: Literal["dynamic"] | None = None,
+        schema_mode: SchemaMode = "strict",
+        **options: Any,
+    ) -> Committed:
         if is_spark_frame(data) and isinstance(where, Fragment) and where.parameters:
             data = data.toArrow()  # Spark would have to be given the values as text
         if is_spark_frame(data):
@@ -135,9 +150,7 @@ class Table(ReadableTable):
 
             text = None if where is None else str(where)
             return overwrite(self, data, where=text, partitions=partitions, schema_mode=schema_mode, **options)
-        return write.overwrite(
-            self.storage, data, where=where, partitions=partitions, schema_mode=schema_mode, **options
-        )
+        return write.overwrite(base, data, where=where, partitions=partitions, schema_mode=schema_mode, **options)
 
     def write(
         self,
@@ -155,7 +168,8 @@ class Table(ReadableTable):
         for name, value in options.items():
             if name not in known:
                 raise InputError.bad_argument(name, value, f"one of {', '.join(known)}, for mode={mode!r}")
-        if not self.exists():
+        base = self.current()
+        if base is None:
             made = self._create_with(data, partition_by, properties, options.get("txn"))
             if made is not None:
                 return made
@@ -166,8 +180,9 @@ class Table(ReadableTable):
             raise InputError.already_exists(self.name, self.location)
         if mode == "ignore":
             return None
-        self._check_partitioning(partition_by)
-        return self.append(data, **options) if mode == "append" else self.overwrite(data, **options)
+        base = self._editable(mode, base)
+        self._check_partitioning(base, partition_by)
+        return self._append(base, data, **options) if mode == "append" else self._overwrite(base, data, **options)
 
     def _create_with(
         self, data: Any, partition_by: Sequence[str], properties: Mapping[str, str] | None, txn: tuple[str, int] | None
@@ -186,29 +201,32 @@ class Table(ReadableTable):
             self._lake.catalog.check_free(self.name)
         return self.storage
 
-    def _check_partitioning(self, partition_by: Sequence[str]) -> None:
+    def _check_partitioning(self, base: Snapshot, partition_by: Sequence[str]) -> None:
         given = [partition_by] if isinstance(partition_by, str) else list(partition_by)
-        have = list(self.snapshot.partition_columns)
+        have = list(base.partition_columns)
         if given and [c.lower() for c in given] != [c.lower() for c in have]:
             raise InputError.bad_argument("partition_by", given, f"what the table is partitioned by: {have}")
 
-    def _check_newest(self) -> None:
+    def _newest(self) -> Snapshot:
+        """The newest version, which one operation resolves once and hands on; an older one cannot be written."""
         if self._pinned is not None:
             raise InputError.bad_argument(
                 "at", self._pinned.version, "the table itself: older versions cannot be written"
             )
-        self._require()
+        return self.snapshot
 
-    def _check_editable(self, verb: str) -> None:
-        self._check_newest()
-        check_editable(self.name, self.snapshot, f"{verb}()")
+    def _editable(self, verb: str, base: Snapshot | None = None) -> Snapshot:
+        """The newest version (``base``, if the caller has it), if its rows may be changed."""
+        base = base or self._newest()
+        check_editable(self.name, base, f"{verb}()")
+        return base
 
     # ------------------------------------------------------------------ changing rows
 
     def delete(self, where: str | Fragment | None = None, *, if_version: int | None = None) -> Committed:
         """Delete the rows that meet ``where``, or all."""
-        self._check_editable("delete")
-        return modify.delete(self.storage, where, if_version=if_version)
+        base = self._editable("delete")
+        return modify.delete(base, where, if_version=if_version)
 
     def update(
         self,
@@ -218,8 +236,8 @@ class Table(ReadableTable):
         if_version: int | None = None,
     ) -> Committed:
         """Set columns to SQL expressions in the rows that meet ``where``, or in all."""
-        self._check_editable("update")
-        return modify.update(self.storage, assignments, where, if_version=if_version)
+        base = self._editable("update")
+        return modify.update(base, assignments, where, if_version=if_version)
 
     def merge(
         self,
@@ -234,11 +252,11 @@ class Table(ReadableTable):
         """Begin a merge of ``source``; add clauses, then ``execute()``. ``on`` is a condition, or key columns."""
         from headwater.lake.merge import Merge
 
-        self._check_editable("merge")
+        base = self._editable("merge")
         if is_spark_frame(source):
             source = source.toArrow()
         return Merge.of(
-            self.storage,
+            base,
             source,
             on,
             target_alias=target_alias,
@@ -251,59 +269,56 @@ class Table(ReadableTable):
 
     def add_columns(self, fields: Mapping[str, pa.DataType] | Sequence[pa.Field | Field]) -> Committed:
         """Add columns; rows that are there have null in them."""
-        self._check_editable("add_columns")
+        base = self._editable("add_columns")
         given: list[pa.Field | Field]
         given = [pa.field(n, t) for n, t in fields.items()] if isinstance(fields, Mapping) else list(fields)
-        return alter.add_columns(self.storage, given)
+        return alter.add_columns(base, given)
 
     def widen_column(self, column: str, to: pa.DataType) -> Committed:
         """Give a column a wider type."""
-        self._check_editable("widen_column")
-        return alter.widen_column(self.storage, column, to)
+        base = self._editable("widen_column")
+        return alter.widen_column(base, column, to)
 
     def rename_column(self, column: str, new_name: str) -> Committed:
         """Rename a column (with column mapping)."""
-        self._check_editable("rename_column")
-        return alter.rename_column(self.storage, column, new_name)
+        base = self._editable("rename_column")
+        return alter.rename_column(base, column, new_name)
 
     def drop_column(self, column: str) -> Committed:
         """Drop a column (with column mapping)."""
-        self._check_editable("drop_column")
-        return alter.drop_column(self.storage, column)
+        base = self._editable("drop_column")
+        return alter.drop_column(base, column)
 
     def drop_not_null(self, column: str) -> Committed:
         """Let a column be null."""
-        self._check_newest()
-        return alter.drop_not_null(self.storage, column)
+        return alter.drop_not_null(self._newest(), column)
 
     def comment_column(self, column: str, comment: str) -> Committed:
         """Say what a column holds."""
-        self._check_newest()
-        return alter.comment_column(self.storage, column, comment)
+        return alter.comment_column(self._newest(), column, comment)
 
     def set_properties(self, properties: Mapping[str, str]) -> Committed:
         """Set table properties; a view's table keeps those that refreshing needs."""
-        self._check_newest()
-        if is_derived(self.snapshot):
+        base = self._newest()
+        if is_derived(base):
             check_properties(properties)
-        return alter.set_properties(self.storage, properties)
+        return alter.set_properties(base, properties)
 
     def unset_properties(self, names: Sequence[str]) -> Committed:
         """Remove table properties."""
-        self._check_newest()
-        if is_derived(self.snapshot):
+        base = self._newest()
+        if is_derived(base):
             check_properties(dict.fromkeys(names))
-        return alter.unset_properties(self.storage, names)
+        return alter.unset_properties(base, names)
 
     def add_constraint(self, name: str, expression: str) -> Committed:
         """Add a CHECK constraint; the rows that are there must meet it."""
-        self._check_editable("add_constraint")
-        return alter.add_constraint(self.storage, name, expression)
+        base = self._editable("add_constraint")
+        return alter.add_constraint(base, name, expression)
 
     def drop_constraint(self, name: str) -> Committed:
         """Drop a CHECK constraint."""
-        self._check_newest()
-        return alter.drop_constraint(self.storage, name)
+        return alter.drop_constraint(self._newest(), name)
 
     # ------------------------------------------------------------------ upkeep
 
@@ -313,8 +328,7 @@ class Table(ReadableTable):
         """Pack small files together and fold deletion vectors away; the rows stay the same."""
         from headwater.lake.optimize import optimize
 
-        self._check_newest()
-        return optimize(self.storage, where=where, zorder_by=zorder_by, target_bytes=target_bytes)
+        return optimize(self._newest(), where=where, zorder_by=zorder_by, target_bytes=target_bytes)
 
     def vacuum(
         self, *, retention_hours: float | None = None, dry_run: bool = False, enforce_retention: bool = True
@@ -322,17 +336,19 @@ class Table(ReadableTable):
         """Delete files that no version within the retention needs."""
         from headwater.lake.vacuum import vacuum
 
-        self._check_newest()
         return vacuum(
-            self.storage, retention_hours=retention_hours, dry_run=dry_run, enforce_retention=enforce_retention
+            self._newest().storage,
+            retention_hours=retention_hours,
+            dry_run=dry_run,
+            enforce_retention=enforce_retention,
         )
 
     def restore(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Committed:
         """Make an older version the newest one."""
         from headwater.lake.restore import restore
 
-        self._check_editable("restore")
-        return restore(self.storage, self.at(version, timestamp=timestamp).version)
+        base = self._editable("restore")
+        return restore(base, self.at(version, timestamp=timestamp).version)
 
     def checkpoint(self) -> None:
         """Write a checkpoint of the newest version now."""

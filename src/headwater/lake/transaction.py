@@ -23,12 +23,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater.base import faults, settings
-from headwater.base.errors import ConflictError, HeadwaterError, InputError, NotFoundError, StorageError
+from headwater.base.errors import (
+    ConflictError,
+    CorruptionError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+    StorageError,
+)
 from headwater.base.storage import ObjectExistsError, Storage, now_ms
 from headwater.lake import checkpoint, conflicts, log, snapshot
-from headwater.lake.actions import Action, Commit, Metadata, dump
+from headwater.lake.actions import Action, Commit, Metadata, dump, parse_commit
 from headwater.lake.conflicts import Proposal
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target
 
 __all__ = ["Committed", "create", "discard", "run", "write_checkpoint"]
 
@@ -50,13 +57,17 @@ class Committed:
         return self.metrics[name]
 
 
+class _Gone(Exception):
+    """The commit that a proposal was to follow does not lie there any more."""
+
+
 class _RunAgain(Exception):
     def __init__(self, why: str, winner: Commit) -> None:
         self.why, self.winner = why, winner
 
 
 def run(
-    storage: Storage,
+    target: Target,
     operation: Callable[[Snapshot], Proposal],
     *,
     if_version: int | None = None,
@@ -65,8 +76,10 @@ def run(
 ) -> Committed:
     """Run ``operation`` until its proposal is committed on the newest version.
 
-    Without ``checkpoints`` the caller calls `write_checkpoint` when one is due. ``undo`` deletes what the caller wrote for all attempts; it is called when it is certain that none was committed.
+    ``target`` is a table, or the snapshot of it that the caller has just resolved: then the first attempt acts on that, and
+    nobody looks again before the commit, which is refused by the log itself if others were there first. Without ``checkpoints`` the caller calls `write_checkpoint` when one is due. ``undo`` deletes what the caller wrote for all attempts; it is called when it is certain that none was committed.
     """
+    storage = target.storage if isinstance(target, Snapshot) else target
     made: list[Proposal] = []
 
     def attempted(base: Snapshot) -> Proposal:
@@ -75,7 +88,7 @@ def run(
         return made[0]
 
     try:
-        done = _run(storage, attempted, if_version, checkpoints)
+        done = _run(target, attempted, if_version, checkpoints)
     except BaseException:
         if not made or not made[0].sent:
             _clean_up(storage, made, undo)
@@ -93,11 +106,16 @@ def _clean_up(storage: Storage, made: list[Proposal], undo: Callable[[], None] |
 
 
 def _run(
-    storage: Storage, operation: Callable[[Snapshot], Proposal], if_version: int | None, checkpoints: bool
+    target: Target, operation: Callable[[Snapshot], Proposal], if_version: int | None, checkpoints: bool
 ) -> Committed:
     retries = settings.current().commit_retries
+    storage, first = _first(target, if_version)
+    table_id: str | None = None
     for attempt in range(retries + 1):
-        base = snapshot.latest(storage)
+        base = first if first is not None and attempt == 0 else snapshot.latest(storage)
+        if table_id not in (None, base.table_id):
+            raise ConflictError.lost("the table was dropped and created again", base.version, "CREATE", storage.url)
+        table_id = base.table_id
         base.check_writable()
         if if_version is not None:
             _check_version(storage, base, if_version)
@@ -114,12 +132,25 @@ def _run(
                 winner = again.winner
                 raise ConflictError.lost(again.why, winner.version, winner.operation, storage.url) from None
             discard(storage, proposal)
+        except _Gone:
+            # Cleaned up past us, dropped, or created again: whoever looks for the newest version finds out.
+            snapshot.forget(storage)
+            discard(storage, proposal)
         else:
             if state is not None and checkpoints and checkpoint.due(state):
                 write_checkpoint(storage, state.version)
             return done
         time.sleep(random.uniform(0, min(0.2, 0.01 * (attempt + 1))))
     raise ConflictError.too_many_retries(retries, storage.url)
+
+
+def _first(target: Target, if_version: int | None) -> tuple[Storage, Snapshot | None]:
+    """The table, and the snapshot that the first attempt acts on if no look at the log is needed for it."""
+    if not isinstance(target, Snapshot):
+        # The commit of the version after it will tell whether it is the newest.
+        return target, None if if_version is None else snapshot.held_at(target, if_version)
+    fits = if_version is None or target.version == if_version
+    return target.storage, target if fits and snapshot.is_newest_known(target) else None
 
 
 def _check_version(storage: Storage, base: Snapshot, if_version: int) -> None:
@@ -139,7 +170,7 @@ def create(storage: Storage, proposal: Proposal) -> Committed | None:
     """Commit version 0 of a new table; None if somebody else made one first."""
     txn_id = str(uuid.uuid4())
     try:
-        won = _put(storage, 0, _actions(proposal, txn_id, None), txn_id, proposal)
+        won = _put(storage, 0, dump(_actions(proposal, txn_id, None)), txn_id, proposal)
     except BaseException:
         if not proposal.sent:
             discard(storage, proposal)
@@ -159,8 +190,12 @@ def _commit(
     state, txn_id = base.state, str(uuid.uuid4())
     for attempt in range(settings.current().commit_retries + 1):
         version = state.version + 1
-        if _put(storage, version, _actions(proposal, txn_id, state), txn_id, proposal):
-            return Committed(version, proposal.operation, proposal.metrics), _after_commit(storage, state, version)
+        if attempt == 0 and not log.is_there(storage, state):
+            raise _Gone
+        data = dump(_actions(proposal, txn_id, state))
+        if _put(storage, version, data, txn_id, proposal):
+            done = Committed(version, proposal.operation, proposal.metrics)
+            return done, _after_commit(storage, state, version, data)
         # Wait first and look then: whoever looks first aims at a version that is gone after the wait.
         time.sleep(random.uniform(0, min(0.05, 0.002 * (attempt + 1))))
         newer = log.advance(storage, state)
@@ -222,7 +257,7 @@ def _keeps_time(metadata: Metadata | None) -> bool:
     return metadata is not None and metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
-def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, proposal: Proposal) -> bool:
+def _put(storage: Storage, version: int, data: bytes, txn_id: str, proposal: Proposal) -> bool:
     """Whether the commit is ours, now or already; ``proposal.sent`` stays set unless it certainly is not."""
     faults.point("lake.commit.before_publish", storage.url)
     failure = None
@@ -233,7 +268,7 @@ def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, pro
         proposal.sent = True
 
     try:
-        storage.put_if_absent(log.commit_path(version), dump(actions), after=proposal.unflushed, ready=ready)
+        storage.put_if_absent(log.commit_path(version), data, after=proposal.unflushed, ready=ready)
         return True
     except ObjectExistsError:
         pass
@@ -257,11 +292,14 @@ def _put(storage: Storage, version: int, actions: list[Action], txn_id: str, pro
     return False
 
 
-def _after_commit(storage: Storage, before: log.LogState, version: int) -> log.LogState | None:
+def _after_commit(storage: Storage, before: log.LogState, version: int, data: bytes) -> log.LogState | None:
     """Bring the held snapshot forward; failing here undoes nothing."""
     try:
         faults.point("lake.commit.after_publish", storage.url)
-        state = log.extend(before, [log.read_commit(storage, version)], storage.url)
+        there = storage.head(log.commit_path(version))  # what it holds is known, but not the time that it was given
+        if there is None or there.size != len(data):
+            raise CorruptionError.log_entry(log.commit_path(version), "it is not what was written", storage.url)
+        state = log.extend(before, [parse_commit(data, version, there.modified_ms, storage.url)], storage.url)
         snapshot.remember(storage, state)
     except Exception as e:  # noqa: BLE001  the version is committed, whatever happens here
         _log.warning("version %s of %s is committed, but could not be read back: %s", version, storage.url, e)

@@ -18,13 +18,13 @@ import pyarrow as pa
 from headwater.base.errors import ConflictError, ConstraintError, InputError, SchemaError
 from headwater.base.schema import Field, Schema
 from headwater.base.storage import Storage, now_ms
-from headwater.lake import data_files, definition, edit, find, protocol, snapshot, transaction
+from headwater.lake import data_files, definition, edit, find, protocol, transaction
 from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
 from headwater.lake.conflicts import Proposal
 from headwater.lake.conform import Rows, as_rows, conform, new_fields
 from headwater.lake.constraints import enforce
 from headwater.lake.scan import scan
-from headwater.lake.snapshot import Snapshot
+from headwater.lake.snapshot import Snapshot, Target, resolve
 from headwater.lake.transaction import Committed
 from headwater.sql import expressions
 from headwater.sql.fragment import Fragment, spelled
@@ -144,6 +144,8 @@ class _Files:
 
     def check(self, now: Snapshot) -> None:
         """The table may have moved on, but not its meaning."""
+        if now.table_id != self.base.table_id:
+            raise ConflictError.lost("the table was dropped and created again", now.version, "CREATE", now.where)
         before, after = self.base.state.metadata, now.state.metadata
         if (before.schema, before.partition_columns, dict(before.configuration)) != (
             after.schema,
@@ -164,8 +166,8 @@ class _Files:
         transaction.discard(storage, Proposal("", adds=self.adds))
 
 
-def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode, where: str | Fragment | None = None) -> _Files:
-    base = snapshot.latest(storage)
+def _write_files(base: Snapshot, data: Any, schema_mode: SchemaMode, where: str | Fragment | None = None) -> _Files:
+    storage = base.storage
     base.check_writable()
     rows = data if isinstance(data, Rows | Source) else as_rows(data)
     planned = evolve(base, rows.schema, schema_mode)
@@ -182,7 +184,7 @@ def _write_files(storage: Storage, data: Any, schema_mode: SchemaMode, where: st
 
 
 def append(
-    storage: Storage,
+    target: Target,
     data: Any,
     *,
     schema_mode: SchemaMode = "strict",
@@ -192,9 +194,10 @@ def append(
     """Add rows to the table, in one commit."""
     if schema_mode == "replace":
         raise InputError.bad_argument("schema_mode", schema_mode, '"strict" or "merge" for append')
-    if _is_applied(storage, txn):
-        return Committed(snapshot.latest(storage).version, "WRITE", {}, skipped=True)
-    files = _write_files(storage, data, schema_mode)
+    base = resolve(target)
+    if _is_applied(base, txn):
+        return Committed(base.version, "WRITE", {}, skipped=True)
+    files = _write_files(base, data, schema_mode)
 
     def operation(now: Snapshot) -> Proposal:
         files.check(now)
@@ -209,15 +212,15 @@ def append(
             **files.metadata(),
         )
 
-    return transaction.run(storage, operation, undo=lambda: files.discard(storage))
+    return transaction.run(base, operation, undo=lambda: files.discard(base.storage))
 
 
-def _is_applied(storage: Storage, txn: tuple[str, int] | None) -> bool:
-    return txn is not None and snapshot.latest(storage).state.txns.get(txn[0], -1) >= txn[1]
+def _is_applied(base: Snapshot, txn: tuple[str, int] | None) -> bool:
+    return txn is not None and base.state.txns.get(txn[0], -1) >= txn[1]
 
 
 def overwrite(
-    storage: Storage,
+    target: Target,
     data: Any,
     *,
     where: str | Fragment | None = None,
@@ -236,12 +239,13 @@ def overwrite(
         raise InputError.bad_argument(
             "schema_mode", schema_mode, '"strict" or "merge" when only some rows are replaced'
         )
-    if _is_applied(storage, txn):
-        return Committed(snapshot.latest(storage).version, "WRITE", {}, skipped=True)
-    base = snapshot.latest(storage)
+    base = resolve(target)
+    storage = base.storage
+    if _is_applied(base, txn):
+        return Committed(base.version, "WRITE", {}, skipped=True)
     if partitions == "dynamic" and not base.partition_columns:
         raise InputError.bad_argument("partitions", partitions, "a partitioned table")
-    files = _write_files(storage, data, schema_mode, where)
+    files = _write_files(base, data, schema_mode, where)
 
     def operation(now: Snapshot) -> Proposal:
         files.check(now)
@@ -270,7 +274,7 @@ def overwrite(
             **files.metadata(),
         )
 
-    return transaction.run(storage, operation, if_version=if_version, undo=lambda: files.discard(storage))
+    return transaction.run(base, operation, if_version=if_version, undo=lambda: files.discard(storage))
 
 
 def _parameters(base: Snapshot, where: str | Fragment | None, partitions: str | None) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def columns_inside(snapshot: Snapshot, add: AddFile, wanted: AbstractSet[str]) -
         _remember(key, counted, whole=False)
     held, whole = _inside[key]
     if not whole and not wanted <= held:
-        with snapshot.storage.open_input(partitions.decode_path(add.path)) as file:
+        with snapshot.storage.open_input(partitions.decode_path(add.path), size=add.size) as file:
             _remember(key, pq.read_schema(file).names, whole=True)
     return _inside[key][0]
 

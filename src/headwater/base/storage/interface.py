@@ -71,8 +71,8 @@ class Storage(ABC):
         """Remove an object; one that is gone already is fine."""
 
     @abstractmethod
-    def open_input(self, path: str) -> pa.NativeFile:
-        """A seekable file for Arrow readers."""
+    def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
+        """A seekable file for Arrow readers; with its ``size``, as far as it is known, a small one takes one request."""
 
     @abstractmethod
     def open_output(self, path: str, *, flush: bool = True) -> Any:

@@ -188,7 +188,7 @@ class LocalStorage(Storage):
         except NotFoundError:
             pass
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
         if is_elsewhere(path):
             other, name = resolve(self, path)
             return other.open_input(name)

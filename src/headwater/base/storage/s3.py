@@ -21,6 +21,8 @@ from headwater.base.storage.interface import Entry, ObjectExistsError, Storage
 
 __all__ = ["S3Storage"]
 
+_SMALL_BYTES = 1 << 20
+
 
 class S3Storage(Storage):
     """A bucket prefix of S3 or of a server that speaks it, with conditional puts."""
@@ -153,13 +155,18 @@ class S3Storage(Storage):
         except NotFoundError:
             pass
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
         import obstore
 
         if is_elsewhere(path):
             other, name = resolve(self, path)
-            return other.open_input(name)
+            return other.open_input(name, size=size)
         with self._errors(path):
+            if size is not None and 0 < size <= _SMALL_BYTES:
+                # A reader asks for the size first, then for the footer, then for columns: one after the other.
+                found = obstore.get(self._store, self._key(path))
+                if found.meta["size"] <= _SMALL_BYTES:  # whoever told the size may be wrong
+                    return pa.BufferReader(bytes(found.bytes()))
             reader = obstore.open_reader(self._store, self._key(path), buffer_size=8 << 20)
         return pa.PythonFile(_Input(self, path, reader), mode="r")
 

@@ -44,7 +44,7 @@ _PASSED_ON = ("parquet_compression", "row_group_rows", "target_file_bytes")
 
 def without_files(now: Snapshot) -> Snapshot:
     """The snapshot as a task needs it: what the table is, not which files it has."""
-    return Snapshot(now.storage, replace(now.state, files={}, txns={}, domains={}, tombstones=None))
+    return Snapshot(now.storage, replace(now.state, files={}, txns={}, domains={}, tombstones=None, newest=None))
 
 
 def shaped(batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.RecordBatch:

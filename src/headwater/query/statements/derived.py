@@ -47,8 +47,8 @@ def refuse_to_change(statement: Statement, session: Session) -> None:
     if not isinstance(statement, _CHANGING):
         return
     keeps = isinstance(statement, CreateTable | CreateTableAs) and statement.mode != "replace"
-    table = session.table(statement.table)
-    kind = kind_of(table.snapshot) if not keeps and table.exists() else None
+    now = None if keeps else session.table(statement.table).current()
+    kind = None if now is None else kind_of(now)
     if kind is not None:
         error = InputError.is_derived(statement.table, words_of(kind), statement.verb)
         raise error.placed_at(statement.text, place_of(statement.text, statement.table))
