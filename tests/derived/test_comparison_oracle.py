@@ -23,7 +23,7 @@ from headwater.derived.reports import Verification
 from .whole_comparison import close, compare_whole
 
 AT = Frontier(t=1)
-CASES = int(os.environ.get("HEADWATER_TEST_EXAMPLES", "60"))
+CASES = int(os.environ.get("HEADWATER_TEST_EXAMPLES", "30"))
 SMALL = Limits(difference_bytes=1, paired_bytes=1 << 20)
 SORTED = Limits(difference_bytes=1, paired_bytes=0)
 
