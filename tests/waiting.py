@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 __all__ = ["PATIENCE_S", "listens", "wait_until"]
 
-PATIENCE_S = 240.0
+PATIENCE_S = 240
 
 
 def wait_until(condition: Callable[[], object], what: str | Callable[[], str]) -> None:
