@@ -30,6 +30,7 @@ from headwater.lake.merge import Merge
 from headwater.lake.table import Table
 from headwater.query.result import Result
 from headwater.query.run import run
+from headwater.spark.failures import carried, told
 from headwater.sql.statements import read
 from headwater.timeseries.stream import Stream
 
@@ -226,8 +227,6 @@ def test_each_action_is_used_by_some_error() -> None:
 
 # -- errors with actions ------------------------------------------------------------------------------------------------
 
-ERROR = InputError.not_built("spend", 0, "/data/spend")
-
 
 @pytest.mark.parametrize(
     ("surface", "hint"),
@@ -318,3 +317,10 @@ def test_a_hint_can_be_set_as_text() -> None:
     assert error.hint == "do nothing" and error.actions == ()
     error.hint = None
     assert "hint" not in str(error)
+
+
+def test_actions_come_back_from_a_task() -> None:
+    with pytest.raises(InputError) as caught, told(), carried():
+        raise InputError.not_built("spend", 0, "here")
+    assert caught.value.actions == InputError.not_built("spend", 0, "here").actions
+    assert caught.value.on("sql").hint == "build it: REFRESH MATERIALIZED VIEW spend"
