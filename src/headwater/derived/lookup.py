@@ -37,9 +37,8 @@ class Lookup:
     def snapshot(self, name: str) -> Snapshot | None:
         """The table; None if it is not there, or cannot be read."""
         if name not in self._seen:
-            table = self._environment.table(name)
             try:
-                self._seen[name] = table.snapshot if table.exists() else None
+                self._seen[name] = self._environment.table(name).current()
             except HeadwaterError:  # whoever reads it reports what is wrong with it
                 self._seen[name] = None
         return self._seen[name]

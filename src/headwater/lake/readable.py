@@ -105,6 +105,7 @@ class ReadableTable:
 
     def _moved(self) -> bool:
         """Whether the name stands for another place by now: the table was dropped, and one elsewhere has its name."""
+        assert self._lake is not None, "its name is one of a lake"
         there = self._lake.catalog.storage(self.name)
         moved = bool(there.url != self.storage.url)
         self.storage = there
