@@ -13,7 +13,7 @@ SUMMARY = "compile all kernels now, so that the first view does not wait for the
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes that compile (default: one per core)")
     parser.add_argument(
-        "--spark", action="store_true", help="also keep Spark's classes ready, so that sessions start sooner (150 MB)"
+        "--spark", action="store_true", help="also keep Spark's classes ready, so that sessions start sooner (190 MB)"
     )
 
 
