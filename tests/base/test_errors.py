@@ -52,26 +52,9 @@ def test_each_error_is_complete(name: str) -> None:
     assert str(copy) == str(error)
 
 
-# Shorter names for views of what is said of every kind.
-FOR_VIEWS = {
-    "ConflictError.view_changed": "derived_changed",
-    "CorruptionError.view_state": "derived_state",
-    "InputError.is_view": "is_derived",
-    "InputError.not_a_view": "not_derived",
-    "InputError.view_cycle": "derived_cycle",
-    "InputError.view_exists": "derived_exists",
-    "NotFoundError.view": "derived",
-}
-
-
 def test_codes_are_unique() -> None:
-    codes = [error.code for name, error in BUILT.items() if name not in FOR_VIEWS]
+    codes = [error.code for error in BUILT.values()]
     assert len(set(codes)) == len(codes)
-
-
-@pytest.mark.parametrize("name", FOR_VIEWS)
-def test_a_name_for_views_says_the_same(name: str) -> None:
-    assert str(BUILT[name]) == str(BUILT[f"{name.partition('.')[0]}.{FOR_VIEWS[name]}"])
 
 
 def test_the_tree_at_the_top_names_every_class() -> None:

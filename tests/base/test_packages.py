@@ -96,6 +96,6 @@ def test_another_python_on_the_cluster_is_a_sentence() -> None:
         raise _PySparkLike(
             f"Job aborted\npyspark.errors.exceptions.base.PySparkRuntimeError: {said} run\n\tat org.apache"
         )
-    assert caught.value.code == "E7007"
+    assert caught.value.code == "E7010"
     assert "run Python 3.10, and this process Python 3.11" in caught.value.message
     assert "PYSPARK_PYTHON" in (caught.value.hint or "")

@@ -40,7 +40,7 @@ def as_json(lake: hw.Lake, capsys: Capture, code: int, verb: str, *more: str) ->
 def test_views_and_their_freshness(lake: hw.Lake, capsys: Capture) -> None:
     assert main(words(lake, "views")) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["name", "frontier", "freshness", "rows", "last", "refresh", "mode", "seconds"]
+    assert lines[0].split() == ["name", "kind", "frontier", "freshness", "rows", "last", "refresh", "mode", "seconds"]
     assert "up to date" in lines[2] and "full" in lines[2]
     lake.table("t").append([{"id": 2, "k": 1}])
     lake.view("c", "SELECT k FROM t")
@@ -211,7 +211,7 @@ def test_errors_name_commands(lake: hw.Lake, capsys: Capture) -> None:
     lake.view("c", "SELECT k FROM t")
     lake.view("d", "SELECT k FROM c")
     first = f"headwater refresh {lake.location} c first, or refresh `d` without --no-cascade, which does that"
-    found = as_json(lake, capsys, 1, "refresh", "d", "--no-cascade")["views"]
+    found = as_json(lake, capsys, 1, "refresh", "d", "--no-cascade")["artefacts"]
     assert (found[0]["error"]["code"], found[0]["error"]["hint"]) == ("E1610", first)
     assert main(words(lake, "refresh", "d", "--no-cascade")) == 1
     assert f"hint: {first}" in capsys.readouterr().err

@@ -32,7 +32,8 @@ def commits_until(until: Snapshot, after: int) -> list[Commit]:
     newest = until.state.newest
     if newest is None or newest.version != until.version or after >= until.version:
         return read_commits(until.storage, after, until.version)
-    return [*read_commits(until.storage, after, until.version - 1), newest]
+    before = range(after + 1, until.version)
+    return [*(_read(until.storage, version, until.version) for version in before), newest]
 
 
 def _read(storage: Storage, version: int, until: int) -> Commit:

@@ -78,7 +78,7 @@ def with_package(session: SparkSession) -> None:
     Raises
     ------
     SetupError
-        E7007: workers lack packages that cannot be shipped, or have loaded another Headwater.
+        E7007: workers lack packages that cannot be shipped; E7009: they have loaded another Headwater; E7010: another Python.
     """
     if session in _ready or _runs_here(session):
         return

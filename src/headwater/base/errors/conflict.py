@@ -50,7 +50,3 @@ class ConflictError(HeadwaterError):
             where=where,
             actions=[Action("rebuild", name=name, kind=kind)],
         )
-
-    @classmethod
-    def view_changed(cls, name: str, what: str, where: str) -> Self:
-        return cls.derived_changed(name, what, where)

@@ -119,7 +119,3 @@ class CorruptionError(HeadwaterError):
             where=where,
             actions=[Action("rebuild", kind=kind)],
         )
-
-    @classmethod
-    def view_state(cls, why: str, where: str) -> Self:
-        return cls.derived_state(why, where)

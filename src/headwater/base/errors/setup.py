@@ -40,7 +40,7 @@ class SetupError(HeadwaterError):
     @classmethod
     def executors_differ(cls, found: str) -> Self:
         return cls(
-            "E7007",
+            "E7009",
             f"the tasks of the Spark cluster import another headwater, {found}, although this one was shipped to them",
             hint="install this version for the Python of the executors, or drop spark.python.daemon.module, which loads theirs",
         )
@@ -48,7 +48,7 @@ class SetupError(HeadwaterError):
     @classmethod
     def executors_python(cls, workers: str, driver: str) -> Self:
         return cls(
-            "E7007",
+            "E7010",
             f"the tasks of the Spark cluster run Python {workers}, and this process Python {driver}",
             hint=f"set PYSPARK_PYTHON (spark.pyspark.python) to a Python {driver} on the executors, or run this with {workers}",
         )

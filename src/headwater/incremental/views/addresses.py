@@ -212,4 +212,4 @@ def _rows(layout: Layout, keys: Keys, places: Places | None = None, weights: int
 
 
 def _lost(where: str) -> CorruptionError:
-    return CorruptionError.view_state("it does not know a row that the table has", where)
+    return CorruptionError.derived_state("it does not know a row that the table has", where)

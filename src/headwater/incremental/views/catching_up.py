@@ -30,7 +30,7 @@ def follow(addresses: Addresses, layout: Layout, *, before: Snapshot, after: Sna
     names = layout.names
     for path, old in before.files.items():
         if path not in numbers:
-            raise CorruptionError.view_state("it does not know a file that the table had", before.where)
+            raise CorruptionError.derived_state("it does not know a file that the table had", before.where)
         new = after.files.get(path)
         if new is None:
             went.add(numbers[path], read_file(before, old, names, positions=True))
@@ -66,7 +66,7 @@ def _moved(addresses: Addresses, went: Located, came: Located, where: str) -> No
     places = addresses.find(copies)
     leaves = np.isin(places, gone)
     if (places < 0).any() or int(leaves.sum()) != len(gone):
-        raise CorruptionError.view_state("it does not know a row that the table had", where)
+        raise CorruptionError.derived_state("it does not know a row that the table had", where)
     row_now = np.concatenate([which[~leaves], row[len(gone) :]])
     places_now = np.concatenate([places[~leaves], new_places])
     order = np.argsort(row_now, kind="stable")

@@ -155,7 +155,7 @@ def _deleted_since(now: Snapshot, rewritten: Rewritten) -> Words | None:
             dead.append(start + went - np.searchsorted(deletion_vectors.positions(before), went))
         start += count - old.num_deleted
     if start != len(rewritten.keys):
-        raise CorruptionError.view_state("its files have other rows than the log says", now.where)
+        raise CorruptionError.derived_state("its files have other rows than the log says", now.where)
     return np.concatenate(dead)
 
 
@@ -189,7 +189,7 @@ def _move(base: Snapshot, addresses: Addresses, gone: Sequence[str], keys: Keys,
     were = addresses.find(copies)
     moved = np.isin(split_address(were)[0], np.fromiter(old, np.int64, len(old))) & (were >= 0)
     if int(moved.sum()) != len(places):
-        raise CorruptionError.view_state("files were rewritten with other rows than they had", base.where)
+        raise CorruptionError.derived_state("files were rewritten with other rows than they had", base.where)
     # Copies stand in the order of their rows' keys, as the places do: the first copy that moved gets the first place.
     addresses.change([(copies[moved], were[moved])], [(copies[moved], places)])
     addresses.forget(gone)

@@ -77,7 +77,7 @@ def create(statement: CreateArtefact, session: Session) -> Result:
 @run.register
 @placing
 def refresh(statement: RefreshArtefact, session: Session) -> Result:
-    kind = statement.kind
+    kind = words_of(statement.kind)
     done = _opened(statement, session).refresh(full=statement.full, cascade=statement.cascade)
     # One row for each artefact that was refreshed, the one that was asked for first.
     rows = [done, *done.upstream]
@@ -95,7 +95,7 @@ def refresh(statement: RefreshArtefact, session: Session) -> Result:
 @run.register
 @placing
 def drop(statement: DropArtefact, session: Session) -> Result:
-    verb = f"{statement.verb} {statement.kind.sql}"
+    verb = f"{statement.verb} {words_of(statement.kind).sql}"
     try:
         return dropped(verb, _opened(statement, session).drop(cascade=statement.cascade))
     except NotFoundError:
@@ -105,13 +105,13 @@ def drop(statement: DropArtefact, session: Session) -> Result:
 
 
 def _opened(statement: RefreshArtefact | DropArtefact, session: Session) -> Artefact:
-    return kinds.kind(statement.kind.name).open(statement.table, session.lake.environment())
+    return kinds.kind(statement.kind).open(statement.table, session.lake.environment())
 
 
 @run.register
 @placing
 def show(statement: ShowArtefacts, session: Session) -> Result:
-    kind = statement.kind
+    kind = words_of(statement.kind)
     rows = [name.rpartition(".") for name in session.lake.environment().names(kind.name)]
     if statement.within is not None:
         rows = [row for row in rows if row[0].lower() == statement.within.lower()]

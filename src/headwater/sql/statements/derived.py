@@ -36,7 +36,7 @@ class RefreshArtefact(Statement):
 
     verb: ClassVar[str] = "REFRESH"
 
-    kind: KindWords
+    kind: str
     table: str
     full: bool = False
     cascade: bool = True
@@ -48,7 +48,7 @@ class DropArtefact(Statement):
 
     verb: ClassVar[str] = "DROP"
 
-    kind: KindWords
+    kind: str
     table: str
     if_exists: bool = False
     cascade: bool = False
@@ -60,25 +60,25 @@ class ShowArtefacts(Statement):
 
     verb: ClassVar[str] = "SHOW"
 
-    kind: KindWords
+    kind: str
     pattern: str | None = None
     within: str | None = None
 
 
 def _read_refresh(kind: KindWords, cursor: Cursor) -> RefreshArtefact:
     table, full = cursor.table(f"the name of {_a(kind)}"), cursor.take("FULL")
-    return RefreshArtefact(kind, table, full, cursor.take("CASCADE") or not cursor.take("RESTRICT"))
+    return RefreshArtefact(kind.name, table, full, cursor.take("CASCADE") or not cursor.take("RESTRICT"))
 
 
 def _read_drop(kind: KindWords, cursor: Cursor) -> DropArtefact:
     if_exists = cursor.take("IF", "EXISTS")
-    return DropArtefact(kind, cursor.table(f"the name of {_a(kind)}"), if_exists, drops_readers(cursor))
+    return DropArtefact(kind.name, cursor.table(f"the name of {_a(kind)}"), if_exists, drops_readers(cursor))
 
 
 def _read_show(kind: KindWords, cursor: Cursor) -> ShowArtefacts:
     within = cursor.table("the name of a schema") if cursor.take("IN") or cursor.take("FROM") else None
     cursor.take("LIKE")
-    return ShowArtefacts(kind, None if cursor.done else cursor.text_value("a pattern"), within)
+    return ShowArtefacts(kind.name, None if cursor.done else cursor.text_value("a pattern"), within)
 
 
 def _a(kind: KindWords) -> str:
