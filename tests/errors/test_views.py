@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.base.errors import HeadwaterError
-from headwater.incremental.views.addresses import Addresses
-from headwater.incremental.views.keys import row_keys
+from headwater.incremental.views.addresses import Addresses, row_keys
 from headwater.incremental.zset import ZSet
 from headwater.lake import modify
 from headwater.lakehouse import Lake, connect

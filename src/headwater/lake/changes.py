@@ -10,7 +10,7 @@ of version ``until``. It is read from the log, and costs the change:
 - ``dataChange=false`` (OPTIMIZE) counts nothing.
 
 Each file is opened with the definition that was in force in its own version: which of its columns are partition
-values, and what the others are called inside it (`metadata_history`). Its rows are given under the schema of ``until``
+values, and what the others are called inside it (`interval`). Its rows are given under the schema of ``until``
 (`alignment`): a column added since is null in older rows, a widened one has its new type, and one that was dropped is
 left out. What cannot be read as the new type is an error. The sum may hold a row several times with opposite signs (a
 rewritten file); `consolidation` adds them up, in memory that is bounded whatever the size of the change.
@@ -35,8 +35,7 @@ from headwater.lake.consolidation import consolidate_stream
 from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.deletion_vectors import positions
 from headwater.lake.file_changes import vector_difference
-from headwater.lake.interval import Interval, file_events
-from headwater.lake.metadata_history import MetadataHistory
+from headwater.lake.interval import Interval, MetadataHistory, file_events
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 

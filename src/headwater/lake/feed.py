@@ -23,7 +23,7 @@ from headwater.lake import changes, log, snapshot
 from headwater.lake.actions import Commit
 from headwater.lake.data_files import CHANGE_TYPE
 from headwater.lake.history import commit_times
-from headwater.lake.metadata_history import MetadataHistory, read_commits
+from headwater.lake.interval import MetadataHistory, read_commits
 from headwater.lake.readable import timestamp_ms
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.incremental.layout import Layout
-from headwater.incremental.views.addresses import Addresses, address
-from headwater.incremental.views.keys import copies_of, row_keys
+from headwater.incremental.views.addresses import Addresses, address, copies_of, row_keys
 from headwater.incremental.zset import ZSet
 
 LAYOUT = Layout(pa.schema([("n", pa.int64())]))

@@ -20,8 +20,7 @@ from tests.incremental.views.world import World
 
 from headwater.incremental.store import Store
 from headwater.incremental.views import View
-from headwater.incremental.views.record import ViewRecord
-from headwater.incremental.views.state_at import StateAt
+from headwater.incremental.views.record import StateAt, ViewRecord
 from headwater.lake import log
 from headwater.lake.partitions import decode_path
 

@@ -16,8 +16,7 @@ from headwater.incremental.store import Store
 from headwater.incremental.views import View, tidying
 from headwater.incremental.views import live as lives
 from headwater.incremental.views.definition import Policy
-from headwater.incremental.views.record import ViewRecord
-from headwater.incremental.views.state_at import StateAt
+from headwater.incremental.views.record import StateAt, ViewRecord
 
 SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1"))
 

@@ -172,11 +172,11 @@ class LocalStorage(Storage):
         if is_elsewhere(path):
             other, name = resolve(self, path)
             return other.head(name)
-        try:
-            with translated(self.root, path):
+        with translated(self.root, path):
+            try:
                 stat = os.stat(self._full(path))
-        except NotFoundError:
-            return None
+            except (FileNotFoundError, NotADirectoryError):  # an answer, which is asked for often, and no error
+                return None
         return Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
 
     def delete(self, path: str) -> None:

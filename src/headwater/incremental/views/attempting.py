@@ -33,8 +33,7 @@ from headwater.incremental.views import catching_up, output_table, packing_up
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, Live
 from headwater.incremental.views.publishing import Changed
-from headwater.incremental.views.record import ViewRecord
-from headwater.incremental.views.state_at import StateAt
+from headwater.incremental.views.record import StateAt, ViewRecord
 from headwater.incremental.views.state_folder import ViewFolder
 from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet

@@ -12,8 +12,7 @@ from pyroaring import BitMap64
 
 from headwater.base.errors import CorruptionError
 from headwater.incremental.layout import Layout
-from headwater.incremental.views.addresses import Addresses
-from headwater.incremental.views.keys import copies_of, expanded, sorted_keys
+from headwater.incremental.views.addresses import Addresses, copies_of, expanded, sorted_keys
 from headwater.incremental.views.reconciling import Located
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile

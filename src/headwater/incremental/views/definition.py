@@ -10,6 +10,10 @@ The definition is the value of the domain ``headwater.view``; version 1, or 2 wh
 The schemas are those of the day on which the view was defined. The query is always read against them, so ``SELECT *`` means
 the columns of that day, and the circuit, and with it the names of its state, stay what they were. Where our own reader refuses a
 query, Spark's analyzed plan is kept, and refreshing needs no JVM either.
+
+**Functions of the user's own.** A view is a view by the very functions that it was defined with. Its definition keeps
+their names and fingerprints. The functions themselves are the process's, registered with the lake, so a process that
+lacks one, or has another one of its name, stops before anything is read.
 """
 
 from __future__ import annotations
@@ -28,20 +32,50 @@ import pyarrow as pa
 from headwater.base.errors import CorruptionError, InputError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
 from headwater.derived.sources import Input
-from headwater.incremental.views.functions import functions_of
 from headwater.incremental.views.refusals import about_reading
 from headwater.incremental.views.words import WORDS
 from headwater.lake.actions import Action
 from headwater.lake.published import definition_domain, domain
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.demands import Demand, demands, narrowest
-from headwater.sql.functions.user import UserFunction, registered
-from headwater.sql.nodes import Refused
+from headwater.sql.functions.user import UserFunction, registered, user_operators
+from headwater.sql.nodes import Refused, walk
 from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
 from headwater.sql.rewriting import prepared
 
-__all__ = ["Definition", "Policy"]
+__all__ = ["Definition", "Policy", "check_functions", "functions_of", "missing", "same_functions"]
+
+
+def functions_of(plan: Plan) -> dict[str, str]:
+    """The user's functions that a plan calls: the fingerprint of each by its name."""
+    parts = [part for node in _nodes(plan) for e in node.expressions for part in walk(e)]
+    return dict(sorted(user_operators(parts)))
+
+
+def _nodes(plan: Plan) -> list[Plan]:
+    inner = [*plan.children, *(s.plan for s in plan.subqueries())]
+    return [plan, *(node for part in inner for node in _nodes(part))]
+
+
+def missing(wanted: Mapping[str, str], registered: Mapping[str, UserFunction]) -> list[str]:
+    """The names of functions that are wanted and not registered."""
+    return [name for name in wanted if name not in registered]
+
+
+def same_functions(wanted: Mapping[str, str], registered: Mapping[str, UserFunction]) -> bool:
+    """Whether those that are wanted are those that are registered."""
+    return all(registered[name].fingerprint == print_ for name, print_ in wanted.items() if name in registered)
+
+
+def check_functions(view: str, wanted: Mapping[str, str], registered: Mapping[str, UserFunction]) -> None:
+    """Stop where a view's functions are not at hand."""
+    for name in missing(wanted, registered):
+        raise NotFoundError.function(name, view, wanted[name], list(registered))
+    for name, print_ in wanted.items():
+        if registered[name].fingerprint != print_:
+            raise InputError.other_function(name, view, print_, registered[name].fingerprint)
+
 
 Policy = Literal["auto", "strict", "full"]
 """How a view may be refreshed: as is best; only from changes; only anew."""

@@ -24,8 +24,7 @@ from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.views import query_time
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.record import ViewRecord
-from headwater.incremental.views.state_at import StateAt
+from headwater.incremental.views.record import StateAt, ViewRecord
 from headwater.incremental.views.state_folder import ViewFolder
 
 __all__ = ["OUTPUT", "Live", "built", "forget", "live"]

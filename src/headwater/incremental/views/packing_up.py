@@ -23,8 +23,17 @@ from headwater.base import events, faults
 from headwater.base.errors import CorruptionError
 from headwater.base.storage import now_ms
 from headwater.incremental.layout import Layout
-from headwater.incremental.views.addresses import Addresses, Places, Words, address, split_address
-from headwater.incremental.views.keys import Keys, expanded, row_keys, sorted_keys
+from headwater.incremental.views.addresses import (
+    Addresses,
+    Keys,
+    Places,
+    Words,
+    address,
+    expanded,
+    row_keys,
+    sorted_keys,
+    split_address,
+)
 from headwater.incremental.views.publishing import VECTORS, Changed, write_in_order
 from headwater.incremental.views.reconciling import keys_in_files
 from headwater.incremental.zset import ZSet

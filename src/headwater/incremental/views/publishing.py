@@ -20,8 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base import faults
-from headwater.incremental.views.addresses import Addresses, Places, address
-from headwater.incremental.views.keys import row_keys
+from headwater.incremental.views.addresses import Addresses, Places, address, row_keys
 from headwater.incremental.views.together import together
 from headwater.incremental.zset import ZSet
 from headwater.lake import data_files, partitions, small_files

@@ -16,8 +16,7 @@ import pyarrow as pa
 from headwater.base import faults
 from headwater.base.storage import now_ms
 from headwater.incremental.layout import Layout
-from headwater.incremental.views.addresses import Addresses, Places, Words, address
-from headwater.incremental.views.keys import Keys, row_keys, sorted_keys
+from headwater.incremental.views.addresses import Addresses, Keys, Places, Words, address, row_keys, sorted_keys
 from headwater.incremental.views.publishing import (
     VECTORS,
     Changed,

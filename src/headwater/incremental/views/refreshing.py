@@ -47,8 +47,7 @@ from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.attempting import Unusable, ViewAttempt
 from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.deciding import decide, foreign
-from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.functions import check_functions
+from headwater.incremental.views.definition import Definition, check_functions
 from headwater.incremental.views.live import built, live
 from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all

@@ -3,7 +3,7 @@
 In a local lake `Store` works in the folder directly. In object storage two machines may both save a state after the same
 one, so there a manifest is called by a random name; the numbers that `Store` gives are this machine's own affair.
 
-A local state may be saved after the commit that it belongs to (`state_at`); `newest` finds it, though no commit names it.
+A local state may be saved after the commit that it belongs to (`StateAt`); `newest` finds it, though no commit names it.
 
 State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot of
 the machine it was written, and every byte of it is checked before it is used in another.
@@ -27,7 +27,7 @@ from headwater.incremental.manifest import Manifest
 from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
 from headwater.incremental.views.addresses import Addresses
-from headwater.incremental.views.state_at import StateAt
+from headwater.incremental.views.record import StateAt
 
 __all__ = ["ViewFolder"]
 

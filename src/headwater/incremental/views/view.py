@@ -43,8 +43,7 @@ from headwater.incremental.views import output_table, tidying
 from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.ddl import create_statement
 from headwater.incremental.views.deciding import after_upstream, decide
-from headwater.incremental.views.definition import Definition, Policy
-from headwater.incremental.views.functions import check_functions, same_functions
+from headwater.incremental.views.definition import Definition, Policy, check_functions, same_functions
 from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.reading import read_definition
 from headwater.incremental.views.record import ViewRecord

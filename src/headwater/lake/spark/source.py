@@ -36,7 +36,7 @@ from headwater.lake import changes, log, snapshot
 from headwater.lake.actions import Metadata
 from headwater.lake.alignment import Aligned, align
 from headwater.lake.changes import WEIGHT, FileChange
-from headwater.lake.metadata_history import MetadataHistory, read_commits
+from headwater.lake.interval import MetadataHistory, read_commits
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import shaped
 from headwater.lake.spark.types import loose_field, spark_struct
