@@ -12,6 +12,7 @@ Trino and Athena know; it is written after the commit, in one step, and always n
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -166,12 +167,10 @@ class Export(RecordedArtefact):
         if first is None:
             return Exported(vector, None, 0)
         with self.storage.open_output(path) as to, pq.ParquetWriter(to, self._meant.output) as writer:
-            batch: pa.RecordBatch | None = first
-            while batch is not None:
+            for batch in itertools.chain([first], batches):
                 writer.write_batch(batch)
                 rows += batch.num_rows
                 task.advance(batch.num_rows)
-                batch = next(batches, None)
         return Exported(vector, path, rows)
 
     def tidy(self, before: ExportRecord | None, after: ExportRecord) -> None:
@@ -199,5 +198,4 @@ class Export(RecordedArtefact):
 def _difference(before: Exported | None, after: Exported | None) -> int:
     if before == after:
         return 0
-    rows = [one.rows if one is not None else 0 for one in (before, after)]
-    return abs(rows[0] - rows[1])
+    return abs((before.rows if before else 0) - (after.rows if after else 0))

@@ -1,0 +1,204 @@
+"""The nouns of a lake that are derived from its tables: views, exports, and what is the same for every kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from headwater.base.errors import NotFoundError
+from headwater.base.kinds import ARTEFACT
+from headwater.derived import kinds
+
+if TYPE_CHECKING:
+    from headwater.derived.artefact import Artefact
+    from headwater.derived.environment import Environment
+    from headwater.derived.port import DerivingLake
+    from headwater.derived.refreshes import Refreshes
+    from headwater.derived.status import Status
+    from headwater.export import Export
+    from headwater.incremental.views import View
+
+__all__ = ["DerivedNouns"]
+
+# Each kind of derived artefact and the module that opens it.
+kinds.declare("view", "headwater.incremental.views.kind")
+kinds.declare("export", "headwater.export.kind")
+
+
+class DerivedNouns:
+    """The part of `Lake` that is about what is derived; it needs nothing of a lake but its environment."""
+
+    # ------------------------------------------------------------------ views
+
+    def view(
+        self: DerivingLake,
+        name: str,
+        sql: str | None = None,
+        *,
+        policy: Literal["auto", "strict", "full"] = "auto",
+        shards: int = 1,
+        refresh: bool = False,
+        **options: Any,
+    ) -> View:
+        """A materialized view: a query whose rows are kept in a table of that name, and follow its sources.
+
+        Parameters
+        ----------
+        sql
+            The query, in Spark SQL. A view that is not there is made, but not built: reading it is an error before
+            `View.refresh`, or ``refresh=True``, has built it. One that has another query gets this one, and its rows
+            with it. Without a query, the view must be there. ``SELECT *`` means the columns that the sources have now.
+        policy
+            "auto" follows changes where it can and is quicker, and says when it computes anew; "strict" never computes anew by itself;
+            "full" always does.
+        shards
+            How many parts its state has; large steps then run on as many threads.
+        refresh
+            Refresh it as well, after the views that it reads.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 5}])
+        >>> total = lake.view("total", "SELECT sum(amount) AS total FROM orders", refresh=True)
+        >>> lake.view("total").to_pylist()
+        [{'total': 15}]
+        """
+        from headwater.incremental.views.declaration import define, open_view
+
+        environment = self.environment()
+        if sql is None:
+            view = open_view(name, environment)
+        else:
+            view = define(name, sql, environment, policy=policy, shards=shards, **options)
+        if refresh:
+            view.refresh()
+        return view
+
+    def views(self: DerivingLake) -> list[str]:
+        """The names of the lake's materialized views."""
+        return self.environment().names("view")
+
+    # ------------------------------------------------------------------ exports
+
+    def export(
+        self: DerivingLake,
+        name: str,
+        source: str | None = None,
+        *,
+        to: str | os.PathLike[str] | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        refresh: bool = False,
+    ) -> Export:
+        """An export: the rows of a table or view as plain Parquet files, for readers that do not know Delta.
+
+        Parameters
+        ----------
+        source
+            The table or view. Without it, the export must be there.
+        to
+            The folder, local or on S3, that the files are written to; below the lake's own folder by default.
+        columns, where
+            Some columns, and a condition on the rows, in Spark SQL; all that the source has now by default.
+        refresh
+            Refresh it as well.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1, "amount": 10}, {"id": 2, "amount": 5}])
+        >>> large = lake.export("large", "orders", where="amount > 5", refresh=True)
+        >>> _ = orders.append([{"id": 3, "amount": 7}]), orders.delete("id = 1")
+        >>> print(large.plan())
+        incremental: 2 files changed
+          orders: 2 rows changed
+        >>> large.refresh().rows_out
+        2
+        >>> import pyarrow.dataset as ds
+        >>> ds.dataset(large.files).to_table().to_pylist()
+        [{'id': 3, 'amount': 7}]
+        """
+        from headwater.export.kind import KIND, define
+
+        environment = self.environment()
+        if source is None:
+            found = KIND.open(name, environment)
+        else:
+            place = None if to is None else os.fspath(to)
+            found = define(name, source, environment, to=place, columns=columns, where=where)
+        if refresh:
+            found.refresh()
+        return found
+
+    # ------------------------------------------------------------------ everything that is derived
+
+    def artefacts(self: DerivingLake) -> dict[str, str]:
+        """The names of everything that is derived in this lake, sorted, each with its kind.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM orders")
+        >>> lake.artefacts()
+        {'n': 'view'}
+        """
+        return dict(self.environment().artefacts())
+
+    def derived(self: DerivingLake, name: str) -> Artefact:
+        """The derived artefact of that name, of whatever kind: its frontier, lag, plan, refresh, verify and drop."""
+        return _opened(name, self.environment())
+
+    def refresh(self: DerivingLake, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:
+        """Refresh some derived artefacts, or all, each once and after those that it reads.
+
+        One that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of the
+        result, or at ``ok``.
+
+        Parameters
+        ----------
+        full
+            Compute those that are named from scratch.
+        cascade
+            Refresh what they read as well.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("some", "SELECT id FROM orders WHERE id > 0")
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM some")
+        >>> [(one.name, one.mode) for one in lake.refresh()]
+        [('some', 'full'), ('n', 'full')]
+        """
+        from headwater.derived.refreshes import refresh_several
+
+        return refresh_several(names, self.environment(), full=full, cascade=cascade)
+
+    def status(self: DerivingLake, *names: str) -> list[Status]:
+        """How fresh some derived artefacts are, or all: definition, sources, frontier, lag and last refresh of each.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> _ = lake.view("n", "SELECT count(*) AS n FROM orders", refresh=True)
+        >>> _ = orders.append([{"id": 2}])
+        >>> [(one.name, one.stale, one.lag_text) for one in lake.status()]
+        [('n', True, '1 version behind `orders`')]
+        """
+        environment = self.environment()
+        return [_opened(name, environment).status() for name in names or environment.artefacts()]
+
+    def drop_view(self: DerivingLake, name: str, *, cascade: bool = False) -> list[str]:
+        """Delete a materialized view, with its table and its state; its functions need not be registered. See
+        `View.drop`.
+        """
+        return kinds.kind("view").open(name, self.environment()).drop(cascade=cascade)
+
+
+def _opened(name: str, environment: Environment) -> Artefact:
+    """The artefact of that name, of whatever kind."""
+    from headwater.derived.lookup import Lookup
+
+    found = Lookup(environment).artefact(environment.table(name).name)
+    if found is None:
+        raise NotFoundError.derived(name, ARTEFACT, list(environment.artefacts()), environment.root.url)
+    return kinds.kind(found.kind.name).open(found.name, environment)
