@@ -9,8 +9,8 @@ A `ChangeBatch` lists (row, weight) pairs as an Arrow table whose last column, `
 listed more than once; `ChangeBatch.consolidate` adds its weights up and drops what comes to nothing.
 
 Invariants: rows are equal iff their values are bit for bit the same (`headwater.base.rowkey`: 0.0 is not -0.0, NaN is
-NaN, null is null); ``_weight`` is never null; weights that do not fit 64 bits are an error, never a wraparound; equality
-and emptiness are those of the Z-set, whatever the listing.
+NaN, null is null); ``_weight`` is never null; weights that do not fit 64 bits are an error, never a wraparound;
+equality and emptiness are those of the Z-set, whatever the listing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Consolidation of a table that is at hand: each row once, with its weights added up, and none of weight zero.
 
-This is the Z-set's normal form, and what `ChangeBatch` is compared, applied and handed on in. Rows are numbered by their
-exact values (`rowkey`: bit for bit, so 0.0 is not -0.0, NaN is NaN, null is null, at any depth), and the weights of a
-number are summed. It takes a few times the memory of the table.
+This is the Z-set's normal form, and what `ChangeBatch` is compared, applied and handed on in. Rows are numbered by
+their exact values (`rowkey`: bit for bit, so 0.0 is not -0.0, NaN is NaN, null is null, at any depth), and the weights
+of a number are summed. It takes a few times the memory of the table.
 
 Three things are called consolidation in this code base, and they stay three because they work on different things:
 
 - tables in memory: here, with numpy and Arrow alone, since `base` starts no engine;
-- streams of Arrow batches of any size: `lake/consolidation.py`, which uses this for what fits in memory and DuckDB, which
-  spills to disk, for the rest; a property test holds both to the same plain Python answer;
-- the circuit's Z-sets (`incremental/zset.py`): rows packed into 64-bit words. Their consolidation also sorts by (hash of
-  the key, key, order, rest) and fills the directory of a run, in one compiled pass, because runs are merged and searched
-  in that order. Sorting an Arrow table by packing it first would cost more than numbering its rows, and would need the
-  compiled kernels where today nothing but Arrow is loaded.
+- streams of Arrow batches of any size: `lake/consolidation.py`, which uses this for what fits in memory and DuckDB,
+  which spills to disk, for the rest; a property test holds both to the same plain Python answer;
+- the circuit's Z-sets (`incremental/zset.py`): rows packed into 64-bit words. Their consolidation also sorts by (hash
+  of the key, key, order, rest) and fills the directory of a run, in one compiled pass, because runs are merged and
+  searched in that order. Sorting an Arrow table by packing it first would cost more than numbering its rows, and would
+  need the compiled kernels where today nothing but Arrow is loaded.
 """
 
 from __future__ import annotations

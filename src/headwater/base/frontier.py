@@ -7,11 +7,11 @@ always have a least upper bound (``|``) and a greatest lower bound (``&``), and 
 
 A name can come to stand for another table: one that was dropped and made again has its own versions, and version 3 of
 it is not "behind" version 42 of the old one. So an entry may say which table it is about (`TableIdentity`). Two entries
-that are known to be about different tables are neither equal nor ordered, and joining them is an error. An entry without
-an identity, such as one that a person typed, is taken to be about the table at hand.
+that are known to be about different tables are neither equal nor ordered, and joining them is an error. An entry
+without an identity, such as one that a person typed, is taken to be about the table at hand.
 
-Invariants: versions are integers >= 0; frontiers are immutable and hashable; the text form, ``cards@17 orders@42``,
-is sorted by name and leaves identities out, and `Frontier.parse` is its exact inverse. Names other than letters, digits,
+Invariants: versions are integers >= 0; frontiers are immutable and hashable; the text form, ``cards@17 orders@42``, is
+sorted by name and leaves identities out, and `Frontier.parse` is its exact inverse. Names other than letters, digits,
 ``_``, ``-``, ``.`` and ``/`` are written between backticks, a backtick in a name being doubled.
 """
 

@@ -1,7 +1,9 @@
-"""Making the archive of Spark's classes (`headwater.spark.class_archive`): a session of its own that does a little of everything.
+"""Making the archive of Spark's classes (`headwater.spark.class_archive`): a session of its own that does a little of
+everything.
 
-The session runs in a process of its own, because a JVM writes its classes when it ends. What it does decides which classes are kept: a
-stream that is joined and collected, a view of Spark's on a table, queries with a group, a join and a window, and a write.
+The session runs in a process of its own, because a JVM writes its classes when it ends. What it does decides which
+classes are kept: a stream that is joined and collected, a view of Spark's on a table, queries with a group, a join and
+a window, and a write.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a result is written: as a table for people, or as JSON, CSV, Parquet or Arrow for programs.
 
-All but `json` stream batch by batch, in memory that does not grow with the rows. A file appears under its name when it is
-whole: it is written beside it and renamed at the end.
+All but `json` stream batch by batch, in memory that does not grow with the rows. A file appears under its name when it
+is whole: it is written beside it and renamed at the end.
 
 | format | what is written |
 |---|---|

@@ -1,8 +1,8 @@
 """The acts of the demo. Each does something real to a lake, most of them in SQL, and says what must be true after it.
 
-An act returns an `Act`: a title, the statement that was run, a few facts, an optional table to look at, and a check that
-was made. What a check compares with was planted in `payments` or is recomputed without SQL. Nothing is printed here, so
-the same acts serve the terminal, ``--json`` and the tests.
+An act returns an `Act`: a title, the statement that was run, a few facts, an optional table to look at, and a check
+that was made. What a check compares with was planted in `payments` or is recomputed without SQL. Nothing is printed
+here, so the same acts serve the terminal, ``--json`` and the tests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attempts: one try to change an artefact, alone in this process and on this machine, on what is committed then.
 
-``with attempt:`` takes the lock of the process and of the folder, looks at what is committed, and lets both go at the end.
-Whoever loses the commit to another machine leaves the block quietly, and `attempts` gives the next try; after any failure
-what is in memory is dropped (`failed`).
+``with attempt:`` takes the lock of the process and of the folder, looks at what is committed, and lets both go at the
+end. Whoever loses the commit to another machine leaves the block quietly, and `attempts` gives the next try; after any
+failure what is in memory is dropped (`failed`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ class Attempt(ABC):
 def reported(name: str, was: Frontier, sources: Sources, last: LastRefresh, *, seconds: float, reason: str) -> Refresh:
     """The report of a refresh from ``was`` to what the sources are pinned to.
 
-    A source that is another table now, or is not read any more, is not something that the artefact has got further with.
+    A source that is another table now, or is not read any more, is not something that the artefact has got further
+    with.
     """
     after, replaced = sources.frontier, sources.replaced
     return Refresh(

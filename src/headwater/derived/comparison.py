@@ -1,27 +1,34 @@
 """Comparing an artefact with its recomputation, as multisets of rows and in bounded memory.
 
-**What equal means.** Rows are compared bit for bit, except that floats may differ in their last digits: an artefact that is maintained
-incrementally adds floats up exactly and rounds once, while a query engine adds them in the order in which they come, so its own answer is not the same from one run to
-the next. Two rows are a pair if all other columns are the same and each pair of floats agrees within `TOLERANCE` of the larger one, or is the same
-(NaN, infinities, zeros of either sign). Decimals, dates and strings, and floats inside of lists and structs, have to be the same. Columns are matched
-by name. The two sides are equal if all their rows can be paired.
+**What equal means.** Rows are compared bit for bit, except that floats may differ in their last digits: an artefact
+that is maintained incrementally adds floats up exactly and rounds once, while a query engine adds them in the order in
+which they come, so its own answer is not the same from one run to the next. Two rows are a pair if all other columns
+are the same and each pair of floats agrees within `TOLERANCE` of the larger one, or is the same (NaN, infinities, zeros
+of either sign). Decimals, dates and strings, and floats inside of lists and structs, have to be the same. Columns are
+matched by name. The two sides are equal if all their rows can be paired.
 
 **How.** Three steps, of which the first is nearly always the last:
 
-1. One pass over each side gives a `Digest`: counts and sums of hashes for each partition of the rows. Partitions whose sums agree are equal.
-2. The rows of the other partitions are read again on both sides, and their exact `Difference` is taken. Without floats this is the answer.
-3. Rows that are left and have floats are paired by the rule above (`pairing`): in memory, or sorted where they do not fit.
+1. One pass over each side gives a `Digest`: counts and sums of hashes for each partition of the rows. Partitions whose
+   sums agree are equal.
+2. The rows of the other partitions are read again on both sides, and their exact `Difference` is taken. Without floats
+   this is the answer.
+3. Rows that are left and have floats are paired by the rule above (`pairing`): in memory, or sorted where they do not
+   fit.
 
-Whatever engine recomputes is asked to do it with `ENGINE_BYTES` of memory and to spill the rest, unless the settings name a limit; where it cannot, it may take what
-the settings allow.
+Whatever engine recomputes is asked to do it with `ENGINE_BYTES` of memory and to spill the rest, unless the settings
+name a limit; where it cannot, it may take what the settings allow.
 
-Rows are read again instead of being kept in the first pass: writing fifty million rows to a disk costs more than
-the first step, and mostly for nothing. So both sides have to give the same rows each time they are read, but for the last digits of floats.
+Rows are read again instead of being kept in the first pass: writing fifty million rows to a disk costs more than the
+first step, and mostly for nothing. So both sides have to give the same rows each time they are read, but for the last
+digits of floats.
 
-**What is known of the rows that differ.** They are counted exactly; of each kind up to `EXAMPLES` different rows are kept.
+**What is known of the rows that differ.** They are counted exactly; of each kind up to `EXAMPLES` different rows are
+kept.
 
-Where rows have several floats, and several rows agree in all other columns, step 3 pairs them in the order of their floats, which may miss a way to pair
-them that exists. Step 1 may find it. Neither ever calls rows equal that cannot be paired.
+Where rows have several floats, and several rows agree in all other columns, step 3 pairs them in the order of their
+floats, which may miss a way to pair them that exists. Step 1 may find it. Neither ever calls rows equal that cannot be
+paired.
 """
 
 from __future__ import annotations

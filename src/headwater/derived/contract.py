@@ -14,10 +14,10 @@ each kind could be subtly wrong in its own way. The idea: all are a `Derived`, a
 8. A source that was dropped and made again, repartitioned, or whose column is another one of the same name, is noticed:
    never silently mixed.
 
-**One commit point.** A refresh may write whatever it likes before, but it becomes true by exactly ONE atomic write, which
-names the frontier and the state that belongs to it. What was written before that and never named is an orphan, to be
-swept later; what comes after it must be unable to change the answer. So after a crash there is nothing to repair: the
-newest commit says which state is the true one. Laws 2, 3 and 6 follow from this rule, and are tested all the same.
+**One commit point.** A refresh may write whatever it likes before, but it becomes true by exactly ONE atomic write,
+which names the frontier and the state that belongs to it. What was written before that and never named is an orphan, to
+be swept later; what comes after it must be unable to change the answer. So after a crash there is nothing to repair:
+the newest commit says which state is the true one. Laws 2, 3 and 6 follow from this rule, and are tested all the same.
 
 A `Derived` is a handle: opening the artefact afresh, as another process would, gives another handle on the same durable
 state. A frontier without entries means that the artefact has never been built.

@@ -1,12 +1,12 @@
 """The exact difference of two multisets of rows, in bounded memory.
 
-Rows of one side come with weight -1, rows of the other with +1, and equal rows have to meet. They do so in a *bucket*, named by a hash of the whole
-row, bit for bit: equal rows fall into one bucket, and buckets are of about the same size, since rows that come often are one row with a weight. While the
-rows fit, they stay in memory. What is more is added up as far as it goes, sorted by bucket, and appended to a file; at the end buckets are read
-one by one.
+Rows of one side come with weight -1, rows of the other with +1, and equal rows have to meet. They do so in a *bucket*,
+named by a hash of the whole row, bit for bit: equal rows fall into one bucket, and buckets are of about the same size,
+since rows that come often are one row with a weight. While the rows fit, they stay in memory. What is more is added up
+as far as it goes, sorted by bucket, and appended to a file; at the end buckets are read one by one.
 
-The file is an Arrow IPC file (lz4) in a temporary folder, with the columns of the rows, ``_weight`` last. Each of its batches has rows
-of one bucket; a list in memory says which.
+The file is an Arrow IPC file (lz4) in a temporary folder, with the columns of the rows, ``_weight`` last. Each of its
+batches has rows of one bucket; a list in memory says which.
 """
 
 from __future__ import annotations

@@ -1,28 +1,31 @@
 """Digests: is one multiset of rows another, found out in one pass over each and a few kilobytes?
 
-The problem: to prove that an artefact of 50 million rows equals its recomputation, sorting or hashing all rows of both sides into one
-table takes gigabytes. The idea: hash every row to 128 bits, and add the hashes up. Sums do not depend on the order of rows, and of a
-whole stream only its sums are kept. Rows are spread over *partitions* by a hash of their own, with sums for each, so that where two
-streams differ, it is known which few rows have to be looked at.
+The problem: to prove that an artefact of 50 million rows equals its recomputation, sorting or hashing all rows of both
+sides into one table takes gigabytes. The idea: hash every row to 128 bits, and add the hashes up. Sums do not depend on
+the order of rows, and of a whole stream only its sums are kept. Rows are spread over *partitions* by a hash of their
+own, with sums for each, so that where two streams differ, it is known which few rows have to be looked at.
 
-**Floats.** A recomputation may differ in the last digits of floats, so they must not decide into which partition a row falls: the
-partition is a hash of the other columns (of nothing where all columns are floats: then there is one partition). In the sums
-a float counts as the *cell* that it lies in: numbers whose first 30 bits of the significand agree, so that two numbers of one cell differ by less
-than 2^-30 < 1e-9 of either. Zeros of both signs are one cell, all NaNs are one, infinities and subnormal numbers stand for themselves. Equal
-sums therefore mean that the rows can be paired so that all floats agree within 1e-9. The reverse does not hold: two numbers that differ in the
-last digit may lie on both sides of a border between cells. Such a pair is rare (one in a million values whose last 10 bits differ by chance), but among
-fifty million rows there are some. So there are two *grids* of cells, the second moved by half a cell, and a partition is equal if its sums
-agree in either. Only a partition with such a pair on a border of each grid has to be compared in another way (`comparison`).
+**Floats.** A recomputation may differ in the last digits of floats, so they must not decide into which partition a row
+falls: the partition is a hash of the other columns (of nothing where all columns are floats: then there is one
+partition). In the sums a float counts as the *cell* that it lies in: numbers whose first 30 bits of the significand
+agree, so that two numbers of one cell differ by less than 2^-30 < 1e-9 of either. Zeros of both signs are one cell, all
+NaNs are one, infinities and subnormal numbers stand for themselves. Equal sums therefore mean that the rows can be
+paired so that all floats agree within 1e-9. The reverse does not hold: two numbers that differ in the last digit may
+lie on both sides of a border between cells. Such a pair is rare (one in a million values whose last 10 bits differ by
+chance), but among fifty million rows there are some. So there are two *grids* of cells, the second moved by half a
+cell, and a partition is equal if its sums agree in either. Only a partition with such a pair on a border of each grid
+has to be compared in another way (`comparison`).
 
-**Equality.** Values are hashed by their bits, as in `headwater.base.rowkey`: null is null and nothing else, all NaNs are one NaN, and inside of
-lists and structs 0.0 is not -0.0. Encodings (dictionaries, views, large offsets) make no difference. Lists are hashed with their lengths,
-structs and lists with their own validity.
+**Equality.** Values are hashed by their bits, as in `headwater.base.rowkey`: null is null and nothing else, all NaNs
+are one NaN, and inside of lists and structs 0.0 is not -0.0. Encodings (dictionaries, views, large offsets) make no
+difference. Lists are hashed with their lengths, structs and lists with their own validity.
 
-**How sure is it?** The keys of the hash are drawn from the system's random numbers for every comparison, so no rows can be prepared to collide. With the
-mixing taken for a random function, two partitions that differ have the same sums in a grid with a probability of 2^-128. With 4,096
-partitions and two grids that is less than 2^-114 for a comparison, whatever the number of rows: there is no birthday bound, since no two rows are
-compared, only two sums. 64 bits would give 2^-51, which is also enough against chance; but a fixed and public 64-bit hash such as DuckDB's gives
-nothing against rows that were made to collide.
+**How sure is it?** The keys of the hash are drawn from the system's random numbers for every comparison, so no rows can
+be prepared to collide. With the mixing taken for a random function, two partitions that differ have the same sums in a
+grid with a probability of 2^-128. With 4,096 partitions and two grids that is less than 2^-114 for a comparison,
+whatever the number of rows: there is no birthday bound, since no two rows are compared, only two sums. 64 bits would
+give 2^-51, which is also enough against chance; but a fixed and public 64-bit hash such as DuckDB's gives nothing
+against rows that were made to collide.
 """
 
 from __future__ import annotations

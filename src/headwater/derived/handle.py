@@ -26,7 +26,8 @@ class Handle(Artefact):
     """A handle on a derived artefact of a lake."""
 
     def refresh(self, until: Frontier | None = None, *, full: bool = False, cascade: bool = True) -> Refresh:
-        """Bring it forward to ``until`` (default: the newest version of each source), after the artefacts that it reads.
+        """Bring it forward to ``until`` (default: the newest version of each source), after the artefacts that it
+        reads.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """A lock on a folder, so that two processes do not write to it.
 
-The lock is the system's own lock on the file ``lock``, which goes with the process that holds it, however that ends. The file says
-who holds it: ``{"host": …, "pid": …}``. A child that was forked has the lock's file open as well, and may outlive the
-process that took it; so where the pid in the file is dead, the file is put aside and a new one is locked.
+The lock is the system's own lock on the file ``lock``, which goes with the process that holds it, however that ends.
+The file says who holds it: ``{"host": …, "pid": …}``. A child that was forked has the lock's file open as well, and may
+outlive the process that took it; so where the pid in the file is dead, the file is put aside and a new one is locked.
 """
 
 from __future__ import annotations

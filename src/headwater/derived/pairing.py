@@ -1,12 +1,13 @@
 """Pairing rows that differ in the last digits of their floats.
 
-What is left of two multisets when equal rows have been taken away is sorted on both sides by the columns that are not floats and then by the
-floats. Two rows that come together are equal if their other columns are, and each pair of floats agrees within `TOLERANCE` of the larger one, or is
-the same (NaN, infinities, zeros of either sign).
+What is left of two multisets when equal rows have been taken away is sorted on both sides by the columns that are not
+floats and then by the floats. Two rows that come together are equal if their other columns are, and each pair of floats
+agrees within `TOLERANCE` of the larger one, or is the same (NaN, infinities, zeros of either sign).
 
-`unpaired` does that in memory. `sorted_unpaired` does the same for rows that do not fit: each side is sorted by DuckDB, which spills, by a hash of the other columns
-and the floats, and the two streams are read side by side. Rows of one group are taken off in equal numbers, so that the places of rows in
-their groups agree, however long a group is; when one side has none left, the rest of the other has no partner.
+`unpaired` does that in memory. `sorted_unpaired` does the same for rows that do not fit: each side is sorted by DuckDB,
+which spills, by a hash of the other columns and the floats, and the two streams are read side by side. Rows of one
+group are taken off in equal numbers, so that the places of rows in their groups agree, however long a group is; when
+one side has none left, the rest of the other has no partner.
 """
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ class _Side:
     def against(self, other: _Side) -> Sides:
         """Take off rows that can be paired now, and say which of them have no partner.
 
-        Groups before the last one of both windows are whole. Of the last one, as many rows are taken as both sides have.
+        Groups before the last one of both windows are whole. Of the last one, as many rows are taken as both sides
+        have.
         """
         last = min(self._group(-1), other._group(-1))
         mine, theirs = self._before(last), other._before(last)

@@ -1,8 +1,9 @@
 """The record log: the commits of an artefact whose output is not a Delta table.
 
 An artefact that publishes a table commits through the table's log. For any other this is the log: one small file per
-commit, numbered from 1, put if absent, so that of two writers one wins and the other begins again. The newest file alone
-counts; it names everything that belongs to the artefact. Files are kept for a while, for readers that have just looked.
+commit, numbered from 1, put if absent, so that of two writers one wins and the other begins again. The newest file
+alone counts; it names everything that belongs to the artefact. Files are kept for a while, for readers that have just
+looked.
 
 ::
 

@@ -2,8 +2,8 @@
 
 What a refresh does is the same for all of them: pin the sources, decide, write files that nobody names yet, commit one
 record that names them with the frontier, and then tidy up. A kind supplies the three parts that are its own: `decide`,
-`build` and `tidy`. Whatever `build` has written before the commit is an orphan until then; whatever `tidy` does after it
-cannot change the answer.
+`build` and `tidy`. Whatever `build` has written before the commit is an orphan until then; whatever `tidy` does after
+it cannot change the answer.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""Sources: the tables that an artefact reads, at the versions that a refresh is about, and their changes since the last one.
+"""Sources: the tables that an artefact reads, at the versions that a refresh is about, and their changes since the last
+one.
 
-A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that went
-and came is two rows of opposite weights. Files that were only rewritten (OPTIMIZE) are not read. `net_changes` adds them
-up first, for artefacts that cannot compute with a row that was mended since.
+A refresh pins each source to one snapshot. Changes are read as the log has them, without adding them up: a row that
+went and came is two rows of opposite weights. Files that were only rewritten (OPTIMIZE) are not read. `net_changes`
+adds them up first, for artefacts that cannot compute with a row that was mended since.
 
 The changes may not be there. Files may have been vacuumed and log entries cleaned up, a table may have been dropped and
-made again under its name, and a column may have become something else. `Unavailable` says so, with the reason for people.
+made again under its name, and a column may have become something else. `Unavailable` says so, with the reason for
+people.
 
 **Identities.** A table that is made again under its name has another id in its log. Under column mapping a column has a
 name inside the data files that it never gives up; one that was dropped and added again under its old name is another
-column, of the same name and type, and old files read under the new schema would give values that were never read before.
-So the frontier keeps, with each version, the id of the table and the names inside files of the columns that were read,
-those of nested fields with them. Without column mapping a column is its name, and only the table's id is kept.
+column, of the same name and type, and old files read under the new schema would give values that were never read
+before. So the frontier keeps, with each version, the id of the table and the names inside files of the columns that
+were read, those of nested fields with them. Without column mapping a column is its name, and only the table's id is
+kept.
 """
 
 from __future__ import annotations
@@ -120,8 +123,9 @@ class Sources:
     ) -> Sources:
         """The newest version of each source, or that of ``until``; never one before ``since``.
 
-        ``kind`` is the reader's, for errors, and ``newest`` are sources that were looked at already. A source that is an artefact which was never built is an
-        error, unless its version is asked for, or ``unbuilt`` says that it is about to be built.
+        ``kind`` is the reader's, for errors, and ``newest`` are sources that were looked at already. A source that is
+        an artefact which was never built is an error, unless its version is asked for, or ``unbuilt`` says that it is
+        about to be built.
         """
         read = tuple(inputs)
         pinned: dict[str, Snapshot] = {}

@@ -1,14 +1,15 @@
 """The folder of an artefact's state: who may write to it, and how its files reach other machines.
 
-A local lake keeps the state in a folder below ``_headwater``, where it is worked on directly. In a lake on object storage
-that path holds immutable files, and each machine has a local cache of them: a file is uploaded before the commit that
-names it, and fetched when this machine does not have it, so any machine can go on from what another has done.
+A local lake keeps the state in a folder below ``_headwater``, where it is worked on directly. In a lake on object
+storage that path holds immutable files, and each machine has a local cache of them: a file is uploaded before the
+commit that names it, and fetched when this machine does not have it, so any machine can go on from what another has
+done.
 
-Who writes: on one machine the lock of the folder lets one process at a time write, and others wait. Between machines the
-commit decides, and whoever loses begins again from what won.
+Who writes: on one machine the lock of the folder lets one process at a time write, and others wait. Between machines
+the commit decides, and whoever loses begins again from what won.
 
-What is in the folder is the kind's own. A kind whose files have their own way of locking overrides `_lock`, `_unlock` and
-`_forget`.
+What is in the folder is the kind's own. A kind whose files have their own way of locking overrides `_lock`, `_unlock`
+and `_forget`.
 """
 
 from __future__ import annotations

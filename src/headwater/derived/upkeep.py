@@ -1,10 +1,12 @@
 """Upkeep: work that can wait, done by one thread beside the process's own.
 
-A refresh leaves things behind that nobody waits for: small files to be put together, old state to be deleted, a checkpoint of the log. Each artefact
-has one place in the queue, however often it asks. The thread ends when there is nothing to do, and the end of the process waits for that:
-a process that does one refresh and ends leaves things tidy, too.
+A refresh leaves things behind that nobody waits for: small files to be put together, old state to be deleted, a
+checkpoint of the log. Each artefact has one place in the queue, however often it asks. The thread ends when there is
+nothing to do, and the end of the process waits for that: a process that does one refresh and ends leaves things tidy,
+too.
 
-What a job does has to be right whenever it is cut short, and whatever refreshes do meanwhile; an error in it is told as a notice.
+What a job does has to be right whenever it is cut short, and whatever refreshes do meanwhile; an error in it is told as
+a notice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs: consolidated Z-sets that do not change any more, with a directory to find a key in.
 
-A run is sorted by (hash, key, order, rest), has its own heap for long strings, and is read by kernels through a line of addresses. It lies in
-memory or in a mapped file (`headwater.incremental.run_file`); kernels cannot tell. Because addition of Z-sets is commutative, any
-runs of a trace may be merged at any time, without looking at which is older.
+A run is sorted by (hash, key, order, rest), has its own heap for long strings, and is read by kernels through a line of
+addresses. It lies in memory or in a mapped file (`headwater.incremental.run_file`); kernels cannot tell. Because
+addition of Z-sets is commutative, any runs of a trace may be merged at any time, without looking at which is older.
 
 Invariants: `rows` is consolidated; long strings are given by their distance in `heap`; nothing is written to after
 the constructor.

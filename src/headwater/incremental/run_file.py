@@ -31,12 +31,14 @@ The sections follow in this order, each at a multiple of 64 and filled up with z
 4. directory: 2^bits + 1 signed 32-bit positions (`headwater.kernels.merge`);
 5. filter: blocks of 64 bytes (`headwater.kernels.filter`).
 
-In versions 2 and 3 the rows are stored as `headwater.incremental.run_narrow` says, and the other sections are empty: such a run is read into memory, and
-they are computed from its rows. Version 3 may also have a heap, which is compressed.
+In versions 2 and 3 the rows are stored as `headwater.incremental.run_narrow` says, and the other sections are empty:
+such a run is read into memory, and they are computed from its rows. Version 3 may also have a heap, which is
+compressed.
 
-A file is valid iff magic, versions and the header's checksum are right, its length is the one stated, and the checksum of each
-section, taken with its filling, is right. So every byte counts. The header and the length are checked when a file is opened, the
-sections by `verify`, which happens when it is first merged: kernels trust what they read, so who doubts a file verifies it first.
+A file is valid iff magic, versions and the header's checksum are right, its length is the one stated, and the checksum
+of each section, taken with its filling, is right. So every byte counts. The header and the length are checked when a
+file is opened, the sections by `verify`, which happens when it is first merged: kernels trust what they read, so who
+doubts a file verifies it first.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The run files of a store: written, published, kept and taken over.
 
-A file is written under a temporary name, ``.<name>.tmp``, flushed, and renamed to ``<32 hex digits>.run``; it never changes. A run that is
-spilled is not flushed at once: a checkpoint does that before it names the file. Until then the file is *loose*: it is deleted
-with the last run that reads it, because most of them are merged into others before anybody asks for a checkpoint.
+A file is written under a temporary name, ``.<name>.tmp``, flushed, and renamed to ``<32 hex digits>.run``; it never
+changes. A run that is spilled is not flushed at once: a checkpoint does that before it names the file. Until then the
+file is *loose*: it is deleted with the last run that reads it, because most of them are merged into others before
+anybody asks for a checkpoint.
 
-Invariants: `keep` returns after every file, and every name, is on the disk; `in_use` has every name that some thread of this process is writing, or
-reads from.
+Invariants: `keep` returns after every file, and every name, is on the disk; `in_use` has every name that some thread of
+this process is writing, or reads from.
 """
 
 from __future__ import annotations

@@ -1,15 +1,19 @@
-"""Narrow rows: the rows of a run in as few bytes as their words need, because a refresh waits for every byte that it writes.
+"""Narrow rows: the rows of a run in as few bytes as their words need, because a refresh waits for every byte that it
+writes.
 
-A row is words of 64 bits, and most of them hold small numbers: a key, an amount, a weight of 1 or -1, flags that are all zero. So each word is
-stored as its distance from the least value that it has in the run, in as many bytes as the largest distance takes. Long strings are
-compressed: rows of a key lie together, and repeat it. What can be computed from the rows (hashes, directory, filter) is left out, and computed again by
-whoever opens the file. Measured on the state of a join and its aggregate: a fifth of the bytes.
+A row is words of 64 bits, and most of them hold small numbers: a key, an amount, a weight of 1 or -1, flags that are
+all zero. So each word is stored as its distance from the least value that it has in the run, in as many bytes as the
+largest distance takes. Long strings are compressed: rows of a key lie together, and repeat it. What can be computed
+from the rows (hashes, directory, filter) is left out, and computed again by whoever opens the file. Measured on the
+state of a join and its aggregate: a fifth of the bytes.
 
-That takes some 0.1 s for a million rows, so larger runs are stored as they are and mapped, which takes the same time whatever the size.
+That takes some 0.1 s for a million rows, so larger runs are stored as they are and mapped, which takes the same time
+whatever the size.
 
-The section of rows in a file of format version 2 or 3 (`run_file`), little-endian: for each word of a row its least value (8, signed) and its width
-(8: 0 to 8 bytes; in version 2 only 0, 1, 2, 4 and 8); then for each word its column, a distance of that width for each row. The section of the
-heap, in version 3, if there are long strings: its length (8), and its bytes compressed by Zstandard.
+The section of rows in a file of format version 2 or 3 (`run_file`), little-endian: for each word of a row its least
+value (8, signed) and its width (8: 0 to 8 bytes; in version 2 only 0, 1, 2, 4 and 8); then for each word its column, a
+distance of that width for each row. The section of the heap, in version 3, if there are long strings: its length (8),
+and its bytes compressed by Zstandard.
 """
 
 from __future__ import annotations

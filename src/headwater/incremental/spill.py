@@ -1,19 +1,20 @@
 """Spilling: state that is larger than memory lies in files, and is read where it lies.
 
-All runs in memory of the process share one budget, the setting ``state_memory_bytes``. Whoever adds a run looks at it: when it is
-exceeded, the largest runs are written to files by the thread that merges, and mapped; and a merge whose result would
-exceed it goes straight into a file. Mapped pages belong to the system, which reads them when they are asked for, and drops them
-when memory is short. The small runs of the memtable are not counted: they are at most some 33,000 rows a trace.
+All runs in memory of the process share one budget, the setting ``state_memory_bytes``. Whoever adds a run looks at it:
+when it is exceeded, the largest runs are written to files by the thread that merges, and mapped; and a merge whose
+result would exceed it goes straight into a file. Mapped pages belong to the system, which reads them when they are
+asked for, and drops them when memory is short. The small runs of the memtable are not counted: they are at most some
+33,000 rows a trace.
 
-Files go to the store that a trace belongs to, so that the next checkpoint finds them there. A trace without a store has files that
-have no name: they are unlinked as soon as they are mapped, so they go with the process, however that ends.
+Files go to the store that a trace belongs to, so that the next checkpoint finds them there. A trace without a store has
+files that have no name: they are unlinked as soon as they are mapped, so they go with the process, however that ends.
 
 Only its owner puts another run in the place of one, because kernels read runs by address: a run is written by another
 thread, but changes places at the next commit of its trace. If the disk is full, the runs stay in memory, and there is
 a notice. An owner that adds faster than the disk can take waits as soon as twice the budget is used.
 
-Merging can wait, and somebody who waits for a refresh cannot. So within `put_off` nothing is begun, for at most a quarter of a second, and
-unless somebody needs it (`hurry`).
+Merging can wait, and somebody who waits for a refresh cannot. So within `put_off` nothing is begun, for at most a
+quarter of a second, and unless somebody needs it (`hurry`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """The spine: the large runs of a trace, merged in the background.
 
-Two runs of the same class of size, powers of two, are merged into one of the next: a row is copied once while its run doubles, and there are few runs. One
-thread for the process merges, in kernels that do not hold the GIL; steps go on meanwhile with the old runs, and take the new one at their next
-commit. A sweep (`headwater.incremental.sweep`) is a merge of all runs that leaves out what a rule says may go. A spine that grows faster than
-it is merged makes its owner wait (back-pressure). Where memory is short, runs are written to files in the same way (`headwater.incremental.spill`).
+Two runs of the same class of size, powers of two, are merged into one of the next: a row is copied once while its run
+doubles, and there are few runs. One thread for the process merges, in kernels that do not hold the GIL; steps go on
+meanwhile with the old runs, and take the new one at their next commit. A sweep (`headwater.incremental.sweep`) is a
+merge of all runs that leaves out what a rule says may go. A spine that grows faster than it is merged makes its owner
+wait (back-pressure). Where memory is short, runs are written to files in the same way (`headwater.incremental.spill`).
 
-What goes wrong in the background does not disturb a commit. If storage fails, the runs stay as they are, and the next run that
-is added tries again. Anything else, such as a damaged file, is the `failure` of the spine, which the next step of the trace raises.
+What goes wrong in the background does not disturb a commit. If storage fails, the runs stay as they are, and the next
+run that is added tries again. Anything else, such as a damaged file, is the `failure` of the spine, which the next step
+of the trace raises.
 """
 
 from __future__ import annotations
@@ -127,7 +129,8 @@ class Spine:
                 return
 
     def compacted(self, more: list[Run], bound: Bound | None) -> list[Run]:
-        """The sum of all runs and of some more as one run, or none: now, in the caller's thread. The spine stays as it is.
+        """The sum of all runs and of some more as one run, or none: now, in the caller's thread. The spine stays as it
+        is.
 
         Where memory is short the sum is written to a file.
         """

@@ -6,15 +6,15 @@
     <folder>/runs/<32 hex digits>.run   run files (`headwater.incremental.run_file`)
     <folder>/manifests/<12 digits>.json checkpoints, counted from 1 (`headwater.incremental.manifest`)
 
-Files are written under a temporary name, flushed, and renamed; nothing is ever changed in place. A checkpoint writes the runs
-that are not in a file yet, and then one manifest, which is the moment at which it happens. So a process may end anywhere: what it
-leaves is the last checkpoint, or the one before, and orphans that `sweep` deletes.
+Files are written under a temporary name, flushed, and renamed; nothing is ever changed in place. A checkpoint writes
+the runs that are not in a file yet, and then one manifest, which is the moment at which it happens. So a process may
+end anywhere: what it leaves is the last checkpoint, or the one before, and orphans that `sweep` deletes.
 
 A manifest stays until it is swept. Which of them counts may be decided elsewhere: the commit of a view's output names
 the manifest that belongs to it.
 
-Invariants: a file that a manifest names was flushed before the manifest was written; the file of a run that is in use is not
-deleted by its own process (others that have it mapped keep reading it).
+Invariants: a file that a manifest names was flushed before the manifest was written; the file of a run that is in use
+is not deleted by its own process (others that have it mapped keep reading it).
 """
 
 from __future__ import annotations
@@ -242,8 +242,8 @@ class Store:
     def sweep(self, keep: int | Iterable[str] = 1) -> list[str]:
         """Delete what nobody needs: manifests that are not kept, run files that no kept one names, temporary files.
 
-        ``keep`` is how many manifests, the newest ones that are valid, or their names. Files of runs that are in use stay. Gives
-        the names of the files that were deleted.
+        ``keep`` is how many manifests, the newest ones that are valid, or their names. Files of runs that are in use
+        stay. Gives the names of the files that were deleted.
         """
         self._check_lock()
         # What is there is listed before it is asked what is in use: a merge in the background may write a file at any moment.
@@ -297,8 +297,8 @@ class Store:
     def unlock(self) -> None:
         """Let others write for a while, and keep what is open; merges in the background go on, in files of their own.
 
-        What others do meanwhile may delete files of runs that no manifest of theirs names. So whoever takes the `lock` again has to see
-        that the newest manifest is still the one that it knows, and else to restore.
+        What others do meanwhile may delete files of runs that no manifest of theirs names. So whoever takes the `lock`
+        again has to see that the newest manifest is still the one that it knows, and else to restore.
         """
         self._check_lock()
         assert self._lock is not None

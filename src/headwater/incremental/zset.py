@@ -1,9 +1,10 @@
 """Z-sets: rows with integer weights, in words.
 
 A `ZSet` is what flows through a circuit: a matrix of words in a `Layout`. It is a value: nothing changes it, and
-operations give new ones. The same row may be listed more than once; `consolidate` adds the weights up, sorts the rows by
-(hash of the key, key, order, rest), and drops what comes to nothing. Z-sets are a commutative group: ``a + b``, ``-a``,
-``a - b``, with the empty one as zero. That group, and integer multiples, is all that incremental computation rests on.
+operations give new ones. The same row may be listed more than once; `consolidate` adds the weights up, sorts the rows
+by (hash of the key, key, order, rest), and drops what comes to nothing. Z-sets are a commutative group: ``a + b``,
+``-a``, ``a - b``, with the empty one as zero. That group, and integer multiples, is all that incremental computation
+rests on.
 
 `ChangeBatch` is the same thing for the world outside, as an Arrow table, with a consolidation of its own
 (`base/consolidation.py` says why). Invariant: ``owners`` keeps alive the memory

@@ -4,8 +4,9 @@ A table ``sales.orders`` of a lake lies in the folder ``sales/orders`` below the
 that other tools can read. A table that lies elsewhere is attached: its name and place are kept in one small file
 below ``_headwater/attached``, created by put-if-absent, so two people cannot attach two tables under one name.
 
-A name can also stand for a derived artefact: for the table that it publishes, which says so in its log (`published`), or
-for one without a table, which is recorded below ``_headwater/records/<kind>/<name>``. All of them share one set of names.
+A name can also stand for a derived artefact: for the table that it publishes, which says so in its log (`published`),
+or for one without a table, which is recorded below ``_headwater/records/<kind>/<name>``. All of them share one set of
+names.
 """
 
 from __future__ import annotations

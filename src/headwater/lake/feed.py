@@ -1,11 +1,12 @@
 """The change data feed: what each version did to a table's rows, as ``table_changes`` shows it.
 
-A row that changed comes twice, as ``update_preimage`` and ``update_postimage``, with the version and time of the commit. A
-commit that wrote entries of the feed is read from them; of any other, the rows of added files were inserted and those of
-removed files deleted, and where only a file's deletion vector changed, the rows in the difference were deleted.
+A row that changed comes twice, as ``update_preimage`` and ``update_postimage``, with the version and time of the
+commit. A commit that wrote entries of the feed is read from them; of any other, the rows of added files were inserted
+and those of removed files deleted, and where only a file's deletion vector changed, the rows in the difference were
+deleted.
 
-As in Delta, the feed must have been on (``delta.enableChangeDataFeed``) all through the interval: before that, an update left
-no trace of which old row became which new one.
+As in Delta, the feed must have been on (``delta.enableChangeDataFeed``) all through the interval: before that, an
+update left no trace of which old row became which new one.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _EXTRA = (
 def feed(storage: Storage, start: int | str | datetime, end: int | str | datetime | None = None) -> Feed:
     """The changes of the versions from ``start`` to ``end`` (by default the newest), both with them.
 
-    A number is a version. A text or datetime is a time: the feed then begins with the first version at or after it, and ends with
-    the last one at or before it.
+    A number is a version. A text or datetime is a time: the feed then begins with the first version at or after it, and
+    ends with the last one at or before it.
     """
     now = snapshot.latest(storage)
     first = _version(storage, now, "start", start, before=False)

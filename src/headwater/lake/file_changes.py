@@ -1,8 +1,9 @@
 """File changes: which data files differ between two versions of a table, and how.
 
 Whoever keeps something for each data file (a search index, a mirror of the rows of each file) follows files, not rows:
-a file that OPTIMIZE wrote holds no new row, and has to be covered all the same. ``file_changes(until, after)`` gives one
-`ChangedFile` for each data file that is in one of the two versions only, or in both under different deletion vectors:
+a file that OPTIMIZE wrote holds no new row, and has to be covered all the same. ``file_changes(until, after)`` gives
+one `ChangedFile` for each data file that is in one of the two versions only, or in both under different deletion
+vectors:
 
 - ``added`` and ``removed``: the file came or went by a commit that changed rows;
 - ``rewritten``: it came or went by a commit with ``dataChange=false``. Its rows are those of the files that the same

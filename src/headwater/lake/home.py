@@ -1,7 +1,7 @@
 """The home of a table: what a table asks of the lake that it was opened from.
 
-A table is usable on its own; its lake adds the other names (for the hint of an error, and so that no table is made inside
-another one) and a Spark session. `OpenLake` (`headwater.lake.port`) is the same lake seen from the rooms above.
+A table is usable on its own; its lake adds the other names (for the hint of an error, and so that no table is made
+inside another one) and a Spark session. `OpenLake` (`headwater.lake.port`) is the same lake seen from the rooms above.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ file whose deletion vector changes goes under its old vector and comes under the
 
 Entries of the change data feed are no events: they are rows of commits, not data files of the table.
 
-**Metadata.** A data file is laid out as the definition said when it was added: its columns, their names inside the file,
-and which of them are partition values in the log. The log says it with every change, so the commits of an interval and
-the metadata before it give it for each version (`MetadataHistory`). The metadata before it is loaded only when it is
-asked for, because it may cost a checkpoint, and may be gone with log entries that were cleaned up.
+**Metadata.** A data file is laid out as the definition said when it was added: its columns, their names inside the
+file, and which of them are partition values in the log. The log says it with every change, so the commits of an
+interval and the metadata before it give it for each version (`MetadataHistory`). The metadata before it is loaded only
+when it is asked for, because it may cost a checkpoint, and may be gone with log entries that were cleaned up.
 """
 
 from __future__ import annotations

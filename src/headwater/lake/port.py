@@ -1,8 +1,8 @@
 """An open lake, as the rooms above `lake` see it.
 
 `query` and `timeseries` work on the tables of a lake that somebody has connected to. They are below the facade
-(`headwater.lakehouse.Lake`), so they cannot name it: they name this protocol, which the facade satisfies by its shape. A
-test can hand in anything else that has these members.
+(`headwater.lakehouse.Lake`), so they cannot name it: they name this protocol, which the facade satisfies by its shape.
+A test can hand in anything else that has these members.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Published tables: which tables are the output of something derived, and what their log says of it.
 
-A derived artefact whose rows are a Delta table, such as a materialized view, keeps what belongs to it in the table's own
-log, as metadata of two domains, so that a commit of rows is also the commit of what they reflect:
+A derived artefact whose rows are a Delta table, such as a materialized view, keeps what belongs to it in the table's
+own log, as metadata of two domains, so that a commit of rows is also the commit of what they reflect:
 
 - ``headwater.<kind>``: the definition, written when the artefact is made or changed;
 - ``headwater.<kind>.state``: the frontier and the state, written by every refresh.

@@ -361,7 +361,8 @@ class Table(ReadableTable):
     def stream_writer(self, app_id: str, *, schema_mode: SchemaMode = "strict") -> Callable[[DataFrame, int], None]:
         """A function for Structured Streaming's ``foreachBatch`` that appends each batch exactly once.
 
-        ``app_id`` names the query in the table's log: a batch that Spark repeats after a crash is found there and skipped.
+        ``app_id`` names the query in the table's log: a batch that Spark repeats after a crash is found there and
+        skipped.
         """
         from headwater.lake.spark.stream import foreach_batch_append
 

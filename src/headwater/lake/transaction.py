@@ -76,8 +76,10 @@ def run(
 ) -> Committed:
     """Run ``operation`` until its proposal is committed on the newest version.
 
-    ``target`` is a table, or the snapshot of it that the caller has just resolved: then the first attempt acts on that, and
-    nobody looks again before the commit, which is refused by the log itself if others were there first. Without ``checkpoints`` the caller calls `write_checkpoint` when one is due. ``undo`` deletes what the caller wrote for all attempts; it is called when it is certain that none was committed.
+    ``target`` is a table, or the snapshot of it that the caller has just resolved: then the first attempt acts on that,
+    and nobody looks again before the commit, which is refused by the log itself if others were there first. Without
+    ``checkpoints`` the caller calls `write_checkpoint` when one is due. ``undo`` deletes what the caller wrote for all
+    attempts; it is called when it is certain that none was committed.
     """
     storage = target.storage if isinstance(target, Snapshot) else target
     made: list[Proposal] = []

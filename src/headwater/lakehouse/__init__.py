@@ -101,7 +101,8 @@ class Lake(DerivedNouns):
         return self.catalog.exists(name)
 
     def close(self) -> None:
-        """Wait until nothing is done in the background for the lake any more, so that its folder can be moved or deleted.
+        """Wait until nothing is done in the background for the lake any more, so that its folder can be moved or
+        deleted.
 
         The end of a ``with`` block does it, and so does the end of the process. The lake can be used afterwards, too.
 
@@ -301,7 +302,8 @@ class Lake(DerivedNouns):
         version
             To be changed when the function means something else though its text is the same: what it reads besides its arguments is not seen.
 
-        A view keeps the name and the fingerprint of each function that it calls. It is refreshed only where that very function is registered.
+        A view keeps the name and the fingerprint of each function that it calls. It is refreshed only where that very
+        function is registered.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())

@@ -4,8 +4,8 @@ The problem: whoever computes features over time wants to look at them, in a not
 for it. The idea: a `Chart` is plain data, curves of times with values, in the look of the graphs; `svg` draws it for a
 page or a notebook and `text` as one row for each curve. Values that are null, NaN or infinite are gaps.
 
-Invariants: all times of a chart are of one kind, and all are in order within a curve; the drawings depend on nothing else
-than the chart, and are well-formed whatever the texts are.
+Invariants: all times of a chart are of one kind, and all are in order within a curve; the drawings depend on nothing
+else than the chart, and are well-formed whatever the texts are.
 """
 
 from __future__ import annotations

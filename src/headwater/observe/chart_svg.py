@@ -1,12 +1,12 @@
 """A picture of a chart: one SVG document, in the colours and letters of the graphs.
 
 Above the plot stand the title, a note and the legend; left of it the numbers, below it the times, in two lines where a
-tick says what it is part of. A line breaks at gaps; what stands alone between two of them is a dot, so that it is
-seen. Bars stand side by side and begin at zero, and bands are filled. After eight curves the colours come again, and the lines are
-dashed.
+tick says what it is part of. A line breaks at gaps; what stands alone between two of them is a dot, so that it is seen.
+Bars stand side by side and begin at zero, and bands are filled. After eight curves the colours come again, and the
+lines are dashed.
 
-Invariants: the document is well-formed whatever the texts are; everything that is drawn of the data lies inside the frame;
-no text is wider than its room; the same chart gives the same document, byte for byte.
+Invariants: the document is well-formed whatever the texts are; everything that is drawn of the data lies inside the
+frame; no text is wider than its room; the same chart gives the same document, byte for byte.
 """
 
 from __future__ import annotations

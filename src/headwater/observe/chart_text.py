@@ -1,10 +1,10 @@
 """A chart for a terminal: each curve is a row of blocks, with its range and its last value.
 
-All rows share the axis of times, and the values too, so that rows can be compared. A cell shows the mean of what lies in it (of
-a band the middle), and is empty where nothing does.
+All rows share the axis of times, and the values too, so that rows can be compared. A cell shows the mean of what lies
+in it (of a band the middle), and is empty where nothing does.
 
-Invariants: there is a row for each curve, in the order of the legend; no row is wider than the width, as long as that is at
-least 40; nothing in it is a control character.
+Invariants: there is a row for each curve, in the order of the legend; no row is wider than the width, as long as that
+is at least 40; nothing in it is a control character.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the names of a query stand for.
 
-Each query pins the tables it names: whatever others commit meanwhile, all its scans of a table see one version. Statements that
-change a table hand in what a name stands for (`Relations`), so that a second try after a lost race reads the newer snapshot.
+Each query pins the tables it names: whatever others commit meanwhile, all its scans of a table see one version.
+Statements that change a table hand in what a name stands for (`Relations`), so that a second try after a lost race
+reads the newer snapshot.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ __all__ = ["Relations", "Session"]
 class Session:
     """A lake and an engine; statements run in it.
 
-    What a statement reads (`rows`, `data`) is kept until `close`, which whoever runs the statement calls when it is over: a
-    statement that fails before the last row, or before the first one, gives back its cursor all the same.
+    What a statement reads (`rows`, `data`) is kept until `close`, which whoever runs the statement calls when it is
+    over: a statement that fails before the last row, or before the first one, gives back its cursor all the same.
     """
 
     lake: DerivingLake

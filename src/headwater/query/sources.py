@@ -1,9 +1,9 @@
 """Sources: what each scan of a query reads.
 
-A query pins every table it names once, so that all its scans of one table see one version. For each scan there is a `Source`: the
-pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out. An engine reads the
-files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow (`__arrow_c_stream__`), which
-works for every table the lake can read, on every storage.
+A query pins every table it names once, so that all its scans of one table see one version. For each scan there is a
+`Source`: the pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out. An engine
+reads the files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow
+(`__arrow_c_stream__`), which works for every table the lake can read, on every storage.
 """
 
 from __future__ import annotations

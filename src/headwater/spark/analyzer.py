@@ -1,15 +1,15 @@
 """Spark's analyzer, asked what a query means.
 
-The problem: Spark SQL has hundreds of functions and its own rules of names and types; only Spark knows all of them. The idea: tables without rows
-are registered under the names that the query uses, Spark analyses the query over them, and the analyzed plan leaves the JVM as JSON, once. What is
-made of it (`headwater.sql.analyzed`) needs no JVM.
+The problem: Spark SQL has hundreds of functions and its own rules of names and types; only Spark knows all of them. The
+idea: tables without rows are registered under the names that the query uses, Spark analyses the query over them, and
+the analyzed plan leaves the JVM as JSON, once. What is made of it (`headwater.sql.analyzed`) needs no JVM.
 
-This is the one place that speaks to private classes of Spark's analyzer: ``sessionState``, its parser, ``executePlan`` and the trees (`analyzer_tree`).
-Spark 4.2 and 4.3 have all of them alike.
+This is the one place that speaks to private classes of Spark's analyzer: ``sessionState``, its parser, ``executePlan``
+and the trees (`analyzer_tree`). Spark 4.2 and 4.3 have all of them alike.
 
 Invariants:
-1. The user's session is not touched: a session beside it holds the views and the names of functions for the time of one call, with ANSI mode
-   and UTC.
+1. The user's session is not touched: a session beside it holds the views and the names of functions for the time of one
+   call, with ANSI mode and UTC.
 2. Nothing is run: a statement that is no query is analysed and not executed.
 3. An error of Spark's is one of ours, with the place in the text and without a Java trace.
 """

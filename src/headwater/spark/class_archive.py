@@ -1,12 +1,13 @@
 """Spark's classes as Java keeps them in memory, in one file that a JVM maps.
 
-A session reads and checks about 15,000 classes out of 277 JARs before its first answer. Java can write those that a process has loaded into
-a file when that process ends (a dynamic archive of class data), and a later process maps the file. The file belongs to one build of Java and to
-one set of JARs at one place, so it cannot come with a wheel: ``headwater warm --spark`` makes it, once per installation.
+A session reads and checks about 15,000 classes out of 277 JARs before its first answer. Java can write those that a
+process has loaded into a file when that process ends (a dynamic archive of class data), and a later process maps the
+file. The file belongs to one build of Java and to one set of JARs at one place, so it cannot come with a wheel:
+``headwater warm --spark`` makes it, once per installation.
 
-The file is ``$XDG_CACHE_HOME/headwater/spark/<digest>.jsa`` (``~/.cache`` by default); the digest is of Java's path and version, of Spark's
-version and of the folder that its JARs are in. Java itself checks that each JAR is the one that the file was made from. Where it is not, the
-JVM reads the classes as if there were no file, and says nothing.
+The file is ``$XDG_CACHE_HOME/headwater/spark/<digest>.jsa`` (``~/.cache`` by default); the digest is of Java's path and
+version, of Spark's version and of the folder that its JARs are in. Java itself checks that each JAR is the one that the
+file was made from. Where it is not, the JVM reads the classes as if there were no file, and says nothing.
 """
 
 from __future__ import annotations

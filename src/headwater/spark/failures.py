@@ -1,8 +1,8 @@
 """Errors of tasks, as the errors that they are.
 
-A task that finds something wrong raises a typed error, as everything does. Spark hands it to the driver as text, inside a stack trace. So
-the error travels in that text, between two marks, and the driver takes it out again: the caller sees the same error as if
-the work had been done in this process.
+A task that finds something wrong raises a typed error, as everything does. Spark hands it to the driver as text, inside
+a stack trace. So the error travels in that text, between two marks, and the driver takes it out again: the caller sees
+the same error as if the work had been done in this process.
 """
 
 from __future__ import annotations

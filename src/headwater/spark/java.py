@@ -5,8 +5,8 @@ is not. A missing or old Java makes it fail late, with a stack trace about class
 ``java`` is asked for its version first. The answer of ``java -version`` has had two shapes: ``1.8.0_392``
 up to Java 8, and ``17.0.15``, ``21``, ``24-ea`` or ``25.0.1+8`` since.
 
-A JVM that does not know one of its options does not start. So the options that are only there for speed are tried in the same call, and
-left out where Java refuses them or warns about them.
+A JVM that does not know one of its options does not start. So the options that are only there for speed are tried in
+the same call, and left out where Java refuses them or warns about them.
 
 >>> parse_version('openjdk version "1.8.0_392"')
 ('1.8.0_392', 8)

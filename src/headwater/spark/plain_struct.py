@@ -1,7 +1,8 @@
 """Columns of plain types as a struct of Spark's, without Spark's parser.
 
-``mapInArrow`` takes the names and types of its columns as text, too. A classic session has that text parsed in the JVM, which loads the whole
-grammar of SQL first: about 0.4 CPU seconds in front of the first rows, for five columns that are known here.
+``mapInArrow`` takes the names and types of its columns as text, too. A classic session has that text parsed in the JVM,
+which loads the whole grammar of SQL first: about 0.4 CPU seconds in front of the first rows, for five columns that are
+known here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a worker has: its Python, the packages that tasks need, and which Headwater.
 
-The functions here run on workers that may not have Headwater, so this module imports the standard library only, and is pickled by value
-(see `shipping`). Nothing is imported to find it out: where a package would come from is enough.
+The functions here run on workers that may not have Headwater, so this module imports the standard library only, and is
+pickled by value (see `shipping`). Nothing is imported to find it out: where a package would come from is enough.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ QUICK_START = (
 )
 """Java's second, optimising compiler begins with a method five times later than by default.
 
-A third of the processor time up to the first rows is spent on methods that only the start calls often. On two cores the start waits for that.
-What runs for long crosses these numbers within a second of work, too.
+A third of the processor time up to the first rows is spent on methods that only the start calls often. On two cores the
+start waits for that. What runs for long crosses these numbers within a second of work, too.
 """
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 

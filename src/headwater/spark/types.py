@@ -1,8 +1,8 @@
 """Spark's own types, for signatures in rooms that must not import pyspark.
 
-A room above this one may take or return a session or a DataFrame without running anything on it. It names the type through
-this module, which loads pyspark only when a name is really looked up, so the rule "pyspark is imported in few places" holds
-for annotations as well.
+A room above this one may take or return a session or a DataFrame without running anything on it. It names the type
+through this module, which loads pyspark only when a name is really looked up, so the rule "pyspark is imported in few
+places" holds for annotations as well.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """A value that is written once and used often, in the typed tree and in an engine's SQL.
 
 Many functions of Spark's have a form in an engine's SQL that names an operand several times, and some are defined so
-(``nullif(a, b)`` is ``CASE WHEN a = b THEN NULL ELSE a END``). Copying the operand doubles or triples the text at each level
-of nesting. No engine here has a LET, but a lambda over a list of one element is one:
-``list_transform([x], lambda v: … v … v …)[1]``. It is used
+(``nullif(a, b)`` is ``CASE WHEN a = b THEN NULL ELSE a END``). Copying the operand doubles or triples the text at each
+level of nesting. No engine here has a LET, but a lambda over a list of one element is one: ``list_transform([x], lambda
+v: … v … v …)[1]``. It is used
 
 - in the tree, by `shared`: a ``let`` node holds values and a lambda over them;
-- in the SQL of a form, by `Marks`: a form is given marks in the place of its operands, and when it is written, the operands
-  that it names too often for their length are bound to a variable, and the others are put in where they stand.
+- in the SQL of a form, by `Marks`: a form is given marks in the place of its operands, and when it is written, the
+  operands that it names too often for their length are bound to a variable, and the others are put in where they stand.
 
-So text and tree grow by a constant with each function, whatever is nested in it: a small operand (a column, a short call) may be
-copied, which is what optimisers like best, and a large one never is.
+So text and tree grow by a constant with each function, whatever is nested in it: a small operand (a column, a short
+call) may be copied, which is what optimisers like best, and a large one never is.
 
-Invariants: a value that is bound is one that is evaluated in any case, so that what must not be evaluated is not; and the
-name of a variable occurs nowhere else in the expression, so that it hides nothing.
+Invariants: a value that is bound is one that is evaluated in any case, so that what must not be evaluated is not; and
+the name of a variable occurs nowhere else in the expression, so that it hides nothing.
 """
 
 from __future__ import annotations

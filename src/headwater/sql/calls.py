@@ -1,7 +1,7 @@
 """How a function of the catalogue is called by name.
 
-Its arguments are folded and counted before it sees them. What the catalogue does not have is refused with the nearest known name: no call
-is ever passed through to an engine.
+Its arguments are folded and counted before it sees them. What the catalogue does not have is refused with the nearest
+known name: no call is ever passed through to an engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CAST, by the pairs of types for which DuckDB can be made to do what Spark does.
 
-The two engines disagree on most interesting casts: DuckDB rounds where Spark truncates, prints floats in another way, reads texts
-that Spark refuses. Each pair of families is therefore listed with its DuckDB form, or it is refused.
+The two engines disagree on most interesting casts: DuckDB rounds where Spark truncates, prints floats in another way,
+reads texts that Spark refuses. Each pair of families is therefore listed with its DuckDB form, or it is refused.
 
 Forms (x is the operand's SQL):
 - to integers: from floats and decimals by trunc(x);

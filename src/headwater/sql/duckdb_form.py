@@ -7,12 +7,12 @@ Where the engines agree, a node is written as it is. Where they do not, it is re
 - what has no form in DuckDB's SQL calls a Python function, ``hw_…``: see `headwater.sql.udfs`;
 - AND and OR keep Spark's order when a part may fail: DuckDB evaluates the parts of a conjunction in any order, but a
   CASE branch only for its own rows;
-- what may fail is written ``greatest(x, NULL)``, which is ``x``. DuckDB's optimiser knows ``i + 1 > 5`` to be ``i > 4``, and from
-  statistics that ``(i + 1) IS NULL`` is false: true of numbers, but the overflow is then never noticed. It does not look
-  into greatest();
-- every float column is written ``CASE WHEN isnan(f) THEN 'nan' ELSE f END``. Parquet's statistics leave NaN out, and DuckDB
-  concludes from them that ``f > 5`` is false where ``f`` is NaN: both engines say that it is true. The CASE tells
-  the optimiser that a NaN may be there.
+- what may fail is written ``greatest(x, NULL)``, which is ``x``. DuckDB's optimiser knows ``i + 1 > 5`` to be ``i >
+  4``, and from statistics that ``(i + 1) IS NULL`` is false: true of numbers, but the overflow is then never noticed.
+  It does not look into greatest();
+- every float column is written ``CASE WHEN isnan(f) THEN 'nan' ELSE f END``. Parquet's statistics leave NaN out, and
+  DuckDB concludes from them that ``f > 5`` is false where ``f`` is NaN: both engines say that it is true. The CASE
+  tells the optimiser that a NaN may be there.
 
 Invariant: every name and value in the output went through `quoting`.
 """

@@ -1,7 +1,7 @@
 """Typed expressions, computed by DuckDB with Spark's rows.
 
-The tree is written in DuckDB's SQL (`duckdb_form`) and evaluated over Arrow. This is below the reading of texts: constants are
-folded by it while a text is read.
+The tree is written in DuckDB's SQL (`duckdb_form`) and evaluated over Arrow. This is below the reading of texts:
+constants are folded by it while a text is read.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Spark SQL expressions, answered by DuckDB with Spark's rows.
 
-The problem: users write predicates and values in Spark SQL (``t.delete("amount > 5 AND country IN ('DE','FR')")``), and DuckDB
-evaluates them over Arrow and Parquet. Passed through as they are, one text in eight means something else there. The
-idea: a text is parsed, resolved and typed as ANSI Spark would (`reader.resolve`), every coercion is made explicit, and only
-what is on an allow list is written out again in DuckDB's SQL (`duckdb_form`), rewritten where the engines differ.
+The problem: users write predicates and values in Spark SQL (``t.delete("amount > 5 AND country IN ('DE','FR')")``), and
+DuckDB evaluates them over Arrow and Parquet. Passed through as they are, one text in eight means something else there.
+The idea: a text is parsed, resolved and typed as ANSI Spark would (`reader.resolve`), every coercion is made explicit,
+and only what is on an allow list is written out again in DuckDB's SQL (`duckdb_form`), rewritten where the engines
+differ.
 
 Invariants:
-1. An expression that parses gives the rows Spark gives, or stops with an `ExpressionError` that says why: where Spark raises
-   (overflow, division by zero, a bad cast), so does DuckDB.
+1. An expression that parses gives the rows Spark gives, or stops with an `ExpressionError` that says why: where Spark
+   raises (overflow, division by zero, a bad cast), so does DuckDB.
 2. Nothing is guessed: an unknown function, type pair or grouping is refused with a hint.
 3. An expression is one row's business, and deterministic: no subqueries, aggregates, windows, clocks or dice.
 

@@ -1,7 +1,8 @@
 """The grammar: sqlglot's parser with as little of its own mind as possible, and the names of types.
 
-sqlglot is given no functions: each call stays a name with arguments, so its rewrites cannot change a meaning. What it would read
-in a way that loses something (``array(1, 2)[0]``, TRANSFORM with a script, varchar with a length) is switched off or refused.
+sqlglot is given no functions: each call stays a name with arguments, so its rewrites cannot change a meaning. What it
+would read in a way that loses something (``array(1, 2)[0]``, TRANSFORM with a script, varchar with a length) is
+switched off or refused.
 """
 
 from __future__ import annotations

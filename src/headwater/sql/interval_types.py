@@ -1,8 +1,9 @@
-"""Spark's two types of intervals: of days to seconds, counted in microseconds, and of years to months, counted in months.
+"""Spark's two types of intervals: of days to seconds, counted in microseconds, and of years to months, counted in
+months.
 
-A type also says its first and its last unit (``interval day to hour``). Values do not depend on that, but casts do: an interval becomes a number
-of its last unit, and a text of all of them. Arrow has no such types, so these are extensions of whole numbers, and they
-live only while a query is read: `lowering` leaves the whole numbers.
+A type also says its first and its last unit (``interval day to hour``). Values do not depend on that, but casts do: an
+interval becomes a number of its last unit, and a text of all of them. Arrow has no such types, so these are extensions
+of whole numbers, and they live only while a query is read: `lowering` leaves the whole numbers.
 """
 
 from __future__ import annotations

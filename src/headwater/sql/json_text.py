@@ -1,11 +1,12 @@
 """JSON as Spark's parser reads it and its generators write it.
 
-Spark reads JSON with Jackson, which takes the first value of a text and does not look at what follows; texts may stand in single quotes. Python's
-own decoder knows the same grammar but for those quotes, so it does the work: what it refuses is written in double quotes and
-tried again. Numbers are kept as written, objects as pairs, so that nothing is lost before somebody says what it means.
+Spark reads JSON with Jackson, which takes the first value of a text and does not look at what follows; texts may stand
+in single quotes. Python's own decoder knows the same grammar but for those quotes, so it does the work: what it refuses
+is written in double quotes and tried again. Numbers are kept as written, objects as pairs, so that nothing is lost
+before somebody says what it means.
 
-Written out, whole numbers keep their digits, all others are doubles as Java prints them, and characters beyond U+FFFF become two
-escapes wherever Spark writes bytes (and not where it writes characters).
+Written out, whole numbers keep their digits, all others are doubles as Java prints them, and characters beyond U+FFFF
+become two escapes wherever Spark writes bytes (and not where it writes characters).
 
 Invariant: a text either has Spark's value, or none (`MALFORMED`), or raises `Failed` where only Jackson would know.
 """

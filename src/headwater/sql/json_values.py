@@ -1,9 +1,10 @@
 """from_json and to_json: between JSON and typed values, as Spark has it.
 
-from_json by its default, PERMISSIVE: a field of the wrong kind is null and its neighbours stay; a text that is no JSON, or the beginning
-of one, gives a struct of nulls, or null for an array or a map (an object that is broken in its middle raises); an element of the wrong kind spoils its whole array or map. Names are compared with
-their case, and of equal names the last value of the right kind wins. Whole numbers are read from whole numbers only, booleans from booleans, strings
-from anything: what is no text is written out as JSON.
+from_json by its default, PERMISSIVE: a field of the wrong kind is null and its neighbours stay; a text that is no JSON,
+or the beginning of one, gives a struct of nulls, or null for an array or a map (an object that is broken in its middle
+raises); an element of the wrong kind spoils its whole array or map. Names are compared with their case, and of equal
+names the last value of the right kind wins. Whole numbers are read from whole numbers only, booleans from booleans,
+strings from anything: what is no text is written out as JSON.
 
 to_json leaves null fields of structs out and keeps nulls in arrays and maps; moments have milliseconds.
 """

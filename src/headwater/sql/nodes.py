@@ -4,8 +4,8 @@ sqlglot's tree says what was written; this one says what is meant: names are res
 type (as an Arrow type), and every coercion that Spark would make is a ``cast`` node. Engines then need no
 knowledge of Spark's typing, only one form for each operator.
 
-A plan holds expressions, and a subquery is an expression that holds a plan, so what all plans have in common stands here; their kinds
-are in `headwater.sql.plan`.
+A plan holds expressions, and a subquery is an expression that holds a plan, so what all plans have in common stands
+here; their kinds are in `headwater.sql.plan`.
 
 Invariants: operands of a comparison, of ``+ - * / %`` and of ``in`` have one type; ``fallible`` is True for each
 node whose evaluation may stop with an error (overflow, division by zero, a bad cast), which decides where
@@ -186,8 +186,8 @@ Node: TypeAlias = Column | Literal | Call | AggregateCall | WindowCall | Subquer
 class Attribute:
     """A column on its way through a plan: the name the user sees, and a key that no other column has.
 
-    Two tables may both have an ``id``, and a table may be joined with itself. So each column has a key such as ``id#4``, given out
-    once, and expressions name columns by their keys: no scope has to be searched twice.
+    Two tables may both have an ``id``, and a table may be joined with itself. So each column has a key such as
+    ``id#4``, given out once, and expressions name columns by their keys: no scope has to be searched twice.
     """
 
     name: str
@@ -216,7 +216,8 @@ class Named:
 class Plan:
     """The base of all plan nodes (`headwater.sql.plan`): its columns, its children, and itself in one line.
 
-    `dump` prints it, children indented below their parent; subqueries inside expressions are printed below the node that holds them.
+    `dump` prints it, children indented below their parent; subqueries inside expressions are printed below the node
+    that holds them.
     """
 
     __slots__ = ()
@@ -292,7 +293,8 @@ def variable(name: str, dtype: pa.DataType) -> Call:
 
 
 def function_of(parameters: tuple[Call, ...], body: Node) -> Call:
-    """A lambda: its parameters and, last, its body. It stands only where an operator takes it, and has no type of its own.
+    """A lambda: its parameters and, last, its body. It stands only where an operator takes it, and has no type of its
+    own.
 
     >>> x = variable("x", pa.int32())
     >>> function_of((x,), call("minus", (x,), pa.int32(), fallible=True)).fallible

@@ -1,7 +1,8 @@
 """Spark SQL queries, read into typed plans.
 
-The problem: one dialect for the laptop and the cluster. The idea: a query is parsed, its names and types are resolved by Spark's
-rules, and the outcome is a plan (`headwater.sql.plan`) that an engine writes in its own SQL (`headwater.sql.duckdb_query`).
+The problem: one dialect for the laptop and the cluster. The idea: a query is parsed, its names and types are resolved
+by Spark's rules, and the outcome is a plan (`headwater.sql.plan`) that an engine writes in its own SQL
+(`headwater.sql.duckdb_query`).
 
 Invariants:
 1. A query that reads gives Spark's rows, or stops with an error where Spark does; only what is left open there is

@@ -1,7 +1,8 @@
 """Casts between texts and what engines print and read in their own ways: numbers, truth values, timestamps, binaries.
 
 Forms where DuckDB has one that is known to be Spark's, Python functions (`headwater.sql.udfs`) for the rest:
-- doubles and floats print as Java prints them; the few whose digits depend on the version of Java raise (`java_numbers`);
+- doubles and floats print as Java prints them; the few whose digits depend on the version of Java raise
+  (`java_numbers`);
 - timestamps print natively between the years 1 and 9999, outside which they raise;
 - binaries become texts if they are UTF-8, and raise if they are not, since Spark would carry broken texts along;
 - dates and timestamps in their full form are read natively, all other forms that Spark knows by `datetime_text`;

@@ -1,16 +1,19 @@
 """Windows of time: window() and session_window(), which put rows into spans of time to be grouped by.
 
-A window is a struct of two moments, ``start`` and ``end``; the second does not belong to it. window() has spans of one length, laid from the
-epoch on: a row is in one of them, or in several where they overlap, and is there once for each. session_window() gives
-each row a span of its own, from its time to its time and the gap; grouped by, those that overlap or touch are one.
+A window is a struct of two moments, ``start`` and ``end``; the second does not belong to it. window() has spans of one
+length, laid from the epoch on: a row is in one of them, or in several where they overlap, and is there once for each.
+session_window() gives each row a span of its own, from its time to its time and the gap; grouped by, those that overlap
+or touch are one.
 
-In groups the two moments are keys of their own, so that no struct has to be compared, and the struct is made again above. To find the
-sessions, rows are put in the order of their times among those with the same other keys: one that begins after the end of the one before it begins a
-session; the others belong to the session that began last. The session is told by its beginning, which no other
-session of the same keys has, so that a row changes what is near it and not every session after it.
+In groups the two moments are keys of their own, so that no struct has to be compared, and the struct is made again
+above. To find the sessions, rows are put in the order of their times among those with the same other keys: one that
+begins after the end of the one before it begins a session; the others belong to the session that began last. The
+session is told by its beginning, which no other session of the same keys has, so that a row changes what is near it and
+not every session after it.
 
-Edges are Spark's: a row exactly a gap after the one before it belongs to the same session; a time that is null is in no window.
-Both front ends share this: Spark's analyzer writes the structs itself, our reader by `spans` and `session_span`.
+Edges are Spark's: a row exactly a gap after the one before it belongs to the same session; a time that is null is in no
+window. Both front ends share this: Spark's analyzer writes the structs itself, our reader by `spans` and
+`session_span`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Spark's ANSI typing, on Arrow types: which type two operands meet in, and what arithmetic gives.
 
-Integers widen byte -> short -> int -> long; an integer meets a float in double; a decimal meets an integer in a decimal that
-holds both, and a float in double; a text meets a number in bigint or double, and a date, timestamp or
-boolean in that type. Decimal results follow Spark's digits exactly; where Spark would have to drop digits after
-the point to stay within 38, sums and products are refused, because no other engine drops the same ones.
+Integers widen byte -> short -> int -> long; an integer meets a float in double; a decimal meets an integer in a decimal
+that holds both, and a float in double; a text meets a number in bigint or double, and a date, timestamp or boolean in
+that type. Decimal results follow Spark's digits exactly; where Spark would have to drop digits after the point to stay
+within 38, sums and products are refused, because no other engine drops the same ones.
 
 Invariant: these functions are total. None means that Spark has no common type, or that we refuse it.
 """
@@ -284,7 +284,8 @@ def _nested_meeting(
 def tighter(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """The type in which Spark's functions of arrays and maps, and its comparisons of nested values, let two types meet.
 
-    Unlike `wider`, no decimal meets another type. A float that meets a whole number would lose digits: that is None here.
+    Unlike `wider`, no decimal meets another type. A float that meets a whole number would lose digits: that is None
+    here.
 
     >>> tighter(array_of(INT), array_of(LONG)), tighter(INT, pa.decimal128(5, 2))
     (ListType(list<element: int64>), None)

@@ -1,16 +1,18 @@
 """Functions that DuckDB cannot express, written in Python over Arrow columns.
 
-The problem: Java's patterns for dates, its case mapping, its regular expressions and Spark's hashes have no form in DuckDB's SQL. The
-idea: one Python function a value, wrapped to take and give Arrow columns, under a name that begins with ``hw_``. A form writes
-that name into the SQL; whoever runs the SQL calls `install(connection, sql)` first, which registers just those
-functions that the text names. DuckDB wants concrete types, so a function is registered once for each signature.
+The problem: Java's patterns for dates, its case mapping, its regular expressions and Spark's hashes have no form in
+DuckDB's SQL. The idea: one Python function a value, wrapped to take and give Arrow columns, under a name that begins
+with ``hw_``. A form writes that name into the SQL; whoever runs the SQL calls `install(connection, sql)` first, which
+registers just those functions that the text names. DuckDB wants concrete types, so a function is registered once for
+each signature.
 
 Invariants:
-1. A function is pure: the same arguments give the same value, and a null argument gives a null (unless ``strict`` is off).
+1. A function is pure: the same arguments give the same value, and a null argument gives a null (unless ``strict`` is
+   off).
 2. A value that Spark refuses is refused with `Failed`, whose words reach the user through `evaluation.failure`.
-3. Nothing outlives the interpreter: a connection with Python functions that is still open at exit would make nanobind complain
-   on stderr, so at exit the functions are taken off again. For that, ``connection`` is the one that owns the database, not
-   a cursor that is closed after the query; its cursors see the functions too.
+3. Nothing outlives the interpreter: a connection with Python functions that is still open at exit would make nanobind
+   complain on stderr, so at exit the functions are taken off again. For that, ``connection`` is the one that owns the
+   database, not a cursor that is closed after the query; its cursors see the functions too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """An oracle for circuits: random histories, checked against a recomputation after every step.
 
-A `Trial` is a circuit, and for each of its outputs a query that DuckDB can answer over the tables that the inputs come to. `run` draws a
-history (insertions, deletions and updates of random rows on all inputs, batches of random size, empty ones, transactions, restarts from a
-checkpoint with another number of shards), steps the circuit, and after every step compares the sum of each output's changes with
-DuckDB's answer. The first difference is an AssertionError that shows the output, the step and the rows.
+A `Trial` is a circuit, and for each of its outputs a query that DuckDB can answer over the tables that the inputs come
+to. `run` draws a history (insertions, deletions and updates of random rows on all inputs, batches of random size, empty
+ones, transactions, restarts from a checkpoint with another number of shards), steps the circuit, and after every step
+compares the sum of each output's changes with DuckDB's answer. The first difference is an AssertionError that shows the
+output, the step and the rows.
 
 >>> import pyarrow as pa
 >>> def build(c):
@@ -117,7 +118,8 @@ def run(
 ) -> int:
     """Play a history, and give the number of its steps.
 
-    Outputs are compared after ``every`` so many steps, with what ``oracle`` says, which is given the tables; else with DuckDB's answer.
+    Outputs are compared after ``every`` so many steps, with what ``oracle`` says, which is given the tables; else with
+    DuckDB's answer.
     """
     import duckdb
 

@@ -1,12 +1,12 @@
 """Requests: how often an operation asks an object store, counted on the wire.
 
-On S3 a small operation takes as long as its requests, one after the other, so their number is a figure to hold in a test.
-They are counted where they cannot be missed, whoever sends them (our client, Arrow, an engine): a proxy on the loopback
-interface stands between the lake and a real server, passes everything on as it is, and keeps a list. Signatures stay
-valid, because the ``Host`` that the client signed is passed on too.
+On S3 a small operation takes as long as its requests, one after the other, so their number is a figure to hold in a
+test. They are counted where they cannot be missed, whoever sends them (our client, Arrow, an engine): a proxy on the
+loopback interface stands between the lake and a real server, passes everything on as it is, and keeps a list.
+Signatures stay valid, because the ``Host`` that the client signed is passed on too.
 
-Kinds: ``get`` (a whole object or a range), ``head``, ``list``, ``put``, ``put_if_absent`` (with ``If-None-Match``: a commit),
-``delete``, and ``upload`` for the requests of a multipart upload.
+Kinds: ``get`` (a whole object or a range), ``head``, ``list``, ``put``, ``put_if_absent`` (with ``If-None-Match``: a
+commit), ``delete``, and ``upload`` for the requests of a multipart upload.
 
 >>> with serve_s3() as s3, counted(s3) as requests:  # doctest: +SKIP
 ...     lake = hw.connect(requests.url("lake"), storage_options=requests.options)

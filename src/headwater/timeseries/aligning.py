@@ -1,9 +1,9 @@
 """Two inputs in step: pieces of both that hold all rows of the same keys, in bounded memory.
 
-The problem: a join needs the rows of a key of both sides at once, and one task's rows may be more than fits. The idea: what fits is one
-piece. What does not is sorted by its keys (`Rows.sorted` spills), and both sides are walked together: of the two chunks at
-hand the smaller last key bounds what is complete on both sides, that much is given, and the side that is used up goes on. Only one key
-has to fit in memory, on both sides.
+The problem: a join needs the rows of a key of both sides at once, and one task's rows may be more than fits. The idea:
+what fits is one piece. What does not is sorted by its keys (`Rows.sorted` spills), and both sides are walked together:
+of the two chunks at hand the smaller last key bounds what is complete on both sides, that much is given, and the side
+that is used up goes on. Only one key has to fit in memory, on both sides.
 """
 
 from __future__ import annotations

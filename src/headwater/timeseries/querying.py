@@ -1,8 +1,9 @@
 """Spark SQL over the rows of a task: read once by the driver, computed where the rows are.
 
-Whatever a stream says in SQL (a condition, a column, an aggregate, a frame of rows) means what Spark means by it. The text is read and
-typed on the driver (`headwater.sql`), which is also where a mistake in it is told; what goes to the tasks is the form that DuckDB
-computes, with the types that have to come out. DuckDB runs in the task's own process, on one thread, and takes and gives Arrow.
+Whatever a stream says in SQL (a condition, a column, an aggregate, a frame of rows) means what Spark means by it. The
+text is read and typed on the driver (`headwater.sql`), which is also where a mistake in it is told; what goes to the
+tasks is the form that DuckDB computes, with the types that have to come out. DuckDB runs in the task's own process, on
+one thread, and takes and gives Arrow.
 """
 
 from __future__ import annotations

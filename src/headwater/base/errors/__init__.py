@@ -14,9 +14,9 @@
     ├── CancelledError        a query was stopped before it had given all its rows
     └── SetupError            this machine lacks something: Java, an extra, memory
 
-Each error carries a stable ``code`` (tests and scripts may rely on it), a message that says what
-happened, ``where`` it happened, and a ``hint``: what to do next, in the words of the surface (Python, SQL or the command
-line) that it is said on. Errors are built by the classmethods below, so that one situation has one wording everywhere.
+Each error carries a stable ``code`` (tests and scripts may rely on it), a message that says what happened, ``where`` it
+happened, and a ``hint``: what to do next, in the words of the surface (Python, SQL or the command line) that it is said
+on. Errors are built by the classmethods below, so that one situation has one wording everywhere.
 
 >>> str(NotFoundError.column("amout", ["amount", "id"], where="orders"))
 'error[E1002]: no column `amout`\\n  where: orders\\n  hint: did you mean `amount`? columns: amount, id'

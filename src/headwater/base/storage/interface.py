@@ -55,8 +55,9 @@ class Storage(ABC):
     ) -> None:
         """Create an object, or raise `ObjectExistsError`; exactly one of many racing writers wins.
 
-        It is there only after the objects of ``after``, which were written without flushing, are safe from the machine's ending.
-        It is there only after ``ready`` has returned, too, which is called while they are being flushed. If it raises, nothing is put.
+        It is there only after the objects of ``after``, which were written without flushing, are safe from the
+        machine's ending. It is there only after ``ready`` has returned, too, which is called while they are being
+        flushed. If it raises, nothing is put.
         """
 
     @abstractmethod

@@ -1,9 +1,10 @@
 """Extremes: the first and last rows of a key, in an order, under insertions and deletions.
 
-The values of each key are kept, sorted, in a trace, which serves both ends. A change of a key cannot bring to life what is before both
-the old first value and the first value that changed, so the walk to the new first value begins at the earlier of these two, and
-steps over no dead value twice. That needs the old answers: those of fixed width are kept in the accumulators of the aggregate, as limbs
-whose changes add up; strings, and values in the order of other columns, in a trace of their own.
+The values of each key are kept, sorted, in a trace, which serves both ends. A change of a key cannot bring to life what
+is before both the old first value and the first value that changed, so the walk to the new first value begins at the
+earlier of these two, and steps over no dead value twice. That needs the old answers: those of fixed width are kept in
+the accumulators of the aggregate, as limbs whose changes add up; strings, and values in the order of other columns, in
+a trace of their own.
 """
 
 from __future__ import annotations

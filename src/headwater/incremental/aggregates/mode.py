@@ -1,7 +1,7 @@
 """mode: the value that occurs most often; of several the least.
 
-A tally says how often each value occurs (`headwater.incremental.aggregates.tally`), and its rows, sorted by that number, are the values of an
-extreme: the mode is the first of them. So a change costs itself, and not its group.
+A tally says how often each value occurs (`headwater.incremental.aggregates.tally`), and its rows, sorted by that
+number, are the values of an extreme: the mode is the first of them. So a change costs itself, and not its group.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The aggregates by their names in Spark SQL.
 
-`aggregation` is the one place where a name becomes an `Aggregation`: for SQL and for the builder of circuits alike. Which arguments a function takes
-and of which type its result is, is decided by the catalogue of `headwater.sql.functions`; here it is decided how it is kept. A column
-that Spark would cast first (a string that is added up) is refused: the cast belongs before the aggregate, where it can fail for a row.
+`aggregation` is the one place where a name becomes an `Aggregation`: for SQL and for the builder of circuits alike.
+Which arguments a function takes and of which type its result is, is decided by the catalogue of
+`headwater.sql.functions`; here it is decided how it is kept. A column that Spark would cast first (a string that is
+added up) is refused: the cast belongs before the aggregate, where it can fail for a row.
 
 Some have more than one answer in Spark and one here, always the same for the same rows:
 
-- first, any_value and last without an order give the least and the greatest value, with one the values of the first and last row, and of
-  rows that tie the one with the least or the greatest value; min_by and max_by likewise;
+- first, any_value and last without an order give the least and the greatest value, with one the values of the first and
+  last row, and of rows that tie the one with the least or the greatest value; min_by and max_by likewise;
 - collect_list and listagg are sorted by the order given, then by the value; collect_set by the value;
 - mode is the least of the most frequent values;
 - approx_count_distinct and approx_percentile are exact, which is within what they promise;

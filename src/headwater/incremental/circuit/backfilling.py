@@ -1,12 +1,14 @@
 """Backfilling: a circuit that was changed begins with the state of the parts that are the same, and computes the rest.
 
-A new definition often has old parts: the same joins below another aggregate, one branch more. State is named by what it is the
-state of (`headwater.incremental.dataflow.fingerprint`), so the parts that are the same are found. What is new has to be given everything that the old inputs have said so
-far, as one step. An arrangement that is the same holds just that, as of the moment at which it was saved; so it speaks for everything below
-it, which is neither computed nor read again. Only the sources of what is really new are read, at the same versions.
+A new definition often has old parts: the same joins below another aggregate, one branch more. State is named by what it
+is the state of (`headwater.incremental.dataflow.fingerprint`), so the parts that are the same are found. What is new
+has to be given everything that the old inputs have said so far, as one step. An arrangement that is the same holds just
+that, as of the moment at which it was saved; so it speaks for everything below it, which is neither computed nor read
+again. Only the sources of what is really new are read, at the same versions.
 
-`Backfill.sources` says which these are. Then `run` makes the step: kept arrangements give all that they hold, as if it had just come; sources give what
-was fed to them; and in the end the kept state takes the place of what was staged for it, in the files that it already has.
+`Backfill.sources` says which these are. Then `run` makes the step: kept arrangements give all that they hold, as if it
+had just come; sources give what was fed to them; and in the end the kept state takes the place of what was staged for
+it, in the files that it already has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Circuits: streams of changes in, streams of changes out.
 
-A circuit is built once, from inputs through operators to outputs, and then stepped: each step takes a change of some inputs and gives the change of every
-output. After any number of steps the sum of an output's changes is what the operators would compute from the sum of the inputs' changes; that
-is the whole promise, and it costs what the change costs.
+A circuit is built once, from inputs through operators to outputs, and then stepped: each step takes a change of some
+inputs and gives the change of every output. After any number of steps the sum of an output's changes is what the
+operators would compute from the sum of the inputs' changes; that is the whole promise, and it costs what the change
+costs.
 
 A step happens or it does not. If an operator fails on a row, the error names the row and the operator, the state is as
 before, and the next step goes on from there. A `transaction` takes many steps' worth of input and makes one step of it.
@@ -84,7 +85,8 @@ class Circuit(Dataflow):
     def input(self, name: str, schema: pa.Schema, *, key: str | Sequence[str] | None = None) -> Stream:
         """An input of rows, or with ``key`` a table with a primary key.
 
-        Rows are inserted and deleted by their weights. A table takes `Insert`, `Upsert`, `Delete` and `Patch`; rows given plainly are upserted.
+        Rows are inserted and deleted by their weights. A table takes `Insert`, `Upsert`, `Delete` and `Patch`; rows
+        given plainly are upserted.
         """
         arguments.texts("name", name)
         arguments.a_schema("schema", schema)

@@ -1,10 +1,11 @@
 """A circuit's state over the end of its process.
 
-State belongs to operators by what they compute, not by their number: a trace is named by a fingerprint of its operator and of everything before
-it. A circuit that is built again, by the same program or by one that has other parts too, finds the state of the operators
-that are the same.
+State belongs to operators by what they compute, not by their number: a trace is named by a fingerprint of its operator
+and of everything before it. A circuit that is built again, by the same program or by one that has other parts too,
+finds the state of the operators that are the same.
 
-The number of shards may change: the rows of each trace are then divided anew, by the columns that its operator is placed by.
+The number of shards may change: the rows of each trace are then divided anew, by the columns that its operator is
+placed by.
 """
 
 from __future__ import annotations

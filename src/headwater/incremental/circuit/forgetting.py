@@ -1,9 +1,10 @@
 """Forgetting: the state of a circuit that nobody will look at again.
 
-Whether a row of an arrangement may go is for all its readers to say: each has a rule for it (`headwater.incremental.operators.settled`), or needs
-everything. An operator with state of its own, such as an aggregate, says it for itself. After each step, when the marks have moved, state is let go in
-one of two ways: where all rules are one bound of one column, the bound is given to the traces, whose merges drop what is below; else the
-traces are swept by all rules together, when so much has come that it pays.
+Whether a row of an arrangement may go is for all its readers to say: each has a rule for it
+(`headwater.incremental.operators.settled`), or needs everything. An operator with state of its own, such as an
+aggregate, says it for itself. After each step, when the marks have moved, state is let go in one of two ways: where all
+rules are one bound of one column, the bound is given to the traces, whose merges drop what is below; else the traces
+are swept by all rules together, when so much has come that it pays.
 
 A mark that is not known yet lets nothing go. Rows without a time stay.
 """

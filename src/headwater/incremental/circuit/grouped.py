@@ -27,8 +27,8 @@ class Grouped(Generic[S]):
     def agg(self, *aggregations: Aggregation, **named: str) -> S:
         """One row for each key: ``agg(n="count(*)", total="sum(amount)")``.
 
-        A text is Spark's: aggregates of expressions, with DISTINCT and FILTER (WHERE …), and expressions of aggregates. `Aggregation` objects
-        are for what SQL cannot say; texts and objects do not mix.
+        A text is Spark's: aggregates of expressions, with DISTINCT and FILTER (WHERE …), and expressions of aggregates.
+        `Aggregation` objects are for what SQL cannot say; texts and objects do not mix.
         """
         from headwater.incremental.recipes.aggregates import aggregated, kept
 
@@ -45,7 +45,8 @@ class Grouped(Generic[S]):
     def approx_distinct(self, column: str, *, name: str, error: float = 0.05) -> S:
         """About how many different values a column has for each key, nulls left out, in state of bounded size.
 
-        ``error`` is the standard error; deletions are followed exactly. Where the values fit, ``agg(n="count(DISTINCT v)")`` is exact.
+        ``error`` is the standard error; deletions are followed exactly. Where the values fit, ``agg(n="count(DISTINCT
+        v)")`` is exact.
 
         >>> import headwater as hw, pyarrow as pa
         >>> c = hw.Circuit()

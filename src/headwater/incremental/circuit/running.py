@@ -1,7 +1,8 @@
 """Running the entries of a schedule: who is asked, on which thread, and what is noted about it.
 
-An entry whose inputs did not change is not asked, unless it is restless: empty changes cost nothing. With several shards each shard's node
-sees its share, on a thread of its own if there is enough to do. An error of an expression is told the operator and the row.
+An entry whose inputs did not change is not asked, unless it is restless: empty changes cost nothing. With several
+shards each shard's node sees its share, on a thread of its own if there is enough to do. An error of an expression is
+told the operator and the row.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Schedules: in which order the vertices of a circuit run, and which of them run together.
 
-Vertices are built inputs first, so their order is one in which they can run. What a schedule adds is **chains**: linear vertices that follow
-each other, where each but the last has the next as its only reader, are one entry (`headwater.incremental.operators.chain`), together with
-the arrangement that reads the last of them, if nobody else does. A vertex whose rows are an output, or are read by two others, ends
-its chain: its rows have to be there. What a vertex is called, and the name of its state, have nothing to do with it.
+Vertices are built inputs first, so their order is one in which they can run. What a schedule adds is **chains**: linear
+vertices that follow each other, where each but the last has the next as its only reader, are one entry
+(`headwater.incremental.operators.chain`), together with the arrangement that reads the last of them, if nobody else
+does. A vertex whose rows are an output, or are read by two others, ends its chain: its rows have to be there. What a
+vertex is called, and the name of its state, have nothing to do with it.
 
 A small step is mostly what happens between kernels, so an entry has at hand what running it takes.
 """

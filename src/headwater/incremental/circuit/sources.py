@@ -1,7 +1,7 @@
 """Sources: where changes enter a circuit.
 
-A `Source` takes Z-sets: inserts and deletes of whole rows. A `KeyedSource` is a table with a primary key: it takes commands (insert, upsert, delete,
-patch), looks up what it holds under their keys, and gives the change that follows.
+A `Source` takes Z-sets: inserts and deletes of whole rows. A `KeyedSource` is a table with a primary key: it takes
+commands (insert, upsert, delete, patch), looks up what it holds under their keys, and gives the change that follows.
 """
 
 from __future__ import annotations

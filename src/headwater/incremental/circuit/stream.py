@@ -1,10 +1,11 @@
 """Streams: what operators are written on.
 
-A `Stream` stands for the changes of a table of some schema at one place of a circuit. Its methods put operators behind it and give the
-stream that comes out. Conditions and values are Spark SQL over the stream's columns; a column's name alone is the column.
+A `Stream` stands for the changes of a table of some schema at one place of a circuit. Its methods put operators behind
+it and give the stream that comes out. Conditions and values are Spark SQL over the stream's columns; a column's name
+alone is the column.
 
-This is a facade: each operator has its own file in `headwater.incremental.operators`, and what is made of several has one in
-`headwater.incremental.recipes`. What looks at one row at a time is inherited.
+This is a facade: each operator has its own file in `headwater.incremental.operators`, and what is made of several has
+one in `headwater.incremental.recipes`. What looks at one row at a time is inherited.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ class Stream(RowStream):
         return windowed(self, time, size, every, offset)
 
     def session(self, time: str, gap: Length, *, by: Names = ()) -> Stream:
-        """Each row with the session it belongs to, ``session_start`` and ``session_end``: rows of a key that follow within ``gap``.
+        """Each row with the session it belongs to, ``session_start`` and ``session_end``: rows of a key that follow
+        within ``gap``.
 
         Behind a watermark of the time, sessions that nothing can follow are let go.
         """
@@ -215,10 +217,11 @@ class Stream(RowStream):
         return found
 
     def watermark(self, column: str, lateness: str | int | timedelta = 0) -> Stream:
-        """Keep rows out that come too late: whose time is more than ``lateness`` before the greatest seen in earlier steps.
+        """Keep rows out that come too late: whose time is more than ``lateness`` before the greatest seen in earlier
+        steps.
 
-        ``lateness`` is ``"10 minutes"``, a timedelta, or a number in the units of the column. `late` has what was kept out; state
-        behind the watermark is let go.
+        ``lateness`` is ``"10 minutes"``, a timedelta, or a number in the units of the column. `late` has what was kept
+        out; state behind the watermark is let go.
         """
         from headwater.base.spans import span
         from headwater.incremental.operators.watermark import Clock, Mark, Watermark

@@ -1,8 +1,8 @@
 """Dataflow: operators put together, once for each shard.
 
-A dataflow knows which vertex reads which, and adds what is missing between them: an exchange where an operator needs all rows of a
-key on one shard, and an arrangement, the same one for all who read a stream by the same key. It does not run: a circuit
-runs it step by step, and a recursion round by round inside a step.
+A dataflow knows which vertex reads which, and adds what is missing between them: an exchange where an operator needs
+all rows of a key on one shard, and an arrangement, the same one for all who read a stream by the same key. It does not
+run: a circuit runs it step by step, and a recursion round by round inside a step.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ class Dataflow:
     ) -> Vertex:
         """The vertex that keeps a stream by a key; the same for all who ask for the same.
 
-        ``columns`` are those that the caller reads, beside the key and the order; all of them if not given. No others are kept, so rows that
-        differ in others become one row with the sum of their weights. ``placed_by`` is how many columns of the key decide on the shard, if
-        not all.
+        ``columns`` are those that the caller reads, beside the key and the order; all of them if not given. No others
+        are kept, so rows that differ in others become one row with the sum of their weights. ``placed_by`` is how many
+        columns of the key decide on the shard, if not all.
         """
         read = set(vertex.layout.names if columns is None else columns)
         read |= {o.column for o in order}

@@ -1,7 +1,7 @@
 """The fingerprint of a vertex: a name for what it computes.
 
-State is found by it, over the end of a process and in a circuit that was changed: the same operator on the same inputs has the same
-name, whatever else is in the circuit. A nest is named by the vertices inside it.
+State is found by it, over the end of a process and in a circuit that was changed: the same operator on the same inputs
+has the same name, whatever else is in the circuit. A nest is named by the vertices inside it.
 """
 
 from __future__ import annotations

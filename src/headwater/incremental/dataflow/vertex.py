@@ -1,8 +1,8 @@
 """Vertices: the places of a circuit, each with one node for every shard.
 
-A circuit with ``n`` shards has ``n`` copies of each node, and each copy sees its share of the rows. Operators that work by key need all rows of
-a key on one shard; where the rows are not placed so already, an exchange is put before them. Rows of a key go to the shard that
-the top of the key's hash says.
+A circuit with ``n`` shards has ``n`` copies of each node, and each copy sees its share of the rows. Operators that work
+by key need all rows of a key on one shard; where the rows are not placed so already, an exchange is put before them.
+Rows of a key go to the shard that the top of the key's hash says.
 """
 
 from __future__ import annotations

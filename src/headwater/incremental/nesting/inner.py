@@ -1,7 +1,7 @@
 """The inner circuit of a recursion: built with the same streams as any other, run with two dimensions of time.
 
-What is put into it is wrapped on the way: linear nodes are the same at every time, joins and keyed operators get their nested form. What
-depends on the step (sources, delays, watermarks) has no meaning inside, and is refused.
+What is put into it is wrapped on the way: linear nodes are the same at every time, joins and keyed operators get their
+nested form. What depends on the step (sources, delays, watermarks) has no meaning inside, and is refused.
 """
 
 from __future__ import annotations

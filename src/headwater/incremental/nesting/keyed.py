@@ -1,8 +1,9 @@
 """Any operator that works key by key, nested.
 
-At an iteration the output for a key is f(its rows up to that iteration). What an epoch changes there is f(new rows) - f(old rows), and what belongs to
-the iteration is that, less the same for the iteration before. A key has to be looked at when it changes, and in the later
-iterations in which it had changed in earlier epochs: there the old and the new history meet.
+At an iteration the output for a key is f(its rows up to that iteration). What an epoch changes there is f(new rows) -
+f(old rows), and what belongs to the iteration is that, less the same for the iteration before. A key has to be looked
+at when it changes, and in the later iterations in which it had changed in earlier epochs: there the old and the new
+history meet.
 
 ``f`` is the ordinary operator with no state: it is stepped with all rows of the keys, and rolled back.
 """

@@ -1,8 +1,9 @@
 """Nest: a fixpoint as a node of a circuit.
 
-The inner circuit computes the next value of its variables from their present ones and from outer streams; the nest repeats that
-until nothing changes, from nothing. A variable is made distinct in each round unless it was asked to count, so that a recursion that
-only finds the same rows again ends. What the nest gives in a step is by how much the fixpoint changed.
+The inner circuit computes the next value of its variables from their present ones and from outer streams; the nest
+repeats that until nothing changes, from nothing. A variable is made distinct in each round unless it was asked to
+count, so that a recursion that only finds the same rows again ends. What the nest gives in a step is by how much the
+fixpoint changed.
 """
 
 from __future__ import annotations

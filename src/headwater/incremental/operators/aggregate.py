@@ -1,12 +1,13 @@
 """Aggregate: one row for each key, of what its rows come to.
 
-Linear aggregates are sums, kept as vectors of weights in a trace by key (`headwater.incremental.aggregates.sums`): a change is added, and
-the old and new values are made of the old and new sums. Aggregates that are no sums have *stages* beside them: extremes, quantiles, modes, and
-whole groups. What is DISTINCT goes through a tally first, which says what its change is among the distinct rows.
+Linear aggregates are sums, kept as vectors of weights in a trace by key (`headwater.incremental.aggregates.sums`): a
+change is added, and the old and new values are made of the old and new sums. Aggregates that are no sums have *stages*
+beside them: extremes, quantiles, modes, and whole groups. What is DISTINCT goes through a tally first, which says what
+its change is among the distinct rows.
 
-The output changes by -(the old row) and +(the new row) of each key touched, where they differ. A key without rows has no row; but without
-keys there is one row from the first step on, whatever the input, as in SQL. Nulls in keys are a group; zeros of floats are one
-key, and so are NaNs.
+The output changes by -(the old row) and +(the new row) of each key touched, where they differ. A key without rows has
+no row; but without keys there is one row from the first step on, whatever the input, as in SQL. Nulls in keys are a
+group; zeros of floats are one key, and so are NaNs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrange: remember a stream by a key.
 
-The one place where inputs of joins and cogroups are kept. All consumers that need the same stream by the same key share one node,
-and so one trace.
+The one place where inputs of joins and cogroups are kept. All consumers that need the same stream by the same key share
+one node, and so one trace.
 """
 
 from __future__ import annotations

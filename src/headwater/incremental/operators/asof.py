@@ -1,12 +1,14 @@
-"""As-of join: each row of the left with the row of the right that was last before it, comes first after it, or is nearest in time.
+"""As-of join: each row of the left with the row of the right that was last before it, comes first after it, or is
+nearest in time.
 
-For a given right side the join is linear in the left: changed rows on the left look their match up. A changed row on the right touches the rows on the left
-up to the next row on the right, old or new; those are read as a slice of the left's trace, and emitted where their match differs.
-So a change costs its own rows and the rows on the left that it touches, whatever the size of the group.
+For a given right side the join is linear in the left: changed rows on the left look their match up. A changed row on
+the right touches the rows on the left up to the next row on the right, old or new; those are read as a slice of the
+left's trace, and emitted where their match differs. So a change costs its own rows and the rows on the left that it
+touches, whatever the size of the group.
 
-Of rows on the right with the same time, ``backward`` takes the last in the right's order (the order columns after the time, then the whole
-row) and ``forward`` the first; ``nearest`` takes the one before if both are as near. A row on the right matches once however often it is there.
-Nulls in the key or in the time match nothing.
+Of rows on the right with the same time, ``backward`` takes the last in the right's order (the order columns after the
+time, then the whole row) and ``forward`` the first; ``nearest`` takes the one before if both are as near. A row on the
+right matches once however often it is there. Nulls in the key or in the time match nothing.
 """
 
 from __future__ import annotations
@@ -215,9 +217,11 @@ class AsOf(Node):
             matches.there &= self._distance(times, matches) <= np.uint64(min(self.tolerance, 2 * _MOST + 1))
 
     def matched(self, least: int) -> Gone:
-        """Which rows of the left no row of the right from ``least`` on can touch, as the right is now, if the next one counts too.
+        """Which rows of the left no row of the right from ``least`` on can touch, as the right is now, if the next one
+        counts too.
 
-        There is a match after them already, or one before that is as near as any to come; or they have no key to be matched by.
+        There is a match after them already, or one before that is as near as any to come; or they have no key to be
+        matched by.
         """
         runs = self._right.trace.snapshot()
         table = addresses(runs, room=0)

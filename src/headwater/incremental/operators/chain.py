@@ -1,10 +1,11 @@
 """Chains: linear nodes that follow each other, done in one pass.
 
-A filter, a select, a filter of what was selected: each is cheap, and between them rows would be copied, columns taken out of words and
-results put back. A chain reads its members' links (`headwater.incremental.operators.link`) and does on one batch what they do one after the
-other: a column is decoded when it is first read, conditions thin out the rows at hand, and the rows of the last member are
-written once. Nothing is consolidated in between. Where the last reader is an arrangement, they are written in its order of
-columns. A chain of comparisons with constants and moved columns is one call (`headwater.kernels.sieve`).
+A filter, a select, a filter of what was selected: each is cheap, and between them rows would be copied, columns taken
+out of words and results put back. A chain reads its members' links (`headwater.incremental.operators.link`) and does on
+one batch what they do one after the other: a column is decoded when it is first read, conditions thin out the rows at
+hand, and the rows of the last member are written once. Nothing is consolidated in between. Where the last reader is an
+arrangement, they are written in its order of columns. A chain of comparisons with constants and moved columns is one
+call (`headwater.kernels.sieve`).
 
 Members stay what they are: they keep their names, their SQL and their counts of rows, and state is named as if they
 ran alone. If a row cannot be computed, the members do run alone, so that the error names the member and the row it saw.

@@ -1,12 +1,13 @@
 """Cogroup: a function of the rows of a key, kept up to date.
 
-For the keys that a step touches, the output changes by the function of the new rows less the function of the old ones. The inputs are
-arranged by one key, so both are in their traces: the old rows are the trace without what is staged, the new ones with it, and no
-output has to be remembered. With a `Reach` the function is given slices of the groups instead of whole ones, and a change in a group of a
-million rows costs its slice.
+For the keys that a step touches, the output changes by the function of the new rows less the function of the old ones.
+The inputs are arranged by one key, so both are in their traces: the old rows are the trace without what is staged, the
+new ones with it, and no output has to be remembered. With a `Reach` the function is given slices of the groups instead
+of whole ones, and a change in a group of a million rows costs its slice.
 
-Functions get `Groups`: sorted rows, one for each copy, with the offsets where groups begin. They may not depend on anything else, and give the
-same for the same rows, or the output would drift. Invariant: what a function gives outside the cores of slices is not looked at.
+Functions get `Groups`: sorted rows, one for each copy, with the offsets where groups begin. They may not depend on
+anything else, and give the same for the same rows, or the output would drift. Invariant: what a function gives outside
+the cores of slices is not looked at.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Delay, integrate and differentiate: the calculus of streams.
 
-`Delay` gives in each step what it was given in the step before (z^-1). `Integrate` gives the sum of everything so far, and
-`Differentiate` the difference to the step before; they undo each other. The two halves of a delay, `Held` and `Hold`, make a
-cycle possible: what is held in this step flows in the next.
+`Delay` gives in each step what it was given in the step before (z^-1). `Integrate` gives the sum of everything so far,
+and `Differentiate` the difference to the step before; they undo each other. The two halves of a delay, `Held` and
+`Hold`, make a cycle possible: what is held in this step flows in the next.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Distinct and set operations: rows whose weight is a function of the weights they come with.
 
-DISTINCT, UNION, INTERSECT and EXCEPT, with and without ALL, look at each row alone: how often does each input have it? So one trace has for each
-row a weight for each input, and a step looks up the rows that changed and no others: their weight changes by ``f(new) - f(old)``. Three
-inputs cost one trace, not two operators with two traces each.
+DISTINCT, UNION, INTERSECT and EXCEPT, with and without ALL, look at each row alone: how often does each input have it?
+So one trace has for each row a weight for each input, and a step looks up the rows that changed and no others: their
+weight changes by ``f(new) - f(old)``. Three inputs cost one trace, not two operators with two traces each.
 
 Rows are compared as Spark does it: nulls are equal to each other, zeros of floats too, and NaNs.
 """

@@ -1,11 +1,12 @@
 """Interval join: pairs with equal keys where the one's time is in the other's interval.
 
-``a.key = b.key AND b.t BETWEEN a.lo AND a.hi``. A changed interval reads the times between its ends, a slice of the right's trace. A changed time asks
-which intervals have it, and for those no order is good: sorted by their begins, the ones that matter are anywhere before. So intervals are
-kept in **classes** by their length: class ``c`` has those shorter than ``2^c`` and not shorter than half of that (`Lengths` adds the class as a column, and the left is
-arranged by key and class). An interval of class ``c`` that has ``t`` begins at most ``2^c`` before it, a slice; at least about half of what is
-read there matches where intervals are spread evenly. There are at most 65 classes, and only those that there ever were are asked, so a changed time
-costs a binary search in each, and about twice the pairs it finds.
+``a.key = b.key AND b.t BETWEEN a.lo AND a.hi``. A changed interval reads the times between its ends, a slice of the
+right's trace. A changed time asks which intervals have it, and for those no order is good: sorted by their begins, the
+ones that matter are anywhere before. So intervals are kept in **classes** by their length: class ``c`` has those
+shorter than ``2^c`` and not shorter than half of that (`Lengths` adds the class as a column, and the left is arranged
+by key and class). An interval of class ``c`` that has ``t`` begins at most ``2^c`` before it, a slice; at least about
+half of what is read there matches where intervals are spread evenly. There are at most 65 classes, and only those that
+there ever were are asked, so a changed time costs a binary search in each, and about twice the pairs it finds.
 
 Nulls match nothing, and intervals that end before they begin have no times: both are left out of the left's state.
 """

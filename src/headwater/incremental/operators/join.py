@@ -1,7 +1,8 @@
 """Join: pairs of rows with equal keys, by the product rule.
 
-The change of A x B is dA x B' + A x dB, with B' the new B and A the old A: each changed row looks up its key in the other side's trace.
-A pair's weight is the product of the weights. Nulls are equal to nothing, so rows with a null in the key find nobody.
+The change of A x B is dA x B' + A x dB, with B' the new B and A the old A: each changed row looks up its key in the
+other side's trace. A pair's weight is the product of the weights. Nulls are equal to nothing, so rows with a null in
+the key find nobody.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _MOST_AHEAD = 1 << 20
 class Lookup:
     """Rows that look their key up in a trace, and become rows of ``target`` with what they find.
 
-    ``mine`` and ``theirs`` are pairs of columns (from, to) that the two sides contribute. A row with a null in its key finds nobody, unless
-    ``nulls_match``.
+    ``mine`` and ``theirs`` are pairs of columns (from, to) that the two sides contribute. A row with a null in its key
+    finds nobody, unless ``nulls_match``.
     """
 
     __slots__ = (
@@ -106,7 +107,8 @@ class Lookup:
 class Join(Node):
     """The inner join of two arranged streams.
 
-    The output has the columns ``left`` of the one and ``right`` of the other, which are pairs (column, name in the output).
+    The output has the columns ``left`` of the one and ``right`` of the other, which are pairs (column, name in the
+    output).
     """
 
     kind: ClassVar[Kind] = "join"

@@ -1,9 +1,9 @@
 """Links: what a linear node does to a row, said in such a way that a chain of nodes can be done at once.
 
-A node that looks at each row by itself, and gives at most one row for it, can say so with a `Link`: which rows it keeps, which columns
-they get, and whether weights turn round. `headwater.incremental.operators.chain` makes one pass of what follows each other. What
-multiplies rows (explode, flat map, windows), remembers something (a watermark) or is a user's function of tables has none, and
-chains end before it.
+A node that looks at each row by itself, and gives at most one row for it, can say so with a `Link`: which rows it
+keeps, which columns they get, and whether weights turn round. `headwater.incremental.operators.chain` makes one pass of
+what follows each other. What multiplies rows (explode, flat map, windows), remembers something (a watermark) or is a
+user's function of tables has none, and chains end before it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Map and flat map by a Python function on Arrow: for what SQL has no word for.
 
-The function is given rows as a table and gives rows; it must treat each row by itself (that is what makes it linear), and give the same for the
-same row whenever it is asked, because a deleted row is taken back by computing it again. For a flat map it gives the rows
-together with the position of the row each came from.
+The function is given rows as a table and gives rows; it must treat each row by itself (that is what makes it linear),
+and give the same for the same row whenever it is asked, because a deleted row is taken back by computing it again. For
+a flat map it gives the rows together with the position of the row each came from.
 """
 
 from __future__ import annotations

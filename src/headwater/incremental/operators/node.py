@@ -1,12 +1,13 @@
 """Nodes: what a circuit is made of.
 
-A node takes the changes of its inputs in a step and gives the change of its output. There are five kinds, and everything is a recipe over
-them: `lift` (linear, without state), `join` (bilinear), `cogroup` (a function of the rows of a key), `delay`, and `nest`
-(a fixpoint); beside them `source`, `sink`, `arrange` (the shared state), `exchange` and `accumulate`.
+A node takes the changes of its inputs in a step and gives the change of its output. There are five kinds, and
+everything is a recipe over them: `lift` (linear, without state), `join` (bilinear), `cogroup` (a function of the rows
+of a key), `delay`, and `nest` (a fixpoint); beside them `source`, `sink`, `arrange` (the shared state), `exchange` and
+`accumulate`.
 
-A step has two phases. In `step` a node computes, and stages what it wants to remember; anything may fail here, and then `rollback`
-forgets what was staged. In `commit` staged state becomes state; nothing that depends on the data can fail there. So a step happens for
-all nodes or for none.
+A step has two phases. In `step` a node computes, and stages what it wants to remember; anything may fail here, and then
+`rollback` forgets what was staged. In `commit` staged state becomes state; nothing that depends on the data can fail
+there. So a step happens for all nodes or for none.
 
 Invariant: a node without a change at any input has nothing to say, unless it is `restless`, as a delay is.
 """

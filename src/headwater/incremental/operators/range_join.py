@@ -1,8 +1,8 @@
 """Range join: pairs with equal keys whose times are at most so far apart.
 
-``a.key = b.key AND a.t - below <= b.t AND b.t <= a.t + above``. Bilinear as every join, and symmetric: seen from ``b``, the times of ``a`` are in a range
-as well. So each changed row reads a slice of the other side's trace, by binary search in each run, and costs the pairs it finds.
-Nulls in the key or in the time match nothing.
+``a.key = b.key AND a.t - below <= b.t AND b.t <= a.t + above``. Bilinear as every join, and symmetric: seen from ``b``,
+the times of ``a`` are in a range as well. So each changed row reads a slice of the other side's trace, by binary search
+in each run, and costs the pairs it finds. Nulls in the key or in the time match nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def without_nulls(delta: ZSet, columns: Sequence[Placed]) -> ZSet:
 class RangeJoin(Node):
     """The join of two streams, arranged by the same key and ordered by their times, on times near each other.
 
-    ``below`` and ``above`` say how much less and more the time on the right may be than that on the left; None is endless.
+    ``below`` and ``above`` say how much less and more the time on the right may be than that on the left; None is
+    endless.
     """
 
     kind: ClassVar[Kind] = "join"

@@ -1,7 +1,8 @@
 """Star join: many streams on one key, without state for what lies between.
 
-A chain of joins keeps the result of each. Here a change of one input goes through the traces of all others in turn: those before it as they are
-after this step, those after it as they were before. Each pair of changes is so counted once, and the only state is that of the inputs.
+A chain of joins keeps the result of each. Here a change of one input goes through the traces of all others in turn:
+those before it as they are after this step, those after it as they were before. Each pair of changes is so counted
+once, and the only state is that of the inputs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Watermark: how late a row may be.
 
-The watermark of a stream is the greatest time seen so far less the lateness that is allowed. A row whose time is before the watermark is
-late: it is kept out, and reported. In exchange whatever no coming row can reach is forgotten: aggregates and distinct rows that have the time
-in their key, sides of a join behind the watermark of the other side (or further back, where times need only be near), rows that an as-of join cannot match
-any more, sessions that nothing can follow, and groups of ordered operators with the time in their key (`headwater.incremental.circuit.forgetting`).
-A row without a time is never late, and never forgotten. The watermark of a step is that of the steps before, so the rows of one step are never late for each
-other, and how the rows are divided among shards makes no difference.
+The watermark of a stream is the greatest time seen so far less the lateness that is allowed. A row whose time is before
+the watermark is late: it is kept out, and reported. In exchange whatever no coming row can reach is forgotten:
+aggregates and distinct rows that have the time in their key, sides of a join behind the watermark of the other side (or
+further back, where times need only be near), rows that an as-of join cannot match any more, sessions that nothing can
+follow, and groups of ordered operators with the time in their key (`headwater.incremental.circuit.forgetting`). A row
+without a time is never late, and never forgotten. The watermark of a step is that of the steps before, so the rows of
+one step are never late for each other, and how the rows are divided among shards makes no difference.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A column behind a watermark: its values are never less than ``least()`` again, which only rises; None as long as nothing is known.
+    """A column behind a watermark: its values are never less than ``least()`` again, which only rises; None as long as
+    nothing is known.
 
     >>> Mark.both(Mark(lambda: 7), Mark(lambda: 5)).moved(lambda x: x - 1).least()
     4

@@ -1,8 +1,9 @@
 """Windows: each row in the windows of time that it falls into, tumbling or hopping.
 
-As Spark's ``window``: windows begin at whole multiples of ``every`` from the epoch, moved by ``offset``; they have their begin and not their end;
-times before 1970 are no different; a row without a time is in no window. A hopping window (``every`` less than ``size``) has a row in
-several, and windows that begin before the first row exist. Linear: there is no state, and a row costs the number of its windows.
+As Spark's ``window``: windows begin at whole multiples of ``every`` from the epoch, moved by ``offset``; they have
+their begin and not their end; times before 1970 are no different; a row without a time is in no window. A hopping
+window (``every`` less than ``size``) has a row in several, and windows that begin before the first row exist. Linear:
+there is no state, and a row costs the number of its windows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Aggregate: arguments are computed for each row, and aggregates are kept for each key.
 
-GROUPING SETS, ROLLUP and CUBE are one aggregation too: each row is taken once for every set, with nulls for the keys outside of it and the
-number of the set beside it, and the number is one more key. So a set that is written twice gives its rows twice, as in Spark, and
-``grouping()`` is a function of the number. Aggregates see the row as it was.
+GROUPING SETS, ROLLUP and CUBE are one aggregation too: each row is taken once for every set, with nulls for the keys
+outside of it and the number of the set beside it, and the number is one more key. So a set that is written twice gives
+its rows twice, as in Spark, and ``grouping()`` is a function of the number. Aggregates see the row as it was.
 """
 
 from __future__ import annotations

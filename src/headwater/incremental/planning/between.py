@@ -1,8 +1,9 @@
 """Between: ``x BETWEEN lo AND hi`` across a join, found among what is left of its condition.
 
-Rows that meet by an interval would all have to meet each other without a key. An interval join reads only the slices that can match
-(`headwater.incremental.operators.interval_join`). The condition itself is asked of the pairs all the same, so bounds may be strict, and one more
-condition more or less does no harm. The ends are computed for each row by itself, as the keys of a join are.
+Rows that meet by an interval would all have to meet each other without a key. An interval join reads only the slices
+that can match (`headwater.incremental.operators.interval_join`). The condition itself is asked of the pairs all the
+same, so bounds may be strict, and one more condition more or less does no harm. The ends are computed for each row by
+itself, as the keys of a join are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From shapes to a circuit: each shape becomes a stream, its children first.
 
-One file for each kind of node says two things: which columns of its children it reads (``needs``), and how it is built (``rows``). Here
-is what is common to them: the order in which it happens, and that nothing is built twice.
+One file for each kind of node says two things: which columns of its children it reads (``needs``), and how it is built
+(``rows``). Here is what is common to them: the order in which it happens, and that nothing is built twice.
 """
 
 from __future__ import annotations

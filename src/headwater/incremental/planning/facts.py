@@ -1,8 +1,9 @@
 """Facts: a side of a join that is one row, and of which only truths are wanted.
 
-``x NOT IN (SELECT y FROM t)`` asks two things of all of ``t``: is it empty, and does it hold a null? A plan says so by joining each row with the
-counts of ``t``. The counts change with every row, and with them every pair; the two truths hardly ever do. So where a join with one row needs nothing
-of it but what its condition says, the row becomes the truths in the condition, once each, and a change that leaves them as they were ends there.
+``x NOT IN (SELECT y FROM t)`` asks two things of all of ``t``: is it empty, and does it hold a null? A plan says so by
+joining each row with the counts of ``t``. The counts change with every row, and with them every pair; the two truths
+hardly ever do. So where a join with one row needs nothing of it but what its condition says, the row becomes the truths
+in the condition, once each, and a change that leaves them as they were ends there.
 """
 
 from __future__ import annotations

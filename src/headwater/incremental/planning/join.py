@@ -1,7 +1,8 @@
 """Join: equal keys meet in a bilinear node, and what is left of the condition is a filter on the pairs.
 
-Semi, anti and outer joins are recipes over that (`headwater.incremental.recipes.joins`). Keys may be expressions, which then are columns of
-their own on the way. Where some keys let nulls meet and others do not, all let them meet, and the condition sends those of the others away.
+Semi, anti and outer joins are recipes over that (`headwater.incremental.recipes.joins`). Keys may be expressions, which
+then are columns of their own on the way. Where some keys let nulls meet and others do not, all let them meet, and the
+condition sends those of the others away.
 """
 
 from __future__ import annotations

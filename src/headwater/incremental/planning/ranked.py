@@ -1,8 +1,8 @@
 """The first rows of each partition: ``row_number() <= k`` without numbering the others.
 
 A condition on a rank keeps the first rows of a partition. Then only those are computed and remembered
-(`headwater.incremental.operators.topk`), and a change behind them costs nothing, however large the partition is. The whole condition is still
-asked of what is left, so it may say more than the bound.
+(`headwater.incremental.operators.topk`), and a change behind them costs nothing, however large the partition is. The
+whole condition is still asked of what is left, so it may say more than the bound.
 """
 
 from __future__ import annotations

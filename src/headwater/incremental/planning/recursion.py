@@ -1,9 +1,10 @@
 """Recursion: a fixpoint of the circuit. What does not read the recursion's own rows is computed once, outside.
 
-SQL computes the step over the rows that came last, again and again. A circuit computes X = base + step(X) until nothing changes. Both are the
-same where the step is linear in X: made of conditions, projections, explodes, unions and joins with other tables, in which X stands once. Then the
-rows so far are the sum of all rounds. Anything else (an aggregate of X, X joined with itself) is refused. UNION ALL counts
-the ways in which a row comes about; UNION keeps each row once, so a cycle comes to an end.
+SQL computes the step over the rows that came last, again and again. A circuit computes X = base + step(X) until nothing
+changes. Both are the same where the step is linear in X: made of conditions, projections, explodes, unions and joins
+with other tables, in which X stands once. Then the rows so far are the sum of all rounds. Anything else (an aggregate
+of X, X joined with itself) is refused. UNION ALL counts the ways in which a row comes about; UNION keeps each row once,
+so a cycle comes to an end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rows: the stream that a shape has become, with the name of the column at each place.
 
-Streams name their columns as people do (``a``, and ``a 2`` for a second one), never by the keys of a plan: so what a part of a
-circuit is called, and with it the state it finds again, depends on what it computes and on nothing around it. A `Scope` goes from the
-keys of one plan to these names, for expressions.
+Streams name their columns as people do (``a``, and ``a 2`` for a second one), never by the keys of a plan: so what a
+part of a circuit is called, and with it the state it finds again, depends on what it computes and on nothing around it.
+A `Scope` goes from the keys of one plan to these names, for expressions.
 """
 
 from __future__ import annotations

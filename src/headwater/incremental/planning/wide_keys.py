@@ -1,8 +1,9 @@
 """Keys of more columns than a row's first word has bits for: what is too much goes into a struct, which is one column.
 
-The nulls of a key stand in one word, beside which the kernels keep some bits, so a key has at most `MOST` columns. A GROUP BY, a DISTINCT or a set
-operation of more packs the last of them below, and unpacks them above. Structs and floats do not go together in keys, because of -0.0, so floats
-stay outside. Equalities of a join are packed, too: a struct is null where one of its columns is, unless nulls are to meet.
+The nulls of a key stand in one word, beside which the kernels keep some bits, so a key has at most `MOST` columns. A
+GROUP BY, a DISTINCT or a set operation of more packs the last of them below, and unpacks them above. Structs and floats
+do not go together in keys, because of -0.0, so floats stay outside. Equalities of a join are packed, too: a struct is
+null where one of its columns is, unless nulls are to meet.
 """
 
 from __future__ import annotations

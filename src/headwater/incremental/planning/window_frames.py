@@ -1,7 +1,7 @@
 """Aggregates in a window: over a frame of neighbours, or over the whole partition.
 
-Over a frame there are count, sum, avg, min, max, the deviations, first, last and nth_value; conditions count and min or max of booleans
-are made of these. Over the whole partition there is every aggregate that can be kept at all.
+Over a frame there are count, sum, avg, min, max, the deviations, first, last and nth_value; conditions count and min or
+max of booleans are made of these. Over the whole partition there is every aggregate that can be kept at all.
 """
 
 from __future__ import annotations

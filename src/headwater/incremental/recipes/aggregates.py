@@ -1,8 +1,8 @@
 """Aggregates as text: ``sum(amount * 2) / count(*)`` over the rows of a key, made of nodes.
 
-The text is read as the select list of a GROUP BY query, so it means what it means in Spark. The plan has three floors, and so has what is
-built: the arguments are computed for each row, the aggregates are kept for each key, and what is made of them is computed for each row of the
-result.
+The text is read as the select list of a GROUP BY query, so it means what it means in Spark. The plan has three floors,
+and so has what is built: the arguments are computed for each row, the aggregates are kept for each key, and what is
+made of them is computed for each row of the result.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Approximate distinct counts in bounded state, under insertions and deletions: HyperLogLog, as a circuit.
 
-A value's hash says which of ``m`` registers it belongs to, and how rare it is: how many zeros its other bits begin with. A register holds the
-rarest it has seen; from the harmonic mean of all registers the number of different values follows, with a standard error of about ``1.04 / sqrt(m)``. Other
-engines keep only the registers, and cannot take a value back. Here a register is the greatest of the ranks of its rows, which is an
-aggregate like any other: so deletions are exact, and a key has at most some 60 rows of state a register, however many values there are.
+A value's hash says which of ``m`` registers it belongs to, and how rare it is: how many zeros its other bits begin
+with. A register holds the rarest it has seen; from the harmonic mean of all registers the number of different values
+follows, with a standard error of about ``1.04 / sqrt(m)``. Other engines keep only the registers, and cannot take a
+value back. Here a register is the greatest of the ranks of its rows, which is an aggregate like any other: so deletions
+are exact, and a key has at most some 60 rows of state a register, however many values there are.
 
 Few values are counted by the registers that are still empty, which is nearly exact.
 """

@@ -1,8 +1,9 @@
 """What an as-of join does not look at again, and the marks of its rows.
 
-Let ``x`` and ``y`` be the marks of the left and of the right: coming rows, and rows that are taken back, are not below them. A left row at ``l`` is
-looked at when a change of the right touches it, and a right row when somebody asks for a match: a changed left row (``l >= x``) or one that
-is touched. So what is touched decides both sides, and without ``y`` everything may be.
+Let ``x`` and ``y`` be the marks of the left and of the right: coming rows, and rows that are taken back, are not below
+them. A left row at ``l`` is looked at when a change of the right touches it, and a right row when somebody asks for a
+match: a changed left row (``l >= x``) or one that is touched. So what is touched decides both sides, and without ``y``
+everything may be.
 
 ==========================  =============================  ==========================================
 direction                   left rows that are touched     right rows that are asked for
@@ -15,11 +16,12 @@ nearest                     the same, unless it is nearer  the last below ``min(
 nearest, ``t``              ``l >= y - t``                 from ``min(x, y - t) - t``
 ==========================  =============================  ==========================================
 
-Forward, the last right row below ``y`` ends what a coming one touches, so it stays although nobody is given it. Nearest and strict, a left row at the very
-time of that last row is given the one before, so that stays too. A tie is decided by the right's order, and the last in it is what stays.
+Forward, the last right row below ``y`` ends what a coming one touches, so it stays although nobody is given it. Nearest
+and strict, a left row at the very time of that last row is given the one before, so that stays too. A tie is decided by
+the right's order, and the last in it is what stays.
 
-The left time of a row of the output is that of a changed or a touched left row. The right time is the match's: forward, what differs
-between two matches begins at ``y``; with a tolerance it is near the left time; else it may be any.
+The left time of a row of the output is that of a changed or a touched left row. The right time is the match's: forward,
+what differs between two matches begins at ``y``; with a tolerance it is near the left time; else it may be any.
 """
 
 from __future__ import annotations

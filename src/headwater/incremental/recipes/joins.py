@@ -6,8 +6,9 @@ An inner join is the bilinear node and a filter. What the others need beside it 
     anti(A, B)  =  A - semi(A, B)
     left(A, B)  =  inner(A, B) + anti(A, B) with nulls for B
 
-With a further condition the rows that have a partner are the different rows of A in the inner join. All pieces cost their change; none looks
-at a whole group, so a key with many rows on both sides costs no more than the pairs that change.
+With a further condition the rows that have a partner are the different rows of A in the inner join. All pieces cost
+their change; none looks at a whole group, so a key with many rows on both sides costs no more than the pairs that
+change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Present: the rows that are there, of a stream in which rows may be taken away before they come.
 
-Linear operators do not mind weights below zero: sums add them up, and joins multiply. But whoever asks whether a key has rows, or keeps a place in
-an order (outer joins, the least value, the first rows of a key, a quantile, the match of an as-of join), would take rows that are owed
-for rows that are there. So behind `minus` and the like they are given the rows of positive weight, each as often as its weight says.
+Linear operators do not mind weights below zero: sums add them up, and joins multiply. But whoever asks whether a key
+has rows, or keeps a place in an order (outer joins, the least value, the first rows of a key, a quantile, the match of
+an as-of join), would take rows that are owed for rows that are there. So behind `minus` and the like they are given the
+rows of positive weight, each as often as its weight says.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Streams, as far as an operator looks at one row at a time: filters, columns, sums, and the different rows.
 
-A stream stands for the changes of a table of some schema at one place of a dataflow. This half needs nothing but operators; the recipes
-beside it are written on it, and `headwater.incremental.circuit.stream` adds them as methods. Every method gives a stream of the
-class that it was called on.
+A stream stands for the changes of a table of some schema at one place of a dataflow. This half needs nothing but
+operators; the recipes beside it are written on it, and `headwater.incremental.circuit.stream` adds them as methods.
+Every method gives a stream of the class that it was called on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keys of floats: -0.0 and 0.0 are one key to SQL, and two to whoever compares words.
 
-Operators that bring equal keys together ask for keys whose words are equal iff the keys are. The columns themselves stay as they were: a key is a column
-beside them, the same one for all who ask for it.
+Operators that bring equal keys together ask for keys whose words are equal iff the keys are. The columns themselves
+stay as they were: a key is a column beside them, the same one for all who ask for it.
 """
 
 from __future__ import annotations

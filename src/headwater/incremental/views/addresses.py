@@ -1,23 +1,25 @@
 """Addresses: where each row of a view lies, so that a row can be deleted at the price of finding it.
 
-A deletion vector names rows by file and position, and a change of the view names them by their values. Two traces join the two. The
-first maps the key of each copy of a row to its address: the number of its file, and its position in it, in one word. The second says
-of rows that are there more than once how many copies there are beyond the first; for most views it is empty. The copies of a row have
-the numbers from 0 up, without gaps: a new copy takes the next number, and the copy with the highest one goes first. So a
-row that is there a million times is found as quickly as any other.
+A deletion vector names rows by file and position, and a change of the view names them by their values. Two traces join
+the two. The first maps the key of each copy of a row to its address: the number of its file, and its position in it, in
+one word. The second says of rows that are there more than once how many copies there are beyond the first; for most
+views it is empty. The copies of a row have the numbers from 0 up, without gaps: a new copy takes the next number, and
+the copy with the highest one goes first. So a row that is there a million times is found as quickly as any other.
 
 A change is taken over by the traces when somebody looks at them, or when there is time for it (`settle`).
 
-Both traces belong to the state of the view, and are saved with it. Files are numbered from 1 as they come; `files` has the paths of those
-that are there.
+Both traces belong to the state of the view, and are saved with it. Files are numbered from 1 as they come; `files` has
+the paths of those that are there.
 
-Invariants: the addresses are those of the live rows of the table at the version that they belong to, each once; a key has one address.
+Invariants: the addresses are those of the live rows of the table at the version that they belong to, each once; a key
+has one address.
 
-**Keys.** A row is known by a key of 128 bits, two hashes of 64. They have to be independent: the first folds the words of
-a row from the left, the second from the right; and since the hash of a string is one word of either, the second takes
-each string with a byte put before it, which moves all of its words. Copies of a row are numbered from 0, and the key of a
-copy is that of the row, moved by the number. With n rows the probability that any two keys agree is about n²/2¹²⁹: 10⁻²³
-for a hundred million rows. Format (a part of the state on disk): version 1, over `headwater.kernels.hash.HASH_VERSION` 1.
+**Keys.** A row is known by a key of 128 bits, two hashes of 64. They have to be independent: the first folds the words
+of a row from the left, the second from the right; and since the hash of a string is one word of either, the second
+takes each string with a byte put before it, which moves all of its words. Copies of a row are numbered from 0, and the
+key of a copy is that of the row, moved by the number. With n rows the probability that any two keys agree is about
+n²/2¹²⁹: 10⁻²³ for a hundred million rows. Format (a part of the state on disk): version 1, over
+`headwater.kernels.hash.HASH_VERSION` 1.
 """
 
 from __future__ import annotations

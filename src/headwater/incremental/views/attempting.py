@@ -1,7 +1,8 @@
 """Attempts: one try to change a view, alone in this process and on this machine, on what is committed then.
 
-An attempt has what is committed (`base`, `definition`, `record`), can have the state of it in memory (`restored`), step its circuit, and commit. Who
-loses a race against another machine leaves the ``with`` block quietly, and tries again; after any failure what is in memory is thrown away.
+An attempt has what is committed (`base`, `definition`, `record`), can have the state of it in memory (`restored`), step
+its circuit, and commit. Who loses a race against another machine leaves the ``with`` block quietly, and tries again;
+after any failure what is in memory is thrown away.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class ViewAttempt(Attempt):
         *,
         holds: bool = False,
     ) -> tuple[int, ZSet]:
-        """Feed a circuit with what ``read`` gives for each input, as one step; how many rows that were, and the view's change.
+        """Feed a circuit with what ``read`` gives for each input, as one step; how many rows that were, and the view's
+        change.
 
         If it ``holds``, the step is not permanent in memory before `make_permanent` is called.
         """
@@ -139,7 +141,8 @@ class ViewAttempt(Attempt):
     ) -> tuple[int, ZSet]:
         """Feed a circuit with what has changed in the sources.
 
-        A row that cannot be computed with may be mended by a later change. So after such a failure the changes are added up, and tried once more.
+        A row that cannot be computed with may be mended by a later change. So after such a failure the changes are
+        added up, and tried once more.
         """
         try:
             return self.stepped(circuit, sources.changes, self.definition, task, holds=holds)

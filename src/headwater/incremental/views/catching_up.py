@@ -1,8 +1,8 @@
 """Catching up: addresses that are those of an older version of a view's table are brought to a newer one.
 
-The files of the two versions tell which rows lie elsewhere or are gone: those of files that came or went, and those that are marked in one of the two and
-not in the other. Only they are read. Copies of a row are numbered anew, since nobody knows any more in which order they had come; any
-numbering without gaps will do (`addresses`).
+The files of the two versions tell which rows lie elsewhere or are gone: those of files that came or went, and those
+that are marked in one of the two and not in the other. Only they are read. Copies of a row are numbered anew, since
+nobody knows any more in which order they had come; any numbering without gaps will do (`addresses`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
 """Costs: what a refresh is expected to take, in each of the ways to do it, by what earlier ones took.
 
-There are three ways. Following the changes takes something fixed and something for each changed row. A query engine that computes the view anew takes something
-for each row of the sources, and leaves no state to go on from. Building the state anew takes longest, and the next refreshes are cheap
-again. All three are measured where they happen, `verify` counting as a query.
+There are three ways. Following the changes takes something fixed and something for each changed row. A query engine
+that computes the view anew takes something for each row of the sources, and leaves no state to go on from. Building the
+state anew takes longest, and the next refreshes are cheap again. All three are measured where they happen, `verify`
+counting as a query.
 
-The **crossover** is the number of changed rows from which the quicker of the other two would be quicker than following the changes. Crossing it once is
-no reason to give the state up: the next change may be a small one, which the state answers in milliseconds. So the way is chosen as one
-decides between renting and buying. What the present way has taken longer than the other one would have is added up, and taken off where it was quicker;
-when it comes to what building the state takes, the other way is taken from then on. Whatever changes come, that is never worse than a
-small multiple of the best that could have been done. If following the changes alone would take longer than building the state, it is built.
+The **crossover** is the number of changed rows from which the quicker of the other two would be quicker than following
+the changes. Crossing it once is no reason to give the state up: the next change may be a small one, which the state
+answers in milliseconds. So the way is chosen as one decides between renting and buying. What the present way has taken
+longer than the other one would have is added up, and taken off where it was quicker; when it comes to what building the
+state takes, the other way is taken from then on. Whatever changes come, that is never worse than a small multiple of
+the best that could have been done. If following the changes alone would take longer than building the state, it is
+built.
 
 Small refreshes are never worth that question: below a floor of rows a view that has state follows the changes.
 """
@@ -98,7 +101,8 @@ class Rates:
         return _scaled(self.query_seconds, self.query_rows, rows, _QUERY_GUESS)
 
     def crossover(self, rows: int) -> int:
-        """From how many changed rows on computing anew from ``rows`` rows should be quicker, by a query or by building the state.
+        """From how many changed rows on computing anew from ``rows`` rows should be quicker, by a query or by building
+        the state.
 
         >>> Rates(changes_per_second=1e6, query_seconds=0.5, query_rows=10_000_000).crossover(10_000_000)
         490000

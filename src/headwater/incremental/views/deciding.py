@@ -1,7 +1,8 @@
 """Deciding: whether a refresh follows the changes, computes the view anew, or has nothing to do; and why.
 
-Changes are followed wherever that is possible and, over time, not slower (`costs`). Computing anew has to have a reason, which is told in the report;
-a view whose policy is ``strict`` raises it as an error instead, except for its first rows.
+Changes are followed wherever that is possible and, over time, not slower (`costs`). Computing anew has to have a
+reason, which is told in the report; a view whose policy is ``strict`` raises it as an error instead, except for its
+first rows.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ def define(
 ) -> View:
     """The view of that name with this definition, made or changed where it has to be.
 
-    ``mode`` is about a view that is there: it is opened if it has this text, and else gets it; gets it in any case, as it is to be read
-    now; is an error; or stays as it is.
+    ``mode`` is about a view that is there: it is opened if it has this text, and else gets it; gets it in any case, as
+    it is to be read now; is an error; or stays as it is.
     """
     output_table.check_properties(properties or {})
     table = environment.table(name)

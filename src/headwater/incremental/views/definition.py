@@ -7,9 +7,9 @@ The definition is the value of the domain ``headwater.view``; version 1, or 2 wh
      "analyzed": "<Spark's analyzed plan: JSON, zlib, base64>" or null,
      "functions": {"<name>": "<fingerprint>", …}}   the user's own, in version 2; a view without them is of version 1
 
-The schemas are those of the day on which the view was defined. The query is always read against them, so ``SELECT *`` means
-the columns of that day, and the circuit, and with it the names of its state, stay what they were. Where our own reader refuses a
-query, Spark's analyzed plan is kept, and refreshing needs no JVM either.
+The schemas are those of the day on which the view was defined. The query is always read against them, so ``SELECT *``
+means the columns of that day, and the circuit, and with it the names of its state, stay what they were. Where our own
+reader refuses a query, Spark's analyzed plan is kept, and refreshing needs no JVM either.
 
 **Functions of the user's own.** A view is a view by the very functions that it was defined with. Its definition keeps
 their names and fingerprints. The functions themselves are the process's, registered with the lake, so a process that

@@ -1,9 +1,9 @@
 """Live views: the circuits of this process, with their state, kept from one refresh to the next.
 
-Restoring a state is quick and using one that is in memory is quicker. So each view that this process refreshes has one `Live`, whoever
-holds handles on it, and its lock lets one thread at a time refresh. What is in memory counts only as long as the newest commit is that which
-it belongs to; another process may have refreshed the view meanwhile. After anything that fails the memory is thrown away, and the next
-refresh restores what is committed.
+Restoring a state is quick and using one that is in memory is quicker. So each view that this process refreshes has one
+`Live`, whoever holds handles on it, and its lock lets one thread at a time refresh. What is in memory counts only as
+long as the newest commit is that which it belongs to; another process may have refreshed the view meanwhile. After
+anything that fails the memory is thrown away, and the next refresh restores what is committed.
 
 What is in memory may be ahead of what is saved: by a few small refreshes, until there is time to save it (`behind`).
 """

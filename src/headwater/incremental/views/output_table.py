@@ -1,8 +1,9 @@
 """The table of a view: its columns and properties, its first commit, and the commits of refreshes.
 
-It is an ordinary Delta table, with deletion vectors and a change feed, and two domains in its log (`headwater.lake.published`). Columns
-that have no proper name (``count(1)``) get one inside the files by column mapping. Every commit is made on the version that it was
-worked out for; whoever comes second is told so, and begins again.
+It is an ordinary Delta table, with deletion vectors and a change feed, and two domains in its log
+(`headwater.lake.published`). Columns that have no proper name (``count(1)``) get one inside the files by column
+mapping. Every commit is made on the version that it was worked out for; whoever comes second is told so, and begins
+again.
 """
 
 from __future__ import annotations

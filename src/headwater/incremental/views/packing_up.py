@@ -1,13 +1,16 @@
-"""Packing up: small files of a view put together, and files with many deleted rows written anew; and addresses that follow.
+"""Packing up: small files of a view put together, and files with many deleted rows written anew; and addresses that
+follow.
 
-Every refresh leaves one small file and some marks, so files have to be put together as fast as they come. They are sorted into tiers by their
-size, each eight times the one before; when a tier has sixteen files they become one, which belongs to a tier above. So a row is copied as
-often as there are tiers, and there are never more than a hundred or so files.
+Every refresh leaves one small file and some marks, so files have to be put together as fast as they come. They are
+sorted into tiers by their size, each eight times the one before; when a tier has sixteen files they become one, which
+belongs to a tier above. So a row is copied as often as there are tiers, and there are never more than a hundred or so
+files.
 
-The rows stay the same and lie elsewhere (``dataChange=false``). That takes two steps. `rewrite` writes new files from a snapshot, which may take long
-and needs nobody to wait; until they are committed nobody knows of them. `swapped` gives the actions that put them in the place of the old
-ones, at a version that may be a later one: a row that was deleted in between is marked in its new file. `readdress` finds the rows of
-new files under their keys and gives them their new places, where somebody else has optimized the table.
+The rows stay the same and lie elsewhere (``dataChange=false``). That takes two steps. `rewrite` writes new files from a
+snapshot, which may take long and needs nobody to wait; until they are committed nobody knows of them. `swapped` gives
+the actions that put them in the place of the old ones, at a version that may be a later one: a row that was deleted in
+between is marked in its new file. `readdress` finds the rows of new files under their keys and gives them their new
+places, where somebody else has optimized the table.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Publishing: the change of a view's rows as the actions of one commit to its table, at the price of the change.
 
-Rows that go are marked in deletion vectors, at the places that `Addresses` knows; rows that come are written to a new file, and get
-places in it. If rows are marked, the change is also written to the table's change feed: whoever follows the view reads that small file, in
-any engine, instead of looking up the marked rows in large ones. If none go, or files go as they came, the files say everything already.
+Rows that go are marked in deletion vectors, at the places that `Addresses` knows; rows that come are written to a new
+file, and get places in it. If rows are marked, the change is also written to the table's change feed: whoever follows
+the view reads that small file, in any engine, instead of looking up the marked rows in large ones. If none go, or files
+go as they came, the files say everything already.
 
-Files of a small change are not flushed one by one: the commit that names them flushes them together (`Changed.unflushed`).
+Files of a small change are not flushed one by one: the commit that names them flushes them together
+(`Changed.unflushed`).
 
-`publish` also brings the addresses up to date, in memory. So if the commit fails they are wrong, and have to be thrown away with
-the circuit.
+`publish` also brings the addresses up to date, in memory. So if the commit fails they are wrong, and have to be thrown
+away with the circuit.
 """
 
 from __future__ import annotations
@@ -114,10 +116,11 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
 
 
 def _is_said(base: Snapshot, edit: Edit, gone: int) -> bool:
-    """Whether the files that come and go say by themselves which rows do, and are read as quickly as a file of the feed.
+    """Whether the files that come and go say by themselves which rows do, and are read as quickly as a file of the
+    feed.
 
-    Where rows are marked, those that went would have to be looked up in the files that they lie in; and if a file with marks goes, some readers of the
-    feed take all of its rows for deleted just now.
+    Where rows are marked, those that went would have to be looked up in the files that they lie in; and if a file with
+    marks goes, some readers of the feed take all of its rows for deleted just now.
     """
     if edit.adds or any(f.deletion_vector is not None for f in edit.removes):
         return False

@@ -1,9 +1,11 @@
 """Reconciling: a view's table brought to a result that was computed anew, by the difference only.
 
-The rows of the table are read once, for their keys and places. Rows that the result has too are left where they lie; only what differs is
-marked or written, so whoever follows the view sees just that. The addresses are built anew from what stays and what comes.
+The rows of the table are read once, for their keys and places. Rows that the result has too are left where they lie;
+only what differs is marked or written, so whoever follows the view sees just that. The addresses are built anew from
+what stays and what comes.
 
-It is also how a view gets its first rows (its table has none yet), and how it recovers from whatever has been done to its table.
+It is also how a view gets its first rows (its table has none yet), and how it recovers from whatever has been done to
+its table.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
 "clock": "<ISO 8601>"                    what current_timestamp() stood for; only where the policy is "full"
 
 **What a state is the state of** (`StateAt`): a version of the view's own table, and the versions of the sources that it
-reflects, saved as ``at`` in the manifest's ``extra``. A state may be older than the view: after most changes it is saved
-when the commit has been made, so that nobody waits for it, and a process that ends in between leaves the state before.
-Then the changes since are read once more, and go through the circuit (`catching_up`). *Settled* is a state that was saved
-after the commit that it belongs to. It counts though no commit names it. One that was saved before counts only if a
-commit names it, because that commit may never have been made.
+reflects, saved as ``at`` in the manifest's ``extra``. A state may be older than the view: after most changes it is
+saved when the commit has been made, so that nobody waits for it, and a process that ends in between leaves the state
+before. Then the changes since are read once more, and go through the circuit (`catching_up`). *Settled* is a state that
+was saved after the commit that it belongs to. It counts though no commit names it. One that was saved before counts
+only if a commit names it, because that commit may never have been made.
 """
 
 from __future__ import annotations

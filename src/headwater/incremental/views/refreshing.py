@@ -1,15 +1,20 @@
-"""Refreshing: from the changes of the sources to one commit, in an order in which a crash anywhere is before or after it.
+"""Refreshing: from the changes of the sources to one commit, in an order in which a crash anywhere is before or after
+it.
 
 1. pin the sources, and look at what the newest commit of the view says: its frontier, and the state that belongs to it;
 2. read the changes, step the circuit, write the rows that come and mark those that go (files that nobody names yet);
-3. save the state (a manifest that nobody names yet); or leave that for later, where a process that ends has little to do again;
+3. save the state (a manifest that nobody names yet); or leave that for later, where a process that ends has little to
+   do again;
 4. commit: rows and frontier become true together, or another refresh won;
-5. later, in the background, save the state, delete what is not named any more, and put small files together if there are many (`tidying`).
+5. later, in the background, save the state, delete what is not named any more, and put small files together if there
+   are many (`tidying`).
 
-If a process ends before 5., the state is older than the rows: the next one follows the changes in between again, without publishing them.
+If a process ends before 5., the state is older than the rows: the next one follows the changes in between again,
+without publishing them.
 
-If it cannot be done from changes (there is no state yet, changes are gone, it would take longer), the circuit is built anew and fed
-with all rows; its result is published as a difference all the same. After any failure what is in memory is thrown away.
+If it cannot be done from changes (there is no state yet, changes are gone, it would take longer), the circuit is built
+anew and fed with all rows; its result is published as a difference all the same. After any failure what is in memory is
+thrown away.
 """
 
 from __future__ import annotations
@@ -191,10 +196,11 @@ class RefreshAttempt(ViewAttempt):
         keep: bool = False,
         plan: ViewPlan | None = None,
     ) -> None:
-        """Compute the view from all rows of its sources, and publish the difference; by a query, if that is the policy or the plan.
+        """Compute the view from all rows of its sources, and publish the difference; by a query, if that is the policy
+        or the plan.
 
-        With another ``definition`` the view is that from now on. ``keep`` says that the sources are where the state is, so that parts that are
-        the same need not be computed again.
+        With another ``definition`` the view is that from now on. ``keep`` says that the sources are where the state is,
+        so that parts that are the same need not be computed again.
         """
         watch = Stopwatch()
         meant = definition or self.definition

@@ -1,12 +1,13 @@
 """The folder of a view's state (`derived.state_folder`): runs and manifests of a circuit, and of where its rows lie.
 
-In a local lake `Store` works in the folder directly. In object storage two machines may both save a state after the same
-one, so there a manifest is called by a random name; the numbers that `Store` gives are this machine's own affair.
+In a local lake `Store` works in the folder directly. In object storage two machines may both save a state after the
+same one, so there a manifest is called by a random name; the numbers that `Store` gives are this machine's own affair.
 
-A local state may be saved after the commit that it belongs to (`StateAt`); `newest` finds it, though no commit names it.
+A local state may be saved after the commit that it belongs to (`StateAt`); `newest` finds it, though no commit names
+it.
 
-State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot of
-the machine it was written, and every byte of it is checked before it is used in another.
+State is not flushed to the disk: no ending of a process loses it, and it can be computed again. It says in which boot
+of the machine it was written, and every byte of it is checked before it is used in another.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class ViewFolder(StateFolder):
         return f"{uuid.uuid4().hex}.json" if self.remote else self.store.next_name()
 
     def save(self, circuit: Circuit, addresses: Addresses, at: StateAt, *, name: str | None = None) -> str:
-        """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan, unless it is settled.
+        """Make the state durable, and give the name by which a commit names it; until one does, it is an orphan, unless
+        it is settled.
 
         ``name`` is what `next_name` gave, if that was asked.
         """

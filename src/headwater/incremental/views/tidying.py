@@ -1,12 +1,14 @@
-"""Tidying: what refreshes leave to be done in the background (`upkeep`): state saved, a checkpoint of the log, files put together, old state deleted.
+"""Tidying: what refreshes leave to be done in the background (`upkeep`): state saved, a checkpoint of the log, files
+put together, old state deleted.
 
-State is saved as soon as no refresh has ended for a moment: of refreshes that follow each other closely only the last one's is.
+State is saved as soon as no refresh has ended for a moment: of refreshes that follow each other closely only the last
+one's is.
 
-The long part of putting files together is to read and write them. It is done from a snapshot, and holds nobody up. The short part is a
-commit like a refresh's, alone in the view: it looks at what has happened since. Rows that were deleted meanwhile are marked in the new
-files; where a file has gone, or new files were swept by another process as nobody's, the work is given up, and the next refresh asks
-for it again. So a refresh never loses against it, and a process that ends anywhere in it leaves a view that is right, with files that the next sweep
-finds.
+The long part of putting files together is to read and write them. It is done from a snapshot, and holds nobody up. The
+short part is a commit like a refresh's, alone in the view: it looks at what has happened since. Rows that were deleted
+meanwhile are marked in the new files; where a file has gone, or new files were swept by another process as nobody's,
+the work is given up, and the next refresh asks for it again. So a refresh never loses against it, and a process that
+ends anywhere in it leaves a view that is right, with files that the next sweep finds.
 """
 
 from __future__ import annotations

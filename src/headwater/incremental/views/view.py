@@ -297,7 +297,8 @@ class View(Handle):
         return True
 
     def redefine(self, sql: str, *, policy: Policy = "auto", shards: int = 1, told: Told = _NOTHING) -> Refresh | None:
-        """Give it another query; its rows become those of that query, at the same versions of the sources, in one commit.
+        """Give it another query; its rows become those of that query, at the same versions of the sources, in one
+        commit.
 
         None if it has this query already; then only what is ``told`` of its table may change.
         """
@@ -354,8 +355,8 @@ class View(Handle):
     def optimize(self) -> None:
         """Put small files together, fold deletion vectors away, and merge the state; the rows stay the same.
 
-        What the state takes afterwards is what that of a view which was just built takes: rows that were deleted are gone, and so are the files that
-        it lay in before.
+        What the state takes afterwards is what that of a view which was just built takes: rows that were deleted are
+        gone, and so are the files that it lay in before.
         """
         self.check_functions()
         for attempt in view_attempts(self.name, self.table, self._environment):

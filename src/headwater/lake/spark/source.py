@@ -10,10 +10,10 @@ An offset says which version was delivered last, and where the stream began:
 Spark asks anew where a stream begins when it repeats a first batch whose offset it has written down. By then "latest"
 may be another version, so the beginning is taken from the offset that was written down.
 
-The rows of a version are its change, consolidated. Where all weights are of one sign there is nothing to consolidate, and
-each file is a task of its own; where a version both adds and removes rows, one task reads that version. The columns
-are those of the table when the stream was defined. Columns that come later stop the stream, with an error that says
-so, unless the columns were chosen by name; so do columns of the stream that the table drops, or gives another type.
+The rows of a version are its change, consolidated. Where all weights are of one sign there is nothing to consolidate,
+and each file is a task of its own; where a version both adds and removes rows, one task reads that version. The columns
+are those of the table when the stream was defined. Columns that come later stop the stream, with an error that says so,
+unless the columns were chosen by name; so do columns of the stream that the table drops, or gives another type.
 
 `pushFilters` is not overridden, on purpose: in PySpark 4.x pushed filters leak into other uses of the same source.
 """

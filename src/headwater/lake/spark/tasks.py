@@ -5,7 +5,8 @@ lake itself does (`scan`, `data_files`), so rows mean the same on every path. Sp
 the rows; it just does not see columns and filters inside, so `read` is told of them before.
 
 Storage options may hold secrets. They travel inside the pickled function that Spark ships to tasks, never as data, as
-options or as settings, so no plan and no web page shows them. Where tasks run without the package, it is shipped (`headwater.spark.shipping`).
+options or as settings, so no plan and no web page shows them. Where tasks run without the package, it is shipped
+(`headwater.spark.shipping`).
 
 Written files are committed by the driver, from the actions that the job's result brings. A task that is tried twice
 leaves the files of its other try behind, and since no action names them, they are for vacuum to find.

@@ -1,7 +1,8 @@
 """DuckDB: the engine inside the process, and the default.
 
-One database in memory serves the whole process (`duckdb_database`); each query has a cursor of its own, so queries of many threads run at once and share the workers. Rows stream out in batches while the query runs,
-with the GIL released. DuckDB is given SQL of our own making only; native SQL has a database of its own (`duckdb_native`).
+One database in memory serves the whole process (`duckdb_database`); each query has a cursor of its own, so queries of
+many threads run at once and share the workers. Rows stream out in batches while the query runs, with the GIL released.
+DuckDB is given SQL of our own making only; native SQL has a database of its own (`duckdb_native`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Databases of DuckDB in this process: how one is opened, and what its errors mean.
 
-One database in memory serves the whole process, with the settings' threads, memory limit and spill folder. It loads no extensions and looks at
-no Python variables.
+One database in memory serves the whole process, with the settings' threads, memory limit and spill folder. It loads no
+extensions and looks at no Python variables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """DuckDB's own SQL, over the lake's tables.
 
-A text that we do not understand runs in a database of its own, where each table of the lake is a view under its name. Nothing else
-of the machine can be read from there: only the folders of these tables are open to it, and its settings are locked.
+A text that we do not understand runs in a database of its own, where each table of the lake is a view under its name.
+Nothing else of the machine can be read from there: only the folders of these tables are open to it, and its settings
+are locked.
 """
 
 from __future__ import annotations

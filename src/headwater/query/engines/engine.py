@@ -1,7 +1,7 @@
 """What an engine is: it takes a query over a lake, and gives a stream of Arrow batches.
 
-Engines hold no state of their own and are safe to use from many threads. Those that compute plans of ours are `planned`; Spark
-is given the text.
+Engines hold no state of their own and are safe to use from many threads. Those that compute plans of ours are
+`planned`; Spark is given the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Engines that compute plans: the text is read once, for all of them.
 
-A plan is Spark's meaning already resolved, so an engine only has to write it in its own SQL (`run`); where it cannot, it raises
-`Refused` and no row is computed.
+A plan is Spark's meaning already resolved, so an engine only has to write it in its own SQL (`run`); where it cannot,
+it raises `Refused` and no row is computed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Spark: the text goes to Spark as it stands, with the lake's tables under names of their own.
 
-Spark SQL is the dialect of the lake, so this engine needs no plan of ours, and understands all that Spark does. Each table that the text
-names becomes a temporary view for the query (of the version that is asked for), and its name in the text is replaced; a name that the
-lake does not know is left to Spark's own catalogue. The session has to mean what the other engines mean: ANSI mode, UTC.
+Spark SQL is the dialect of the lake, so this engine needs no plan of ours, and understands all that Spark does. Each
+table that the text names becomes a temporary view for the query (of the version that is asked for), and its name in the
+text is replaced; a name that the lake does not know is left to Spark's own catalogue. The session has to mean what the
+other engines mean: ANSI mode, UTC.
 
 The rows of a query are collected by the driver when they are first read. Larger ones had better be written:
 ``CREATE TABLE … AS SELECT …`` is computed and written by Spark's tasks.

@@ -1,4 +1,5 @@
-"""CREATE, REFRESH, DROP and SHOW of derived artefacts; and no other statement changes a table that an artefact publishes.
+"""CREATE, REFRESH, DROP and SHOW of derived artefacts; and no other statement changes a table that an artefact
+publishes.
 
 How each is done is the kind's affair: it is found in the registry (`headwater.derived.kinds`) by the words of the
 statement.

@@ -1,7 +1,8 @@
 """Placing: an error of a statement shows where the statement is wrong, and what to do about it in SQL.
 
-The lake knows nothing of texts: its errors name a table, a column or a version. Here the name is found in the statement and
-underlined, and the error is told that it is read by somebody who writes SQL, and which table the statement is about.
+The lake knows nothing of texts: its errors name a table, a column or a version. Here the name is found in the statement
+and underlined, and the error is told that it is read by somebody who writes SQL, and which table the statement is
+about.
 """
 
 from __future__ import annotations

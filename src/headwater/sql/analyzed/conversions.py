@@ -1,7 +1,7 @@
 """Casts: those that raise (ANSI) and those that give null (TRY).
 
-Casts of the time before ANSI mode wrap around and turn texts into nulls as they please; they are refused. A cast between texts and moments
-reads its session's time zone: any other than UTC is refused too.
+Casts of the time before ANSI mode wrap around and turn texts into nulls as they please; they are refused. A cast
+between texts and moments reads its session's time zone: any other than UTC is refused too.
 """
 
 from __future__ import annotations

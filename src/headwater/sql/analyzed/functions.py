@@ -1,7 +1,7 @@
 """Functions of one row: Spark's classes by the names under which the catalogue knows them.
 
-Most classes are a name and their children. The others say something in a field (a unit, a seed, whether to raise), have arguments in another
-order, or arguments that Spark fills in.
+Most classes are a name and their children. The others say something in a field (a unit, a seed, whether to raise), have
+arguments in another order, or arguments that Spark fills in.
 """
 
 from __future__ import annotations

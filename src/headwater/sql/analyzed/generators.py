@@ -1,6 +1,7 @@
 """Generators, which make rows of one row, and Spark's Expand, which makes several of each.
 
-Both are `Generate` over an array: of the elements of an array or a map, of the arguments of stack(), or of the rows that Expand writes out.
+Both are `Generate` over an array: of the elements of an array or a map, of the arguments of stack(), or of the rows
+that Expand writes out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The typed tree in DataFusion's SQL: one table of forms a family, and nothing that is not in one of them.
 
-What may fail is written inside `opaque`, so that the optimiser cannot reason it away. Subqueries under IN are told apart by where they
-stand: as a condition of its own, IN and an uncorrelated NOT IN know nulls; anywhere else DataFusion gives FALSE where Spark gives
-NULL, which only AND and OR forgive.
+What may fail is written inside `opaque`, so that the optimiser cannot reason it away. Subqueries under IN are told
+apart by where they stand: as a condition of its own, IN and an uncorrelated NOT IN know nulls; anywhere else DataFusion
+gives FALSE where Spark gives NULL, which only AND and OR forgive.
 """
 
 from __future__ import annotations

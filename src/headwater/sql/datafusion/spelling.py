@@ -1,13 +1,14 @@
 """Types, constants and errors in DataFusion's SQL, and the few wrappers that keep its optimiser honest.
 
 - Constants are texts inside a CAST, as in `headwater.sql.quoting`; a bare ``5`` would be a bigint.
-- DataFusion has no function that raises. ``CAST('headwater!why!…' AS INT)`` does, and the reason stands in the error. It must not be
-  a constant, or the planner would evaluate it: a column of the row (the *witness*) is part of the text.
-- ``greatest(x)`` is ``x``, but the optimiser does not look into it. It knows ``CAST(l AS INT) = 5`` to be ``l = 5``, and the overflow would
-  never be noticed.
-- A CASE of booleans is turned into AND and OR, whose parts are tried in any order; a CASE of integers is not. `lazy` goes that way.
-- Sorting and grouping see the bits of a NaN, and ``inf - inf`` has others than the usual one. Every operation that may make a
-  NaN is therefore followed by `one_nan`, and the scan does it for stored ones.
+- DataFusion has no function that raises. ``CAST('headwater!why!…' AS INT)`` does, and the reason stands in the error.
+  It must not be a constant, or the planner would evaluate it: a column of the row (the *witness*) is part of the text.
+- ``greatest(x)`` is ``x``, but the optimiser does not look into it. It knows ``CAST(l AS INT) = 5`` to be ``l = 5``,
+  and the overflow would never be noticed.
+- A CASE of booleans is turned into AND and OR, whose parts are tried in any order; a CASE of integers is not. `lazy`
+  goes that way.
+- Sorting and grouping see the bits of a NaN, and ``inf - inf`` has others than the usual one. Every operation that may
+  make a NaN is therefore followed by `one_nan`, and the scan does it for stored ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Aggregates: one value of many rows. Each is also a window function, over its frame.
 
-Types are Spark's: a sum of integers is a bigint, of decimals a decimal of ten more digits; both raise when they do not fit.
-Averages of integers are doubles, of decimals decimals of four more digits, rounded half up. Sums of doubles are
+Types are Spark's: a sum of integers is a bigint, of decimals a decimal of ten more digits; both raise when they do not
+fit. Averages of integers are doubles, of decimals decimals of four more digits, rounded half up. Sums of doubles are
 added in any order, in every engine: their last digits are nobody's promise.
 """
 

@@ -1,12 +1,12 @@
 """Approximate aggregates, where Spark's approximation is one answer and not many.
 
-approx_percentile keeps a summary of ranks whose error is 1/accuracy. A group of fewer than accuracy/2 values (5,000 by default) has no error
-at all, in however many parts it was read: the answer is the value of rank ceil(share * count). Beyond that it depends on how the rows
-were dealt out, so a larger group raises, with percentile() as the way out.
+approx_percentile keeps a summary of ranks whose error is 1/accuracy. A group of fewer than accuracy/2 values (5,000 by
+default) has no error at all, in however many parts it was read: the answer is the value of rank ceil(share * count).
+Beyond that it depends on how the rows were dealt out, so a larger group raises, with percentile() as the way out.
 
-approx_count_distinct is HyperLogLog++ over the 64 bit hash of the values: the registers are the same whatever the order. As long as it
-counts empty registers (up to about two and a half times their number, 1,280 by default) its answer needs no table of
-corrections and is given here; beyond that it raises, with count(DISTINCT …) as the way out.
+approx_count_distinct is HyperLogLog++ over the 64 bit hash of the values: the registers are the same whatever the
+order. As long as it counts empty registers (up to about two and a half times their number, 1,280 by default) its answer
+needs no table of corrections and is given here; beyond that it raises, with count(DISTINCT …) as the way out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Dates and timestamps to and from texts, by Java's patterns: date_format, to_timestamp, from_unixtime and their kin.
 
-What a pattern means is in `headwater.sql.datetime_pattern`. A constant pattern is checked while the query is read. Plain patterns of
-``yyyy MM dd HH mm ss`` are written by DuckDB itself where the year has four digits.
+What a pattern means is in `headwater.sql.datetime_pattern`. A constant pattern is checked while the query is read.
+Plain patterns of ``yyyy MM dd HH mm ss`` are written by DuckDB itself where the year has four digits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Intervals out of numbers, and what is computed with their microseconds and months.
 
-Java rounds a quotient half away from zero; a double that is no number, or too large, is an error; decimals are computed with 38 digits.
+Java rounds a quotient half away from zero; a double that is no number, or too large, is an error; decimals are computed
+with 38 digits.
 """
 
 from __future__ import annotations

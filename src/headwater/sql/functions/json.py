@@ -1,7 +1,8 @@
-"""JSON in texts: looking into it, and to and from typed values. DuckDB reads JSON by other rules, so all of this is Python.
+"""JSON in texts: looking into it, and to and from typed values. DuckDB reads JSON by other rules, so all of this is
+Python.
 
-What the functions mean is in `json_path` (get_json_object) and `json_values` (from_json, to_json). The functions that depend on a type
-are defined when a query names them, one for each type.
+What the functions mean is in `json_path` (get_json_object) and `json_values` (from_json, to_json). The functions that
+depend on a type are defined when a query names them, one for each type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Letters one by one: case, order, sound and distance; beyond ASCII in Python, which follows the same tables as Spark's ICU.
+"""Letters one by one: case, order, sound and distance; beyond ASCII in Python, which follows the same tables as Spark's
+ICU.
 
 A character that this Python's Unicode does not know yet may have a case in Spark's: a text with one raises.
 """

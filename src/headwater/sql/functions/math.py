@@ -1,8 +1,9 @@
 """Roots, powers, logarithms and angles of doubles.
 
-One rule for all of `INEXACT`: the value may differ from the JVM's by at most two units in the last place, because Java and C
-compute these functions each in their own way, and Java's own versions differ too. Everything else here is exact: the
-results for NaN, infinities, zeros and arguments outside the domain are Spark's, and a logarithm that does not exist is null.
+One rule for all of `INEXACT`: the value may differ from the JVM's by at most two units in the last place, because Java
+and C compute these functions each in their own way, and Java's own versions differ too. Everything else here is exact:
+the results for NaN, infinities, zeros and arguments outside the domain are Spark's, and a logarithm that does not exist
+is null.
 """
 
 from __future__ import annotations

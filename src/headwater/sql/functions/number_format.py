@@ -1,11 +1,11 @@
 """Numbers by a picture of their digits: to_number, try_to_number and to_char.
 
-A picture is ``[MI|S] [$] digits [. digits] [PR|MI|S]`` where a digit is 9 or 0 and groups of digits may be separated by commas. A group
-before the point that begins with 0 has all its digits, all others may have fewer. G and D are other names of the comma and the point. What
-Spark takes beyond that (a currency behind the number, two signs) is refused.
+A picture is ``[MI|S] [$] digits [. digits] [PR|MI|S]`` where a digit is 9 or 0 and groups of digits may be separated by
+commas. A group before the point that begins with 0 has all its digits, all others may have fewer. G and D are other
+names of the comma and the point. What Spark takes beyond that (a currency behind the number, two signs) is refused.
 
-Reading ignores blanks among the digits and compares the groups from the right. Writing pads with blanks, moves the sign next to the
-first digit, and shows ``#`` in the place of digits when there are more of them than the picture has.
+Reading ignores blanks among the digits and compares the groups from the right. Writing pads with blanks, moves the sign
+next to the first digit, and shows ``#`` in the place of digits when there are more of them than the picture has.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """format_string and printf: Java's formatter, as far as its directives are simple.
 
-``%s`` prints texts, whole numbers, booleans, doubles and decimals as a cast to string would; ``%d`` and ``%x`` whole numbers, ``%f`` doubles.
-A width may stand before the letter, with ``-`` for the left side or ``0`` for zeros before a number; a precision only before ``f``. A null
-prints as ``null``. All else (``%e``, ``%,d``, ``%1$s``, dates, patterns that are no constants) is refused.
+``%s`` prints texts, whole numbers, booleans, doubles and decimals as a cast to string would; ``%d`` and ``%x`` whole
+numbers, ``%f`` doubles. A width may stand before the letter, with ``-`` for the left side or ``0`` for zeros before a
+number; a precision only before ``f``. A null prints as ``null``. All else (``%e``, ``%,d``, ``%1$s``, dates, patterns
+that are no constants) is refused.
 
-Invariants: a width counts UTF-16 units, as Java does; ``%f`` rounds the digits that Java prints, half up; the few doubles whose
-digits depend on the version of Java raise.
+Invariants: a width counts UTF-16 units, as Java does; ``%f`` rounds the digits that Java prints, half up; the few
+doubles whose digits depend on the version of Java raise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Regular expressions with Java's meaning.
 
-A constant pattern of the core that RE2 shares with Java is matched by DuckDB itself: characters, ``. ^ $ | ( ) * + ?``, ``{n,m}``, classes
-without nesting, and ``\\\\d \\\\w \\\\s`` with their opposites. Where the two differ it is rewritten: ``.`` leaves out all line ends that Java
-knows, ``\\\\s`` has the vertical tab. Other patterns go to Python's engine, by `headwater.sql.java_regexp`, or are refused.
+A constant pattern of the core that RE2 shares with Java is matched by DuckDB itself: characters, ``. ^ $ | ( ) * + ?``,
+``{n,m}``, classes without nesting, and ``\\\\d \\\\w \\\\s`` with their opposites. Where the two differ it is
+rewritten: ``.`` leaves out all line ends that Java knows, ``\\\\s`` has the vertical tab. Other patterns go to Python's
+engine, by `headwater.sql.java_regexp`, or are refused.
 """
 
 from __future__ import annotations

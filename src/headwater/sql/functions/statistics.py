@@ -1,7 +1,7 @@
 """Statistics of many rows: spread, correlation, shape, and percentiles.
 
-Sums of doubles are added in any order, in every engine, so the last digits of these are nobody's promise; percentiles and medians
-are values of the column or between two of them, and exact.
+Sums of doubles are added in any order, in every engine, so the last digits of these are nobody's promise; percentiles
+and medians are values of the column or between two of them, and exact.
 """
 
 from __future__ import annotations

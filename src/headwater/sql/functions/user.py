@@ -1,12 +1,13 @@
 """Functions of the user's own, in Python: called in SQL by their name, with declared types.
 
-A *scalar* function takes Python values and is called row by row; a null is None, and it is called with it. A *vectorised* one takes Arrow
-arrays and gives one of the same length; each of its values may depend on the values of its own row only. Either may be called for the rows
-of a query in any portions and any order, and for a row more than once.
+A *scalar* function takes Python values and is called row by row; a null is None, and it is called with it. A
+*vectorised* one takes Arrow arrays and gives one of the same length; each of its values may depend on the values of its
+own row only. Either may be called for the rows of a query in any portions and any order, and for a row more than once.
 
-In the typed tree a call is the operator ``user name@fingerprint``. The fingerprint is of the function's source text (its code, where there is no
-text; of a lambda what is behind its colon), its types and its declared ``version``: a view that was computed by another function is another view. What a
-function reads besides its arguments is not part of it; say a new ``version`` when that changes.
+In the typed tree a call is the operator ``user name@fingerprint``. The fingerprint is of the function's source text
+(its code, where there is no text; of a lambda what is behind its colon), its types and its declared ``version``: a view
+that was computed by another function is another view. What a function reads besides its arguments is not part of it;
+say a new ``version`` when that changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``+ - * /`` with intervals: moments and their differences, sums of intervals, and intervals times or through numbers.
 
-As Spark has it: a difference of dates is an interval of days, any other difference goes from days to seconds, and days are those of UTC. A date
-moved by days stays a date, and by hours becomes a timestamp. A product or a quotient has all units, and is rounded half away
-from zero to whole microseconds or months.
+As Spark has it: a difference of dates is an interval of days, any other difference goes from days to seconds, and days
+are those of UTC. A date moved by days stays a date, and by hours becomes a timestamp. A product or a quotient has all
+units, and is rounded half away from zero to whole microseconds or months.
 """
 
 from __future__ import annotations

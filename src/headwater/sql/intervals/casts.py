@@ -1,7 +1,8 @@
 """CAST from and to intervals.
 
-A number is a count of the last unit of the type: ``CAST(INTERVAL '1' DAY AS INT)`` is 1, and of ``INTERVAL '1 00' DAY TO HOUR`` it is 24. Decimals also keep
-the fraction of a second. An interval of fewer units loses what is below its last one.
+A number is a count of the last unit of the type: ``CAST(INTERVAL '1' DAY AS INT)`` is 1, and of ``INTERVAL '1 00' DAY
+TO HOUR`` it is 24. Decimals also keep the fraction of a second. An interval of fewer units loses what is below its last
+one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Constant intervals, and dates and timestamps moved by them.
 
-Months and years move to the same day of another month, or to its last day; days and weeks are days of a date; hours and less are for
-timestamps. All in UTC, where a day has 24 hours. Constants are moved while the text is read, so that
-``day < date'1995-01-01' + INTERVAL '1' YEAR`` compares a column with a constant and can skip files.
+Months and years move to the same day of another month, or to its last day; days and weeks are days of a date; hours and
+less are for timestamps. All in UTC, where a day has 24 hours. Constants are moved while the text is read, so that ``day
+< date'1995-01-01' + INTERVAL '1' YEAR`` compares a column with a constant and can skip files.
 """
 
 from __future__ import annotations

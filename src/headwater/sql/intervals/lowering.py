@@ -1,7 +1,8 @@
 """The last step of reading: a plan with whole numbers in the place of intervals.
 
-No engine knows Spark's intervals, and none has to: an interval of days is a bigint of microseconds, one of months an int, and they compare, group and
-add up as such. Only sums of months, which have to fit an int, and averages need more: those are a sum and a count, divided above.
+No engine knows Spark's intervals, and none has to: an interval of days is a bigint of microseconds, one of months an
+int, and they compare, group and add up as such. Only sums of months, which have to fit an int, and averages need more:
+those are a sum and a count, divided above.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Intervals as texts: ``INTERVAL '1 02:03:04.5' DAY TO SECOND`` and back, as Spark prints and reads them.
 
-The first unit may have any number of digits; those behind it are within their bounds (23 hours, 59 minutes, 59 seconds, 11 months). A
-text is read only in the form of its type: with just the units of the type, bare or as the whole constant.
+The first unit may have any number of digits; those behind it are within their bounds (23 hours, 59 minutes, 59 seconds,
+11 months). A text is read only in the form of its type: with just the units of the type, bare or as the whole constant.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Intervals in the typed tree: two operators between an interval and its whole number, and arithmetic made of those.
 
-``amount`` is the number of microseconds or months of an interval, ``interval`` the interval of such a number. Neither does anything: they change
-the type. So every operator on intervals is built of operators on whole numbers, with their overflow, and `lowering` takes the two away.
+``amount`` is the number of microseconds or months of an interval, ``interval`` the interval of such a number. Neither
+does anything: they change the type. So every operator on intervals is built of operators on whole numbers, with their
+overflow, and `lowering` takes the two away.
 """
 
 from __future__ import annotations

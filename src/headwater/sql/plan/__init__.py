@@ -1,6 +1,7 @@
 """plan: what a query means, as a tree of typed nodes without an engine.
 
-One file a node. Names are resolved, types are Spark's, every coercion is a cast; an engine needs one form for each node.
+One file a node. Names are resolved, types are Spark's, every coercion is a cast; an engine needs one form for each
+node.
 """
 
 from headwater.sql.nodes import Attribute, Named, Plan

@@ -14,8 +14,8 @@ __all__ = ["Aggregate"]
 class Aggregate(Plan):
     """``keys`` are expressions of the child's rows; ``aggregates`` hold an `AggregateCall` or a ``grouping`` call.
 
-    ``sets`` names, for each grouping set, the keys it groups by, by their position; a key outside the set is null. None is
-    the plain GROUP BY of all keys. Without keys and sets there is one group, even of no rows.
+    ``sets`` names, for each grouping set, the keys it groups by, by their position; a key outside the set is null. None
+    is the plain GROUP BY of all keys. Without keys and sets there is one group, even of no rows.
     """
 
     child: Plan

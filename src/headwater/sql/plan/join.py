@@ -14,7 +14,8 @@ __all__ = ["Join"]
 class Join(Plan):
     """``kind`` is inner, left, right, full, semi, anti or cross; only cross has no condition.
 
-    The right side of an inner, left or cross join may read columns of the left one (LATERAL): it is then computed for each row.
+    The right side of an inner, left or cross join may read columns of the left one (LATERAL): it is then computed for
+    each row.
     """
 
     kind: str

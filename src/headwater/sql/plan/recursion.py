@@ -1,8 +1,9 @@
 """Recursion: rows that are made from rows made before, until no more come.
 
-The ``base`` gives the first rows. The ``step`` is then computed over the rows that came last, again and again; inside of it a `Reference`
-of the recursion's own name means those rows. With ``every`` (UNION ALL) all rows are kept; without it (UNION) a row that is
-there already is left out, so a cycle comes to an end. A recursion is a definition of a `With`, and read like any other.
+The ``base`` gives the first rows. The ``step`` is then computed over the rows that came last, again and again; inside
+of it a `Reference` of the recursion's own name means those rows. With ``every`` (UNION ALL) all rows are kept; without
+it (UNION) a row that is there already is left out, so a cycle comes to an end. A recursion is a definition of a `With`,
+and read like any other.
 
 >>> import pyarrow as pa
 >>> from headwater.sql.query import parse_query

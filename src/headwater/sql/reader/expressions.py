@@ -1,7 +1,7 @@
 """Expressions inside a query: those of one row, and aggregates, windows, subqueries and parameters.
 
-An aggregate becomes an `AggregateCall` where it stands; `select` takes them out of the tree later. Where aggregates or windows have
-no place (WHERE, ON, inside another aggregate) they are refused here.
+An aggregate becomes an `AggregateCall` where it stands; `select` takes them out of the tree later. Where aggregates or
+windows have no place (WHERE, ON, inside another aggregate) they are refused here.
 """
 
 from __future__ import annotations

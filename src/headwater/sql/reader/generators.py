@@ -1,7 +1,9 @@
-"""Generators: functions that make rows of one row. explode and posexplode of arrays and maps, inline, stack, json_tuple.
+"""Generators: functions that make rows of one row. explode and posexplode of arrays and maps, inline, stack,
+json_tuple.
 
-All of them are one plan, `Generate`, over an array: a map is the array of its entries, stack an array of structs, json_tuple an array of one
-struct. Where the elements are structs that become several columns, a projection above takes them apart.
+All of them are one plan, `Generate`, over an array: a map is the array of its entries, stack an array of structs,
+json_tuple an array of one struct. Where the elements are structs that become several columns, a projection above takes
+them apart.
 """
 
 from __future__ import annotations

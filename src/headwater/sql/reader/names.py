@@ -1,7 +1,7 @@
 """Which column does a name mean? Spark's rules, without case.
 
-``a.b.c`` is read from the left: an alias first (``t.id``), then a column, and what is left are fields of structs. Names that match
-more than one column are refused, even when the case of one of them matches, because Spark refuses them too.
+``a.b.c`` is read from the left: an alias first (``t.id``), then a column, and what is left are fields of structs. Names
+that match more than one column are refused, even when the case of one of them matches, because Spark refuses them too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Readers of operators: comparisons, logic, arithmetic on bits, IN, LIKE, CASE.
 
-`operator_grammar` has grouped them as Spark does. What is left to refuse is NOT inside an operator that binds tighter: Spark's parser
-does not take it without parentheses either.
+`operator_grammar` has grouped them as Spark does. What is left to refuse is NOT inside an operator that binds tighter:
+Spark's parser does not take it without parentheses either.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """PIVOT and UNPIVOT in FROM, rewritten to plans that are there already.
 
-PIVOT groups by every column that neither its aggregates nor its FOR names, and gives one column for each value of its list and each
-aggregate. Spark does that in two ways, which differ, so both are here. Where all aggregates are numbers or booleans it aggregates by
-group and value first and then spreads the answers: a value that a group does not have is null, even under count(*). Otherwise it
-aggregates once, over ``if(column <=> value, x, null)``: there count(*) of nothing is 0, and first() skips nulls.
+PIVOT groups by every column that neither its aggregates nor its FOR names, and gives one column for each value of its
+list and each aggregate. Spark does that in two ways, which differ, so both are here. Where all aggregates are numbers
+or booleans it aggregates by group and value first and then spreads the answers: a value that a group does not have is
+null, even under count(*). Otherwise it aggregates once, over ``if(column <=> value, x, null)``: there count(*) of
+nothing is 0, and first() skips nulls.
 
-UNPIVOT makes a row of each column in its list: an array of structs (name, values) that is exploded, without the rows whose values
-are all null unless INCLUDE NULLS is said.
+UNPIVOT makes a row of each column in its list: an array of structs (name, values) that is exploded, without the rows
+whose values are all null unless INCLUDE NULLS is said.
 """
 
 from __future__ import annotations

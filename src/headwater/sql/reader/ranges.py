@@ -1,4 +1,5 @@
-"""``FROM range(5)``: whole numbers, counted out. An array of them is made and taken apart, so that every engine knows how.
+"""``FROM range(5)``: whole numbers, counted out. An array of them is made and taken apart, so that every engine knows
+how.
 
 Spark counts without holding the numbers; here they are held, so there may not be too many.
 """

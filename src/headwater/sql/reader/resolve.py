@@ -1,7 +1,7 @@
 """From the text to the typed tree: sqlglot parses, we resolve, type and refuse.
 
-The parser is `grammar`'s, operators are read by `operator_readers`; here stand names, constants, calls, casts and lambdas. A lambda
-is read by the function it is given to, because only that knows the types of its parameters.
+The parser is `grammar`'s, operators are read by `operator_readers`; here stand names, constants, calls, casts and
+lambdas. A lambda is read by the function it is given to, because only that knows the types of its parameters.
 
 Invariants: a node kind without an entry in `READERS` is refused by name; so is a known kind with an argument
 that its reader does not look at.

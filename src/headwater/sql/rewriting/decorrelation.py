@@ -1,8 +1,9 @@
 """A plan without subqueries in its expressions: each becomes a join with the rows that it reads.
 
-The rule works from the inside out. A subquery that is a condition of a filter by itself (EXISTS, IN, and their NOT) is a semi or an anti join. In
-any other place its value is put beside the rows, as a column that the expression reads instead. Conditions that cannot fail and
-have no subquery are tried first, as they stand in the query; those that may fail last, over the fewest rows.
+The rule works from the inside out. A subquery that is a condition of a filter by itself (EXISTS, IN, and their NOT) is
+a semi or an anti join. In any other place its value is put beside the rows, as a column that the expression reads
+instead. Conditions that cannot fail and have no subquery are tried first, as they stand in the query; those that may
+fail last, over the fewest rows.
 """
 
 from __future__ import annotations

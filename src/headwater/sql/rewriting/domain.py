@@ -1,8 +1,9 @@
 """A correlated plan for all rows of the query around it at once: the general method, for what `lifting` cannot do.
 
-The *domain* is the distinct values of the columns that the plan reads from outside. The plan is computed over the domain, each of its
-operators within one value of it: a filter compares with the value, groups and windows are per value, set operations compare the value
-too. The outcome has the value in columns of its own, and a join with the query around it on these puts it in its place.
+The *domain* is the distinct values of the columns that the plan reads from outside. The plan is computed over the
+domain, each of its operators within one value of it: a filter compares with the value, groups and windows are per
+value, set operations compare the value too. The outcome has the value in columns of its own, and a join with the query
+around it on these puts it in its place.
 
 Invariant: for each value of the domain, the rows that ``over`` gives for it are those of the plan for it.
 """

@@ -1,7 +1,7 @@
 """Which columns a plan makes, which it reads from outside of itself, and keys that nothing has yet.
 
-A column's key is given out once, so what a correlated plan reads of the query around it are the keys it reads and does not make.
-Rules that read one plan twice need a copy of it, with keys of its own.
+A column's key is given out once, so what a correlated plan reads of the query around it are the keys it reads and does
+not make. Rules that read one plan twice need a copy of it, with keys of its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Columns that nobody reads are not carried: scans, joins and filters are followed by narrow projections.
 
-The rule goes down with the keys that are needed above. Where a node gives more than that, a projection takes the rest away. Operators that look
-at whole rows (DISTINCT, INTERSECT, EXCEPT, recursions) need all of theirs. A definition that is read in several places keeps what
-any of them needs. Where rows are only counted, one column stays; if computing it could fail, a null takes its place, because Spark does not
-compute what nobody reads.
+The rule goes down with the keys that are needed above. Where a node gives more than that, a projection takes the rest
+away. Operators that look at whole rows (DISTINCT, INTERSECT, EXCEPT, recursions) need all of theirs. A definition that
+is read in several places keeps what any of them needs. Where rows are only counted, one column stays; if computing it
+could fail, a null takes its place, because Spark does not compute what nobody reads.
 """
 
 from __future__ import annotations

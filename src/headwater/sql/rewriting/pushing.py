@@ -1,10 +1,10 @@
 """Conditions moved to where they decide earliest: below projections, groups and joins, down to the scans.
 
-A condition that may fail is not moved below anything: there it would meet rows that never came up to it. It is moved above the others instead,
-so that it meets the fewest. Inner joins under a condition are put in order by `joining`.
+A condition that may fail is not moved below anything: there it would meet rows that never came up to it. It is moved
+above the others instead, so that it meets the fewest. Inner joins under a condition are put in order by `joining`.
 
-Invariants: the rows stay the same, and nothing that may fail is computed for a row for which it was not computed before, but for the
-two sides of an equality between two relations, which every engine computes for the rows of each.
+Invariants: the rows stay the same, and nothing that may fail is computed for a row for which it was not computed
+before, but for the two sides of an equality between two relations, which every engine computes for the rows of each.
 """
 
 from __future__ import annotations

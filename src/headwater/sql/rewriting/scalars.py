@@ -1,11 +1,13 @@
 """A scalar subquery becomes a left join with the values it gives, and an expression over them.
 
-- An aggregate without GROUP BY gives one row. Correlated, it is computed per key and joined; a key without rows finds no partner, and gets what
-  the aggregate says of no rows (`emptiness`). Not correlated, its one row stands beside every row.
-- Anything else may give no row, which is null, or by mistake two, which `Single` does not let pass. Only the rows that belong to
-  some row of the query around are looked at, so it fails only where Spark does.
+- An aggregate without GROUP BY gives one row. Correlated, it is computed per key and joined; a key without rows finds
+  no partner, and gets what the aggregate says of no rows (`emptiness`). Not correlated, its one row stands beside every
+  row.
+- Anything else may give no row, which is null, or by mistake two, which `Single` does not let pass. Only the rows that
+  belong to some row of the query around are looked at, so it fails only where Spark does.
 
-What stands above the aggregate, a projection or HAVING, is computed behind the join: over the value that a missing group has, too.
+What stands above the aggregate, a projection or HAVING, is computed behind the join: over the value that a missing
+group has, too.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ def inlined(plan: With, keys: Keys) -> Plan:
 def shared(plan: Plan) -> Plan:
     """The plan with all definitions in one WITH at its top: those that are read more than once, and recursions.
 
-    A definition that is read once stands where it is read. Those inside of a recursion stay there, since they may read its rows.
+    A definition that is read once stands where it is read. Those inside of a recursion stay there, since they may read
+    its rows.
 
     >>> import pyarrow as pa
     >>> from headwater.sql.query import parse_query

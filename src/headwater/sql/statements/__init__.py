@@ -1,8 +1,8 @@
 """statements: what does a statement ask for? Texts read into plain data, before anything is looked up.
 
-One file a kind: a frozen dataclass and the function that reads it. `read` finds the reader by the leading words, `read_script`
-cuts a script into statements first. Expressions and queries inside a statement stay text, as `Fragment`s with their parameters and their
-place, until whoever runs the statement knows the tables.
+One file a kind: a frozen dataclass and the function that reads it. `read` finds the reader by the leading words,
+`read_script` cuts a script into statements first. Expressions and queries inside a statement stay text, as `Fragment`s
+with their parameters and their place, until whoever runs the statement knows the tables.
 
 >>> read("OPTIMIZE orders ZORDER BY (id)")
 Optimize(table='orders', where=None, zorder_by=('id',))

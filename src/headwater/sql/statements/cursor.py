@@ -1,11 +1,12 @@
 """The cursor: a place in a statement, and the questions that readers of statements ask there.
 
-Each reader is a short function over a cursor that goes through the words in order: `take` asks for words that may be there, `expect` for
-those that must, `name` and `column` for names, `text` and `number` for constants, `inside` and `until` for a piece of SQL that
-somebody else reads. What is not as expected is an error that underlines the place and shows the whole form.
+Each reader is a short function over a cursor that goes through the words in order: `take` asks for words that may be
+there, `expect` for those that must, `name` and `column` for names, `text` and `number` for constants, `inside` and
+`until` for a piece of SQL that somebody else reads. What is not as expected is an error that underlines the place and
+shows the whole form.
 
-Invariant: a piece handed out by `inside` or `until` holds whole quotes and balanced parentheses, so it can be put between
-parentheses elsewhere without changing what is outside them.
+Invariant: a piece handed out by `inside` or `until` holds whole quotes and balanced parentheses, so it can be put
+between parentheses elsewhere without changing what is outside them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Statements of Spark that a lake does not have, each with what to do instead.
 
-A user of Spark writes them without a thought, and "unknown statement" would not help. Whoever brings one of these statements registers a
-reader for it, which wins: this table is asked only where no reader fits.
+A user of Spark writes them without a thought, and "unknown statement" would not help. Whoever brings one of these
+statements registers a reader for it, which wins: this table is asked only where no reader fits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What has no kernel is asked of DuckDB: all such parts of one region in one query, for the rows that reach them.
 
-A part is a piece of the typed tree in which everything that has a kernel was replaced by a column; those columns are computed first
-and handed over as Arrow. DuckDB does not say which row failed, so that is found by halving the rows: errors are rare and
-may cost more.
+A part is a piece of the typed tree in which everything that has a kernel was replaced by a column; those columns are
+computed first and handed over as Arrow. DuckDB does not say which row failed, so that is found by halving the rows:
+errors are rare and may cost more.
 
 Invariant: the rows that are handed over are exactly those that count, so that a row that was not reached cannot fail.
 """

@@ -1,7 +1,7 @@
 """Timestamps as texts: date_format with plain pictures, and CAST to a string.
 
-Between the years 1000 and 9999 Arrow prints the parts of a plain picture (``yyyy-MM-dd HH:mm:ss`` and the like) by the column; other
-pictures and years go row by row through the Python function that DuckDB's path calls.
+Between the years 1000 and 9999 Arrow prints the parts of a plain picture (``yyyy-MM-dd HH:mm:ss`` and the like) by the
+column; other pictures and years go row by row through the Python function that DuckDB's path calls.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A compiled expression: made once, in milliseconds, and run many times, in microseconds.
 
-`Program.run` gives one value a row, with exactly the rows that `expressions.evaluate` gives; `Program.filter` the positions for which a
-condition is true. A row for which Spark stops makes an `ExpressionError`, which says which row: always the first one
-that fails, whatever the order in which the parts were computed. For that a failed run is repeated on the rows before the
-failing one, until none of them fails.
+`Program.run` gives one value a row, with exactly the rows that `expressions.evaluate` gives; `Program.filter` the
+positions for which a condition is true. A row for which Spark stops makes an `ExpressionError`, which says which row:
+always the first one that fails, whatever the order in which the parts were computed. For that a failed run is repeated
+on the rows before the failing one, until none of them fails.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """round, ceil, floor and rint.
 
-Spark rounds the decimal digits that a double prints, not its binary value: 2.675 becomes 2.68. A scaled double is within one unit
-in the last place of those digits, so wherever it is not next to a half, the nearest whole number is the answer; the few
-rows next to a half are asked of the Python function that DuckDB's path calls.
+Spark rounds the decimal digits that a double prints, not its binary value: 2.675 becomes 2.68. A scaled double is
+within one unit in the last place of those digits, so wherever it is not next to a half, the nearest whole number is the
+answer; the few rows next to a half are asked of the Python function that DuckDB's path calls.
 """
 
 from __future__ import annotations

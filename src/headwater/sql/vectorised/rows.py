@@ -1,7 +1,7 @@
 """Functions that are Python functions of one row: called directly, instead of by DuckDB, which would call them too.
 
-A form of the catalogue that is nothing but ``hw_name(arguments)`` is such a function (see `headwater.sql.udfs`). Only the rows that count
-are handed to it.
+A form of the catalogue that is nothing but ``hw_name(arguments)`` is such a function (see `headwater.sql.udfs`). Only
+the rows that count are handed to it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Texts by the column: length, case, concatenation, substrings, trimming, padding, splitting.
 
-Only what Arrow does exactly as Spark is done here: positions are of characters (code points), a null operand gives a null. Case
-beyond ASCII goes row by row through the Python function that DuckDB's path calls. An argument that says where to cut
-has to be a constant, otherwise the call is left to DuckDB.
+Only what Arrow does exactly as Spark is done here: positions are of characters (code points), a null operand gives a
+null. Case beyond ASCII goes row by row through the Python function that DuckDB's path calls. An argument that says
+where to cut has to be a constant, otherwise the call is left to DuckDB.
 """
 
 from __future__ import annotations

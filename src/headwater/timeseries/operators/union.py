@@ -1,8 +1,8 @@
 """The rows of several streams: union.
 
-Columns are matched by name, and come in the first stream's order; a row that is in both is there twice. Types may differ where the wider
-one holds both: whole numbers, floats, decimals within 38 digits. Anything else is refused: a number that turns into a text silently
-is how columns get lost.
+Columns are matched by name, and come in the first stream's order; a row that is in both is there twice. Types may
+differ where the wider one holds both: whole numbers, floats, decimals within 38 digits. Anything else is refused: a
+number that turns into a text silently is how columns get lost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whatever a stream can be made of, as a source.
 
-A folder with a Delta log is a Delta table, however it is named: its files alone would also give rows that were overwritten or deleted. A part of
-one is refused for the same reason.
-What is said of a source that has no use for it is refused.
+A folder with a Delta log is a Delta table, however it is named: its files alone would also give rows that were
+overwritten or deleted. A part of one is refused for the same reason. What is said of a source that has no use for it is
+refused.
 """
 
 from __future__ import annotations
