@@ -353,7 +353,7 @@ class _Story:
             {
                 "refreshed first": ", ".join(handed.upstream),
                 "how": handed.mode,
-                "rows of the files that changed": handed.rows_out,
+                "its rows that changed": handed.rows_out,
                 "files": handed.files,
                 "verified": str(handed.verified),
             },
