@@ -185,8 +185,7 @@ class Export(RecordedArtefact):
             faults.point("export.file.before_delete", path)
             storage.delete(path)
         if after.published:
-            lines = "".join(f"{storage.location(path)}\n" for path in after.paths)
-            storage.put(_MANIFEST, lines.encode())
+            storage.put(_MANIFEST, "".join(f"{storage.location(path)}\n" for path in after.paths).encode())
 
     def remove_output(self) -> None:
         """Delete the files and the manifest."""
