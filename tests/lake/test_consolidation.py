@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.base.change import WEIGHT, ChangeBatch
@@ -55,6 +56,7 @@ def weighted(draw: st.DrawFn) -> pa.Table:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=2 * settings().max_examples)
 @given(weighted())
 def test_both_ways_are_the_counter(table: pa.Table) -> None:
@@ -119,6 +121,7 @@ def test_a_large_stream_goes_over_to_the_disk() -> None:
         assert consolidate_stream(reader, held_rows=held_rows).read_all().to_pylist() == [{"x": 7, WEIGHT: 5}]
 
 
+@pytest.mark.long
 def test_a_small_change_starts_no_engine(lake: Lake) -> None:
     """Reading the change of an update loads no DuckDB at all."""
     table = lake.write("t", [{"id": i} for i in range(100)], properties={"delta.enableDeletionVectors": "false"})
@@ -132,4 +135,4 @@ def test_a_small_change_starts_no_engine(lake: Lake) -> None:
         "assert 'duckdb' not in sys.modules\n"
     )
     if "://" not in table.location:
-        subprocess.run([sys.executable, "-c", program, table.location], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", program, table.location], check=True, timeout=PATIENCE_S)

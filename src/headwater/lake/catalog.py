@@ -23,7 +23,7 @@ from headwater.lake.published import kind_of
 
 __all__ = ["RECORDS", "TABLE", "Catalog"]
 
-_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,2}$")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,2}")
 _OWN = "_headwater"
 _ATTACHED = f"{_OWN}/attached"
 RECORDS = f"{_OWN}/records"
@@ -41,7 +41,7 @@ class Catalog:
 
     @staticmethod
     def check_name(name: str) -> None:
-        if not isinstance(name, str) or not _NAME.match(name) or name.startswith("_headwater"):
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith("_headwater"):
             raise InputError.bad_name(str(name))
 
     def storage(self, name: str) -> Storage:
@@ -107,7 +107,7 @@ class Catalog:
     def _discover(self, folder: str, depth: int, found: list[str]) -> None:
         for name in self.root.folders(folder):
             path = f"{folder}/{name}" if folder else name
-            if not _NAME.match(name) or path == _OWN:
+            if not _NAME.fullmatch(name) or path == _OWN:
                 continue
             inner = self.root.folders(path)
             if log.LOG in inner and is_table(self.root.child(path)):

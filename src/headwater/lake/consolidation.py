@@ -94,6 +94,8 @@ def _spilled(schema: pa.Schema, source: Iterator[pa.RecordBatch]) -> Iterator[pa
             except (duckdb.Error, pa.ArrowException, OSError) as e:
                 if failures:
                     raise failures[0] from None
+                if "Conversion Error" in str(e):  # met while rows are read, it comes as an error of Arrow's
+                    raise ConstraintError.weight_overflow() from None
                 raise StorageError.failed(spill, str(e).split("\n", 1)[0]) from e
 
 

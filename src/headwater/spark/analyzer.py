@@ -52,6 +52,10 @@ _CONF = {
 _PREFIX = "headwater_view_"
 _lock = threading.Lock()
 _beside: WeakKeyDictionary[SparkSession, Any] = WeakKeyDictionary()
+# Tables without rows, by their names and schemas: to make one costs Spark more than to analyse a short query, and the same
+# tables are asked about again.
+_empty: WeakKeyDictionary[SparkSession, dict[tuple[str, str], Any]] = WeakKeyDictionary()
+_MOST_EMPTY = 100
 
 
 def analyzed(
@@ -128,6 +132,7 @@ class _Question:
                 made.conf().set(name, value)
             _beside[spark] = made
         self.session = _beside[spark]
+        self.empty = _empty.setdefault(spark, {})
         self.state = self.session.sessionState()
         self.version = str(spark.version)
         self.views: dict[str, str] = {}
@@ -170,9 +175,13 @@ class _Question:
                 self.state.catalog().dropTempFunction(name, True)
 
     def _view(self, view: str, name: str, schema: pa.Schema) -> None:
-        struct = self.jvm.org.apache.spark.sql.types.DataType.fromJson(Schema.from_arrow(schema).to_json())
-        frame = self.session.createDataFrame(self.jvm.java.util.ArrayList(), struct)
-        frame.createOrReplaceTempView(f"`{view.replace('`', '``')}`")
+        columns = Schema.from_arrow(schema).to_json()
+        if (view, columns) not in self.empty:
+            if len(self.empty) == _MOST_EMPTY:
+                del self.empty[next(iter(self.empty))]
+            struct = self.jvm.org.apache.spark.sql.types.DataType.fromJson(columns)
+            self.empty[view, columns] = self.session.createDataFrame(self.jvm.java.util.ArrayList(), struct)
+        self.empty[view, columns].createOrReplaceTempView(f"`{view.replace('`', '``')}`")
         self.views[view] = name
 
     def _function(self, name: str, returns: pa.DataType) -> None:

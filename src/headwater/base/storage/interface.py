@@ -24,6 +24,8 @@ class Entry:
     path: str
     size: int
     modified_ms: int
+    tag: str = ""
+    """Another one where the object was written again, though its size and its time may be the same; empty: not known."""
 
 
 class Storage(ABC):

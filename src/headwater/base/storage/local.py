@@ -152,7 +152,7 @@ class LocalStorage(Storage):
                     stat = item.stat()
                 except FileNotFoundError:
                     continue  # deleted while we listed
-                yield Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+                yield _entry(path, stat)
 
     def folders(self, path: str = "") -> builtins.list[str]:
         try:
@@ -177,7 +177,7 @@ class LocalStorage(Storage):
                 stat = os.stat(self._full(path))
             except (FileNotFoundError, NotADirectoryError):  # an answer, which is asked for often, and no error
                 return None
-        return Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+        return _entry(path, stat)
 
     def delete(self, path: str) -> None:
         check_inside(path, self.root)
@@ -226,6 +226,10 @@ class LocalStorage(Storage):
                     except FileNotFoundError:
                         continue
         return removed
+
+
+def _entry(path: str, stat: os.stat_result) -> Entry:
+    return Entry(path, stat.st_size, stat.st_mtime_ns // 1_000_000, f"{stat.st_ino:x}-{stat.st_mtime_ns:x}")
 
 
 def _may_follow(folder: str, name: str, after: str | None) -> bool:

@@ -120,8 +120,7 @@ class S3Storage(Storage):
                 self._store, f"{key}/" if key else None, offset=self._key(after) if after else None
             ):
                 for meta in chunk:
-                    modified = int(meta["last_modified"].timestamp() * 1000)
-                    yield Entry(meta["path"][skip:], meta["size"], modified)
+                    yield _entry(meta["path"][skip:], meta)
 
     def folders(self, path: str = "") -> builtins.list[str]:
         import obstore
@@ -142,7 +141,7 @@ class S3Storage(Storage):
                 meta = obstore.head(self._store, self._key(path))
         except NotFoundError:
             return None
-        return Entry(path, meta["size"], int(meta["last_modified"].timestamp() * 1000))
+        return _entry(path, meta)
 
     def delete(self, path: str) -> None:
         import obstore
@@ -182,6 +181,10 @@ class S3Storage(Storage):
             faults.point("storage.open_output.before_publish", path)
             writer.close()
             faults.point("storage.open_output.after_publish", path)
+
+
+def _entry(path: str, meta: Any) -> Entry:
+    return Entry(path, meta["size"], int(meta["last_modified"].timestamp() * 1000), meta["e_tag"] or "")
 
 
 class _Input:
