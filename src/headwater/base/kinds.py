@@ -79,3 +79,4 @@ VIEW = KindWords(
 )
 declare_words(VIEW)
 declare_words(KindWords("export", "export", "exports", "EXPORT", "EXPORTS"))
+declare_words(KindWords("online", "online table", "online tables", "ONLINE TABLE", "ONLINE TABLES"))

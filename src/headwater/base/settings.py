@@ -27,7 +27,8 @@ from headwater.base.errors import InputError
 __all__ = ["Explanation", "Settings", "current", "explain", "override", "unknown"]
 
 _PREFIX = "HEADWATER_"
-_NOT_SETTINGS = ("HEADWATER_FAULTS", "HEADWATER_TEST_")  # read by headwater.testing and by tests only
+# Read by headwater.testing, by tests, and by the configuration of a server.
+_NOT_SETTINGS = ("HEADWATER_FAULTS", "HEADWATER_TEST_", "HEADWATER_SERVE__")
 
 Parse = Callable[[object], object]
 
@@ -134,6 +135,9 @@ class Settings:
     state_memory_bytes: int = _setting(
         0, _size(0), "memory for the state of circuits; what is more lies in files; 0 is a quarter of the machine's"
     )
+    online_spark_rows: int = _setting(
+        20_000_000, _count(0), "rows from which on Spark builds an online table, where there is a session"
+    )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -150,7 +154,7 @@ class Settings:
         ...
         headwater.base.errors.InputError: error[E1008]: no setting `progres`
           hint: did you mean `progress`? settings: progress, color, fsync, commit_retries, checkpoint_interval, \
-target_file_bytes, row_group_rows, parquet_compression, … (14 in all)
+target_file_bytes, row_group_rows, parquet_compression, … (15 in all)
         """
         fields = {f.name: f for f in dataclasses.fields(self)}
         parsed = {}

@@ -30,7 +30,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headwater.base.packages import required
-from headwater.derived.comparison import compare
 from headwater.derived.reports import Refresh, Verification
 
 if TYPE_CHECKING:
@@ -134,5 +133,7 @@ class Derived(ABC):
         """Hold the data against `recompute` at its frontier (law 5), in bounded memory; floats may differ in their last
         digits.
         """
+        from headwater.derived.comparison import compare  # with kernels, which most processes never need
+
         at = self.frontier
         return compare(at, expected=lambda: self.recompute(at), actual=self.read, name=self.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,6 +18,9 @@ from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 from headwater.sql.functions.user import UserFunction
 from headwater.sql.plan import Plan
+
+if TYPE_CHECKING:
+    from headwater.spark.types import SparkSession
 
 __all__ = ["Environment"]
 
@@ -43,6 +47,8 @@ class Environment:
         the rows of a plan, given what its relations stand for; the text is for errors
     analyze : callable, optional
         Spark's analyzed plan of a text, as JSON
+    session : callable, optional
+        the Spark session of the lake, where it has one
     functions : mapping
         the user's functions that are registered, by their names in lower case
     """
@@ -55,6 +61,7 @@ class Environment:
     drop: Callable[[str], None]
     compute: Callable[[Plan, Mapping[str, Snapshot | Relation], str], pa.RecordBatchReader]
     analyze: Callable[[str], str] | None = None
+    session: Callable[[], SparkSession] | None = None
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
 
     def names(self, kind: str) -> list[str]:

@@ -12,7 +12,8 @@ import os
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -39,11 +40,15 @@ _NOT_LOOKED_AT: Mapping[str, Snapshot] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What `RecordedArtefact.build` has written: the record to commit, but for its frontier, and the rows."""
+    """What `RecordedArtefact.build` has written: the record to commit, but for its frontier, and the rows.
+
+    ``instead`` says why it was built from scratch where the plan was to follow the changes.
+    """
 
     record: Record
     rows_in: int
     rows_out: int
+    instead: str | None = None
 
 
 class RecordedArtefact(Handle):
@@ -114,8 +119,7 @@ class RecordedArtefact(Handle):
         self, until: Frontier | None, *, full: bool = False, newest: Mapping[str, Snapshot] = _NOT_LOOKED_AT
     ) -> Refresh:
         """Bring it forward, and nothing that it reads."""
-        place = _place(self._environment.root, f"_headwater/{self.kind.name}s/{self.name}")
-        for attempt in attempts(lambda last: _RecordedAttempt(self, place, last=last)):
+        for attempt in attempts(lambda last: _RecordedAttempt(self, self._own_place, last=last)):
             with attempt:
                 attempt.refresh(until, full=full, newest=newest)
             if attempt.done is not None:
@@ -134,13 +138,23 @@ class RecordedArtefact(Handle):
         named = ", ".join(f"`{one}`" for one in first)
         return replace(found, mode=mode, reason=f"{found.reason}; {named} will be refreshed first")
 
+    @property
+    def _own_place(self) -> _Place:
+        return _place(self._environment.root, f"_headwater/{self.kind.name}s/{self.name}")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Be the one on this machine that changes it."""
+        place = self._own_place
+        with place.guard, place.folder.held():
+            yield
+
     def delete(self) -> None:
         """Delete it with all that belongs to it, its name first."""
-        place = _place(self._environment.root, f"_headwater/{self.kind.name}s/{self.name}")
-        with place.guard, place.folder.held():
+        with self.held():
             self.log.remove()
             self.remove_output()
-            place.folder.remove()
+            self._own_place.folder.remove()
 
     @abstractmethod
     def remove_output(self) -> None:
@@ -209,6 +223,8 @@ class _RecordedAttempt(Attempt):
         faults.point("derived.refresh.begin", artefact.name)
         with events.task(f"refresh {artefact.name}", unit="rows") as task:
             built = artefact.build(before, plan, sources, number, task)
+        if built.instead is not None:
+            plan = replace(plan, mode="full", reason=built.instead)
         last = self.finished(plan.mode, built.rows_in, built.rows_out)
         after = replace(built.record, frontier=sources.frontier, published=number, last=last)
         artefact.log.commit(self.committed.number, self.committed.definition, after.to_json())

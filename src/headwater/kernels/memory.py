@@ -5,8 +5,8 @@ row that holds a long string holds the address of its bytes. Whoever makes such 
 of the memory alive for as long as they are used: `headwater.incremental` does it by carrying the owners along.
 
 `view_i64` and its siblings make arrays of an address and a length. `load` and `store` are a word at a distance from an address, and
-`copy_words` a few of them: in inner loops they are cheaper than arrays, which check every index for being negative. `byte` and `word`
-read at any alignment; `swapped` turns a word around, so that eight bytes compare as one number; `prefetch` and `prefetch_at` ask for a cache line ahead of time.
+`copy_words` a few of them: in inner loops they are cheaper than arrays, which check every index for being negative. `byte`, `half`,
+`quarter` (of a word) and `word` read at any alignment, `put_byte` and its siblings write; `swapped` turns a word around, so that eight bytes compare as one number; `prefetch` and `prefetch_at` ask for a cache line ahead of time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,17 @@ from headwater.kernels.compiled import inlined
 __all__ = [
     "address_of",
     "byte",
+    "copy_bytes",
     "copy_words",
+    "half",
     "load",
     "prefetch",
     "prefetch_at",
+    "put_byte",
+    "put_half",
+    "put_quarter",
+    "put_word",
+    "quarter",
     "store",
     "swapped",
     "view_bytes",
@@ -149,6 +156,54 @@ def word(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
         return builder.load(pointer, align=1)
 
     return types.uint64(types.int64), codegen
+
+
+def _reader_of(bits: int) -> Any:
+    @_emitted
+    def read(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+            pointer = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
+            return builder.zext(builder.load(pointer, align=1), ir.IntType(64))
+
+        return types.uint64(types.int64), codegen
+
+    return read
+
+
+def _writer_of(bits: int) -> Any:
+    @_emitted
+    def write(typingctx: Any, address: Any, value: Any) -> Any:  # noqa: ARG001
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+            pointer = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
+            given = args[1] if bits == 64 else builder.trunc(args[1], ir.IntType(bits))
+            builder.store(given, pointer, align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.uint64), codegen
+
+    return write
+
+
+quarter = _reader_of(16)
+"""The two bytes at an address, as uint64."""
+half = _reader_of(32)
+"""The four bytes at an address, as uint64."""
+put_byte = _writer_of(8)
+put_quarter = _writer_of(16)
+put_half = _writer_of(32)
+put_word = _writer_of(64)
+
+
+@inlined
+def copy_bytes(to: int, source: int, count: int) -> None:
+    """Copy bytes from one address to another; they must not overlap."""
+    k = np.int64(0)
+    while k + 8 <= count:
+        put_word(to + k, word(source + k))
+        k += 8
+    while k < count:
+        put_byte(to + k, byte(source + k))
+        k += 1
 
 
 @_emitted

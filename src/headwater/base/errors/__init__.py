@@ -4,7 +4,10 @@
     ├── InputError            what was passed in is wrong             (also a ValueError)
     │   ├── NotFoundError     a table, column, version or file        (also a LookupError)
     │   ├── SchemaError       types or columns that do not fit
-    │   └── ExpressionError   a predicate or SQL text that does not parse or resolve
+    │   ├── ExpressionError   a predicate or SQL text that does not parse or resolve
+    │   ├── ConfigError       a configuration file that cannot be used as it is
+    │   ├── PartitionError    a folder of a date that cannot be served as it is
+    │   └── RequestError      a request to a server that cannot be understood
     ├── ConstraintError       data breaks a rule of the table: NOT NULL, CHECK, generated column
     ├── UnsupportedError      we know what is asked and refuse it, with the reason
     ├── ConflictError         another writer committed first, and retrying would not be safe
@@ -12,6 +15,9 @@
     ├── StorageError          storage refuses or fails: permission, full disk, unreachable endpoint
     ├── UpstreamError         what a view reads could not be refreshed, so the view was not
     ├── CancelledError        a query was stopped before it had given all its rows
+    ├── ServerError           a server cannot be reached, does not answer in time, or fails
+    ├── AccessError           a token is missing or wrong, or does not allow what is asked
+    ├── LimitError            a request is larger, slower or more than a server takes
     └── SetupError            this machine lacks something: Java, an extra, memory
 
 Each error carries a stable ``code`` (tests and scripts may rely on it), a message that says what happened, ``where`` it
@@ -24,15 +30,19 @@ on. Errors are built by the classmethods below, so that one situation has one wo
 
 from headwater.base.errors.action import Action, Hint
 from headwater.base.errors.cancelled import CancelledError
+from headwater.base.errors.config import ConfigError
 from headwater.base.errors.conflict import ConflictError
 from headwater.base.errors.constraint import ConstraintError
 from headwater.base.errors.corruption import CorruptionError
 from headwater.base.errors.expression import ExpressionError
 from headwater.base.errors.input import InputError
 from headwater.base.errors.not_found import NotFoundError
+from headwater.base.errors.partition import PartitionError
 from headwater.base.errors.phrase import SURFACES, Surface
+from headwater.base.errors.request import AccessError, LimitError, RequestError
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.schema import SchemaError
+from headwater.base.errors.server import ServerError
 from headwater.base.errors.setup import SetupError
 from headwater.base.errors.storage import StorageError
 from headwater.base.errors.unsupported import UnsupportedError
@@ -41,8 +51,10 @@ from headwater.base.errors.wording import did_you_mean, underline
 
 __all__ = [
     "SURFACES",
+    "AccessError",
     "Action",
     "CancelledError",
+    "ConfigError",
     "ConflictError",
     "ConstraintError",
     "CorruptionError",
@@ -50,8 +62,12 @@ __all__ = [
     "HeadwaterError",
     "Hint",
     "InputError",
+    "LimitError",
     "NotFoundError",
+    "PartitionError",
+    "RequestError",
     "SchemaError",
+    "ServerError",
     "SetupError",
     "StorageError",
     "Surface",

@@ -6,7 +6,7 @@ from typing import Self
 
 from headwater.base.errors.action import Action
 from headwater.base.errors.root import HeadwaterError
-from headwater.base.kinds import VIEW, KindWords
+from headwater.base.kinds import VIEW, KindWords, words_of
 
 __all__ = ["CorruptionError"]
 
@@ -118,4 +118,13 @@ class CorruptionError(HeadwaterError):
             f"the state of the {kind.it} does not fit its table: {why}",
             where=where,
             actions=[Action("rebuild", kind=kind)],
+        )
+
+    @classmethod
+    def record_file(cls, path: str, why: str, where: str | None = None) -> Self:
+        return cls(
+            "E5013",
+            f"record file `{path}` cannot be used: {why}",
+            where=where,
+            actions=[Action("rebuild", kind=words_of("online"))],
         )

@@ -145,6 +145,35 @@ class InputError(HeadwaterError, ValueError):
         )
 
     @classmethod
+    def bad_frame(cls, why: str) -> Self:
+        """An Arrow IPC stream that came from outside, as the body of a request or an answer, cannot be used."""
+        return cls(
+            "E1760",
+            f"the Arrow stream cannot be read: {why}",
+            hint="send one stream of Arrow IPC with uncompressed record batches of plain columns",
+        )
+
+    @classmethod
+    def frame_too_large(cls, column: str, size: int) -> Self:
+        return cls(
+            "E1761",
+            f"column `{column}` would have {size:,} bytes or items in one batch, and Arrow counts them in 31 bits",
+            hint="ask for fewer keys at once, or for fewer columns",
+        )
+
+    @classmethod
+    def nulls_as_numbers(cls, column: str, kind: str, nulls: int) -> Self:
+        return cls(
+            "E1762",
+            f"column `{column}` ({kind}) has {nulls:,} null{'' if nulls == 1 else 's'}, which an array of such values cannot hold",
+            hint="give a value for them: to_numpy(fill=0); or read it with its nulls: to_arrow(), to_polars()",
+        )
+
+    @classmethod
+    def not_in_answer(cls, what: str, option: str) -> Self:
+        return cls("E1763", f"the answer does not say {what}", hint=f"ask for it: fetch(…, {option})")
+
+    @classmethod
     def bad_range(cls, after: int, until: int) -> Self:
         return cls("E1013", f"changes(after={after}, until={until}) runs backwards", hint="after must be <= until")
 
@@ -358,4 +387,63 @@ class InputError(HeadwaterError, ValueError):
             "E1405",
             f"a value of type {kind} has no Python counterpart: {why}",
             actions=[Action("read_arrow"), Action("cast_to_text")],
+        )
+
+    # -- online tables ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def missing_key_columns(cls, missing: Sequence[str], key: Sequence[str], where: str | None = None) -> Self:
+        return cls(
+            "E1703",
+            f"the keys lack {list_some(missing)}",
+            where=where or None,
+            hint=f"a key is made of {list_some(key)}: give a value for each",
+        )
+
+    @classmethod
+    def duplicate_keys(cls, count: int, example: str, where: str, *, ordered: str | None = None) -> Self:
+        tie = f", and the rows have the same `{ordered}`" if ordered else ""
+        rows = "1 key occurs" if count == 1 else f"{count:,} keys occur"
+        return cls(
+            "E1704",
+            f"{rows} more than once, such as {example}{tie}: an online table has one row for each key",
+            where=where,
+            hint="nothing was changed; make the key unique (a view with GROUP BY)",
+            actions=[Action("order_rows")],
+        )
+
+    @classmethod
+    def null_keys(cls, columns: Sequence[str], where: str) -> Self:
+        return cls(
+            "E1705",
+            f"a key is null ({list_some(columns)}): nobody could ask for such a row",
+            where=where,
+            hint="nothing was changed; leave such rows out: serve a view with WHERE … IS NOT NULL",
+        )
+
+    @classmethod
+    def null_order(cls, column: str, where: str) -> Self:
+        return cls(
+            "E1706",
+            f"`{column}` is null in a row whose place it decides",
+            where=where,
+            hint="nothing was changed; leave such rows out: serve a view with WHERE … IS NOT NULL",
+        )
+
+    @classmethod
+    def bad_order(cls, column: str, kind: str, where: str | None = None) -> Self:
+        return cls(
+            "E1707",
+            f"rows cannot be put in order by `{column}` of type {kind}",
+            where=where,
+            hint="name a column of whole numbers, floats, dates or timestamps",
+        )
+
+    @classmethod
+    def answer_too_large(cls, column: str, where: str | None = None) -> Self:
+        return cls(
+            "E1708",
+            f"the values of `{column}` are more than 2 GiB in one answer",
+            where=where,
+            hint="ask for fewer keys at a time",
         )

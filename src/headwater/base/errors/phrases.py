@@ -137,6 +137,11 @@ _DERIVED: dict[str, Phrase] = {
         sql="«REFRESH {kind.sql} {name!q} FULL» computes it from scratch and puts it right",
         cli="«headwater refresh {lake} {name} --full» computes it from scratch and puts it right",
     ),
+    "order_rows": Phrase(
+        python='or say which row counts: «order_by="updated_at"»',
+        sql="or say which row counts: «CREATE OR REPLACE ONLINE TABLE name FROM source KEY (id) ORDER BY updated_at»",
+        cli="or say which row counts: ORDER BY updated_at in CREATE ONLINE TABLE",
+    ),
     "recompute_once": Phrase(
         python="«refresh(full=True)» does it this once",
         sql="«REFRESH {kind.sql} {name!q} FULL» does it this once",

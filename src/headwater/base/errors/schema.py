@@ -95,6 +95,22 @@ class SchemaError(InputError):
         )
 
     @classmethod
+    def feature_values(cls, feature: str, kind: str, why: str) -> Self:
+        return cls(
+            "E1770",
+            f"the values of the feature `{feature}` do not fit its type {kind}: {why}",
+            hint="mend them, or declare the type that they have in the feature view",
+        )
+
+    @classmethod
+    def feature_view_changed(cls, table: str, what: str) -> Self:
+        return cls(
+            "E1771",
+            f"the feature view of the table `{table}` has changed, and a new table would have no rows: {what}",
+            hint="give the feature view another name, or set on_schema_change: recreate and materialize it again",
+        )
+
+    @classmethod
     def bad_partition(cls, column: str, why: str) -> Self:
         return cls(
             "E1208", f"cannot partition by `{column}`: {why}", hint="partition by a plain, low-cardinality column"
@@ -126,3 +142,53 @@ class SchemaError(InputError):
         return cls(
             "E1213", f"column `{column}` is of type {dtype}, which neither a table nor an answer can hold", hint=hint
         )
+
+    # -- online tables ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def not_servable(cls, column: str, kind: str, where: str | None = None) -> Self:
+        return cls(
+            "E1701",
+            f"column `{column}` has type {kind}, which an online table cannot hold",
+            where=where,
+            hint="leave it out, or serve a view that has what you need of it: numbers, strings, booleans, dates, "
+            "timestamps, decimals, or lists of numbers",
+        )
+
+    @classmethod
+    def bad_keys(cls, column: str, kind: str, why: str, where: str | None = None) -> Self:
+        return cls(
+            "E1702",
+            f"the keys do not fit `{column}` of type {kind}: {why}",
+            where=where or None,
+            hint=f"give values of type {kind}, one for each row that is wanted",
+        )
+
+    @classmethod
+    def pushed_columns(cls, missing: Sequence[str], extra: Sequence[str], known: Sequence[str], where: str) -> Self:
+        """Rows that are pushed to an online table have other columns than it has."""
+        parts = [f"lack {list_some(missing)}"] if missing else []
+        parts += [f"have {list_some(extra)}, which the table has not"] if extra else []
+        near = did_you_mean(extra[0], missing or known) if extra else None
+        lead = f"did you mean `{near}`? " if near else ""
+        return cls(
+            "E1737",
+            f"the rows {' and '.join(parts)}",
+            where=where,
+            hint=f"nothing was written; {lead}give every column, null where there is no value: {list_some(known, 20)}",
+        )
+
+    @classmethod
+    def pushed_values(cls, column: str, want: str, why: str, where: str) -> Self:
+        """A column of rows that are pushed to an online table does not fit."""
+        hint = f"nothing was written; give values of type {want}"
+        return cls("E1738", f"the values of `{column}` cannot be taken: {why}", where=where, hint=hint)
+
+    @classmethod
+    def not_pushed(cls, name: str, where: str) -> Self:
+        return cls(
+            "E1739",
+            f"rows of `{name}` cannot be written or deleted here: they come from its source",
+            where=where,
+            hint="change the source, or declare a table with `source: push`",
+        )._about(name)

@@ -83,5 +83,9 @@ class SetupError(HeadwaterError):
         )
 
     @classmethod
+    def cannot_listen(cls, host: str, port: int, why: str) -> Self:
+        return cls("E7011", f"cannot listen on {host}:{port}: {why}", hint="take another port, or end who has it")
+
+    @classmethod
     def s3_server_failed(cls, why: str) -> Self:
         return cls("E7004", f"the S3 server did not come up: {why}", hint="check that loopback ports can be bound")
