@@ -83,6 +83,22 @@ test-43: $(NEWEST)/.ready ## run the tests of both readers' plans, and some more
 	@$(NEWEST)/bin/python -c 'import pyspark, sys; v = pyspark.__version__; print("on pyspark", v); sys.exit(not v.startswith("4.3."))'
 	@$(NEWEST)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),$(NEWEST_TESTS))
 
+# A third environment: Feast, which holds some packages back, and everything else out of .venv. What both have is the same version.
+FEAST := .venv-feast
+
+$(FEAST)/.ready: $(STAMP) requirements/feast.txt
+	@echo "setting up $(FEAST)" >&2
+	@rm -rf $(FEAST) && $(BIN)/python -m venv $(FEAST)
+	@$(FEAST)/bin/python -m pip install -q --require-hashes --only-binary :all: -r requirements/feast.txt
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+		> "$$($(FEAST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/everything_else.pth"
+	@touch $@
+
+.PHONY: test-feast
+test-feast: $(FEAST)/.ready ## run the tests of the online store for Feast, with Feast
+	@$(FEAST)/bin/python -c 'import feast, sys; v = feast.__version__; print("on feast", v); sys.exit(not v.startswith("0.67."))'
+	@$(FEAST)/bin/python -m pytest $(or $(ARGS),tests/serving/feast)
+
 # STEPS is the length of a random history and SEEDS how many there are: the defaults are 242,000 steps of random views and more than
 # 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed.
 .PHONY: soak
@@ -127,8 +143,11 @@ lock: $(STAMP) ## renew the lock files with their hashes
 		-c requirements/dev.txt - -o requirements/build.txt
 	@printf 'pyspark>=4.3,<4.4\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal --no-emit-index-url \
 		--no-annotate --custom-compile-command 'make lock' --python-version 3.11 - -o requirements/spark-4.3.txt
+	@printf 'feast>=0.67,<0.68\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal --no-emit-index-url \
+		--no-annotate --custom-compile-command 'make lock' --python-version 3.11 \
+		-c <(sed -nE 's/^((numpy|pandas|pyarrow|pydantic|starlette|uvicorn)==.*) \\$$/\1/p' requirements/dev.txt) - -o requirements/feast.txt
 
 .PHONY: clean
 clean: ## remove .venv and everything that was built
-	@rm -rf $(VENV) $(NEWEST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
+	@rm -rf $(VENV) $(NEWEST) $(FEAST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     from headwater.base import settings
     from headwater.base.change import ChangeBatch
     from headwater.base.errors import (
+        AccessError,
         CancelledError,
+        ConfigError,
         ConflictError,
         ConstraintError,
         CorruptionError,
         ExpressionError,
         HeadwaterError,
         InputError,
+        LimitError,
         NotFoundError,
+        PartitionError,
+        RequestError,
         SchemaError,
+        ServerError,
         SetupError,
         StorageError,
         UnsupportedError,
@@ -42,14 +48,21 @@ if TYPE_CHECKING:
     from headwater.incremental.layout import Order
     from headwater.lake.table import Table
     from headwater.lakehouse import Lake, connect
+    from headwater.serving.answer import Answer
+    from headwater.serving.client import AsyncClient, Client
     from headwater.spark.session import spark
     from headwater.timeseries.stream import Stream
     from headwater.timeseries.windows import Hopping, OnCompletion, OnEvent, Rows, Session, Sliding, Tumbling
 
 __all__ = [
+    "AccessError",
+    "Answer",
+    "AsyncClient",
     "CancelledError",
     "ChangeBatch",
     "Circuit",
+    "Client",
+    "ConfigError",
     "ConflictError",
     "ConstraintError",
     "CorruptionError",
@@ -61,13 +74,17 @@ __all__ = [
     "InputError",
     "Insert",
     "Lake",
+    "LimitError",
     "NotFoundError",
     "OnCompletion",
     "OnEvent",
     "Order",
+    "PartitionError",
     "Patch",
+    "RequestError",
     "Rows",
     "SchemaError",
+    "ServerError",
     "Session",
     "SetupError",
     "Sliding",
@@ -88,8 +105,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Answer": "headwater.serving.answer",
+    "AsyncClient": "headwater.serving.client",
     "ChangeBatch": "headwater.base.change",
     "Circuit": "headwater.incremental.circuit.circuit",
+    "Client": "headwater.serving.client",
     "Delete": "headwater.incremental.circuit.feeding",
     "Frontier": "headwater.base.frontier",
     "Hopping": "headwater.timeseries.windows",

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from headwater.demo import payments
 from headwater.demo.act import Act, Grid
+from headwater.demo.answering import ANSWER, answer
 from headwater.demo.files import EXPORT, hand_over
 from headwater.demo.following import follow
 from headwater.demo.knowing import STREAM, know
@@ -46,6 +47,7 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         story.know,
         story.log,
         story.export,
+        story.answer,
     ):
         start = time.perf_counter()
         scene = act()
@@ -359,6 +361,30 @@ class _Story:
             },
             check="DuckDB, which is given nothing but the Parquet files, counts the cents of the table",
             holds=handed.verified.equal and handed.cents == self._cents() and handed.upstream == ["spend"],
+        )
+
+    def answer(self) -> Act:
+        said = answer(self.lake)
+        rows = [
+            (frontier, *row.values()) for frontier, row in zip(said.frontiers, (said.before, said.after), strict=True)
+        ]
+        return Act(
+            "Online: a server answers by key, and one refresh later it answers the correction",
+            ANSWER,
+            {
+                "the key": " ".join(said.key),
+                "refreshed first": ", ".join(said.upstream),
+                "its rows that changed": said.rows_out,
+                "us over HTTP": round(said.microseconds),
+                "verified": str(said.verified),
+            },
+            grid=Grid(("frontier", *said.before), rows),
+            check="the answer after the refresh is the view's row, a thousand cents more, and names the frontier it reflects",
+            holds=said.verified.equal
+            and said.after["cents"] == said.before["cents"] + 1000
+            and said.stored == [said.after]
+            and said.frontiers[0] != said.frontiers[1]
+            and said.upstream == ["spend"],
         )
 
 

@@ -340,6 +340,7 @@ class Lake(DerivedNouns):
             drop=self.catalog.drop,
             compute=computing(self),
             analyze=None if self._spark is None else self._analyzed,
+            session=None if self._spark is None else lambda: self.spark,
             functions=self.user_functions,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.base.errors import NotFoundError
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from headwater.derived.status import Status
     from headwater.export import Export
     from headwater.incremental.views import View
+    from headwater.serving.online import Online
 
 __all__ = ["DerivedNouns"]
 
 # Each kind of derived artefact and the module that opens it.
 kinds.declare("view", "headwater.incremental.views.kind")
 kinds.declare("export", "headwater.export.kind")
+kinds.declare("online", "headwater.serving.online.kind")
 
 
 class DerivedNouns:
@@ -126,6 +129,70 @@ class DerivedNouns:
         else:
             place = None if to is None else os.fspath(to)
             found = define(name, source, environment, to=place, columns=columns, where=where)
+        if refresh:
+            found.refresh()
+        return found
+
+    # ------------------------------------------------------------------ online tables
+
+    def online(
+        self: DerivingLake,
+        name: str,
+        source: str | None = None,
+        *,
+        key: str | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        ttl: str | timedelta | None = None,
+        event_time: str | None = None,
+        order_by: str | None = None,
+        parts: int = 0,
+        refresh: bool = False,
+    ) -> Online:
+        """An online table: the rows of a table or view by a key, looked up in microseconds, here or by a server.
+
+        Parameters
+        ----------
+        source
+            The table or view. Without it, the online table must be there.
+        key
+            The column, or columns, that identify a row. A key that occurs twice is an error, unless ``order_by`` says
+            which row counts.
+        columns
+            What can be fetched; everything but the key by default.
+        ttl, event_time
+            A row whose ``event_time`` is longer ago than ``ttl`` ("1 day") is answered with nulls, and a status that says so.
+        order_by
+            Of several rows with one key that counts whose value of this column is largest.
+        parts
+            How many files hold the rows; by default one, or by their number where Spark builds it.
+        refresh
+            Refresh it as well, after what it reads.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"customer": "ada", "amount": 10}, {"customer": "bob", "amount": 5}])
+        >>> _ = lake.view("spend", "SELECT customer, sum(amount) AS total FROM orders GROUP BY customer")
+        >>> features = lake.online("features", "spend", key="customer", refresh=True)
+        >>> features.fetch(["bob", "eve"]).to_pylist()
+        [{'total': 5}, {'total': None}]
+        """
+        from headwater.serving.online.kind import KIND, make
+
+        environment = self.environment()
+        if source is None:
+            found = KIND.open(name, environment)
+        else:
+            found = make(
+                name,
+                source,
+                environment,
+                key=key,
+                columns=columns,
+                ttl=ttl,
+                event_time=event_time,
+                order_by=order_by,
+                parts=parts,
+            )
         if refresh:
             found.refresh()
         return found

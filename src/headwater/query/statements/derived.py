@@ -62,7 +62,7 @@ GUARDS.append(refuse_to_change)
 @placing
 def create(statement: CreateArtefact, session: Session) -> Result:
     environment = session.lake.environment()
-    there = environment.table(statement.table).exists()
+    there = statement.table in environment.artefacts()
     made = kinds.kind(statement.kind).create(statement, environment)
     if there and statement.mode == "ignore":
         return counts(statement.verb, {"num_affected_rows": 0}, made.version)

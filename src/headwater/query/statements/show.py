@@ -78,12 +78,17 @@ def properties(statement: ShowProperties, session: Session) -> Result:
 @run.register
 @placing
 def create_table(statement: ShowCreateTable, session: Session) -> Result:
-    now = session.table(statement.table).snapshot
+    environment, table = session.lake.environment(), session.table(statement.table)
+    recorded = None if table.exists() else environment.recorded().get(table.name)
+    if recorded is not None:
+        text = kinds.kind(recorded).open(table.name, environment).create_statement()
+        return Result.of(pa.table({"createtab_stmt": [text]}), statement.verb)
+    now = table.snapshot
     kind = kind_of(now)
     if kind is None:
         text = create_statement(statement.table, now)
     else:
-        text = kinds.kind(kind).open(statement.table, session.lake.environment(), now).create_statement()
+        text = kinds.kind(kind).open(statement.table, environment, now).create_statement()
     return Result.of(pa.table({"createtab_stmt": [text]}), statement.verb)
 
 

@@ -24,6 +24,7 @@ from headwater.sql.statements.describe import (
 from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.materialized_view import CreateView
 from headwater.sql.statements.merge import Merge, MergeClause
+from headwater.sql.statements.online_table import CreateOnlineTable
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.registry import leads, read, read_script, reader
 from headwater.sql.statements.show import (
@@ -42,6 +43,7 @@ __all__ = [
     "AlterTable",
     "AttachTable",
     "CreateArtefact",
+    "CreateOnlineTable",
     "CreateTable",
     "CreateTableAs",
     "CreateView",

@@ -1,0 +1,266 @@
+"""The routes about tables: list and describe them, create and drop them, write and delete their rows.
+
+Only tables that were made by this API take rows by it; the others follow their sources. What changes anything runs in a
+thread, since it writes files.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+from headwater.base.errors import InputError, LimitError, NotFoundError, RequestError
+from headwater.serving.dtypes import dtype_name, parse_dtype
+from headwater.serving.server.fetching import header_text, read_object
+from headwater.serving.server.media import body_form
+from headwater.serving.server.reply import JSON, Reply
+from headwater.serving.server.rows_body import ROW_FORMS, read_deleted, read_rows
+from headwater.serving.server.served import NewTable, Served, TableWrite
+from headwater.serving.server.target import query_texts, read_field
+
+if TYPE_CHECKING:
+    from headwater.serving.server.call import Call
+    from headwater.serving.version import TableVersion
+
+__all__ = ["create", "delete_rows", "describe", "drop", "list_tables", "schema", "versions", "write_rows"]
+
+_DEFINITION = ("key", "columns", "ttl", "event_time")
+_COLUMN = ("dtype", "nullable")
+_MOST_COLUMNS = 10_000
+
+
+async def list_tables(call: Call) -> Reply:
+    """All tables that the sender may read."""
+    query_texts(call.query, ())
+    tables = call.service.tables.by_name
+    visible = call.service.access.visible(call.headers, "read", sorted(tables))
+    if call.is_murr:
+        loaded = {name: version for name in visible if (version := tables[name].following.current) is not None}
+        return _json({name: _schema_of(version, murr=True) for name, version in loaded.items()})
+    return _json({"tables": [_facts(tables[name]) for name in visible if name in tables]})
+
+
+async def describe(call: Call) -> Reply:
+    """What is known of a table."""
+    call.require("read")
+    query_texts(call.query, ())
+    served = await call.served()
+    return _json(_facts(served), served.following.current)
+
+
+async def schema(call: Call) -> Reply:
+    """The key and the columns of a table."""
+    call.require("read")
+    query_texts(call.query, ())
+    version = _loaded(await call.served())
+    return _json(_schema_of(version, murr=call.is_murr), version)
+
+
+async def versions(call: Call) -> Reply:
+    """The versions that can still answer, newest first."""
+    call.require("read")
+    query_texts(call.query, ())
+    served = await call.served()
+    recent = served.following.recent
+    return _json({"versions": [_version_facts(one) for one in recent]}, recent[0] if recent else None)
+
+
+async def create(call: Call) -> Reply:
+    """Make a table whose rows come by this API."""
+    call.require("admin")
+    query_texts(call.query, ())
+    body_form(call.headers.get(b"content-type"), ("json",))
+    definition = _read_definition(await call.body())
+    name = call.table
+    assert name is not None
+    tables = call.service.tables
+    await call.in_thread(lambda: tables.backing.create(name, definition))
+    served = await call.in_thread(lambda: tables.look_for(name))
+    assert served is not None
+    reply = _json(_facts(served), served.following.current)
+    reply.status = 201
+    return reply
+
+
+async def drop(call: Call) -> Reply:
+    """Delete a table that was made by this API."""
+    call.require("admin")
+    query_texts(call.query, ())
+    served = await call.served()
+    _check_writable(served)
+    tables = call.service.tables
+    await call.in_thread(lambda: tables.backing.drop(served.name))
+    tables.forget(served.name)
+    return Reply(204, ())
+
+
+async def write_rows(call: Call) -> Reply:
+    """Insert rows, or replace those with the same keys."""
+    call.require("write")
+    query_texts(call.query, ())
+    form = body_form(call.headers.get(b"content-type"), ROW_FORMS)
+    served = await call.served()
+    _check_writable(served)
+    body, limits, tables = await call.body(), call.service.options.limits, call.service.tables
+
+    def work() -> TableWrite:
+        known = tables.backing.definition(served.name)
+        return tables.backing.write(served.name, read_rows(form, body, known.schema, limits))
+
+    done = await call.in_thread(work)
+    served.metrics.wrote(done.rows)
+    return await _written(call, served, done, {"rows": done.rows})
+
+
+async def delete_rows(call: Call) -> Reply:
+    """Delete rows by their keys."""
+    call.require("write")
+    form = body_form(call.headers.get(b"content-type"), ROW_FORMS)
+    query_texts(call.query, ())
+    served = await call.served()
+    _check_writable(served)
+    body, limits, tables = await call.body(), call.service.options.limits, call.service.tables
+
+    def work() -> TableWrite:
+        known = tables.backing.definition(served.name)
+        return tables.backing.delete(served.name, read_deleted(form, body, known.key, known.schema, limits))
+
+    done = await call.in_thread(work)
+    served.metrics.deleted(done.rows)
+    return await _written(call, served, done, {"keys": done.rows})
+
+
+async def _written(call: Call, served: Served, done: TableWrite, facts: dict[str, Any]) -> Reply:
+    """The answer to a write, once this process serves it."""
+    await call.in_thread(served.advance)
+    headers = (JSON, (b"x-frontier", header_text(done.frontier)), (b"x-version", str(done.version).encode()))
+    return Reply(200, headers, orjson.dumps({**facts, "version": done.version, "frontier": done.frontier}))
+
+
+# -- what is told of a table -------------------------------------------------------------------------------------------
+
+
+def _json(document: Any, version: TableVersion | None = None) -> Reply:
+    headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
+    if version is not None:
+        headers += ((b"x-frontier", header_text(str(version.frontier))), (b"x-version", str(version.number).encode()))
+    return Reply(200, headers, orjson.dumps(document))
+
+
+def _loaded(served: Served) -> TableVersion:
+    version = served.following.current
+    if version is None:
+        raise LimitError.not_loaded(served.name)
+    return version
+
+
+def _check_writable(served: Served) -> None:
+    if not served.facts.writable:
+        raise RequestError.read_only(served.name, "they come from its source")
+
+
+def _facts(served: Served) -> dict[str, Any]:
+    version = served.following.current
+    about: dict[str, Any] = {
+        "name": served.name,
+        "loaded": version is not None,
+        "writable": served.facts.writable,
+        "problem": served.problem,
+    }
+    if version is None:
+        return about
+    return {**about, **_schema_of(version), **_version_facts(version)}
+
+
+def _schema_of(version: TableVersion, *, murr: bool = False) -> dict[str, Any]:
+    columns = {f.name: {"dtype": dtype_name(f.type), "nullable": f.nullable} for f in version.schema}
+    key: Any = list(version.key)
+    if murr and len(key) == 1:
+        key = key[0]
+    found: dict[str, Any] = {"key": key, "columns": columns}
+    if not murr:
+        found["ttl_s"] = None if version.ttl_ms is None else version.ttl_ms / 1000
+        found["event_time"] = version.event_time
+    return found
+
+
+def _version_facts(version: TableVersion) -> dict[str, Any]:
+    committed = datetime.fromtimestamp(version.committed_ms / 1000, UTC)
+    return {
+        "version": version.number,
+        "frontier": str(version.frontier),
+        "reach": str(version.reach),
+        "committed": committed.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "rows": version.rows,
+        "overlay_rows": version.overlay_rows,
+        "layers": version.layers,
+        "bytes": version.bytes,
+    }
+
+
+# -- definitions -------------------------------------------------------------------------------------------------------
+
+
+def _read_definition(body: bytes) -> NewTable:
+    """What a table is to be like: key, columns, and how old rows may be."""
+    document = read_object(body, _DEFINITION)
+    key = document.get("key")
+    if isinstance(key, str):
+        key = [key]
+    if not isinstance(key, list) or not key or not all(isinstance(name, str) for name in key):
+        raise RequestError.parameter("key", str(key), "the name of a column, or several in an array")
+    if len(set(key)) != len(key):
+        raise RequestError.parameter("key", ", ".join(key), "each column once")
+    columns = document.get("columns")
+    if not isinstance(columns, dict) or not columns:
+        raise RequestError.parameter("columns", str(columns), 'columns by name: {"id": {"dtype": "int64"}}')
+    if len(columns) > _MOST_COLUMNS:
+        raise RequestError.parameter("columns", f"{len(columns)} columns", f"{_MOST_COLUMNS} at most")
+    for name in key:
+        if name not in columns:
+            raise NotFoundError.column(name, list(columns), where="key")
+    names = [*key, *(name for name in columns if name not in key)]
+    fields = [_field(name, columns[name], is_key=name in key) for name in names]
+    event_time = document.get("event_time")
+    if event_time is not None and (not isinstance(event_time, str) or event_time not in columns):
+        raise RequestError.parameter("event_time", str(event_time), "the name of a column")
+    return NewTable(tuple(key), pa.schema(fields), _ttl_ms(document.get("ttl")), event_time)
+
+
+def _field(name: str, given: Any, *, is_key: bool) -> pa.Field:
+    if not name or name.startswith("_") or len(name) > 200 or not name.isprintable():
+        raise RequestError.parameter("columns", name, "names that do not begin with _")
+    if isinstance(given, str):
+        given = {"dtype": given}
+    if not isinstance(given, dict) or not isinstance(given.get("dtype"), str):
+        raise RequestError.parameter(f"columns.{name}", str(given), 'a type: {"dtype": "float32"}')
+    for option in given:
+        if option not in _COLUMN:
+            raise RequestError.unknown_parameter(option, _COLUMN)
+    nullable = given.get("nullable", not is_key)
+    if not isinstance(nullable, bool) or (nullable and is_key and "nullable" in given):
+        raise RequestError.parameter(f"columns.{name}.nullable", str(nullable), "true or false; a key is never null")
+    try:
+        kind = parse_dtype(given["dtype"])
+    except InputError as error:
+        raise RequestError.parameter(f"columns.{name}.dtype", given["dtype"], _expected(error)) from None
+    if is_key and pa.types.is_list(kind):
+        raise RequestError.parameter(f"columns.{name}.dtype", given["dtype"], "a type that is no list, for a key")
+    return pa.field(name, kind, nullable)
+
+
+def _expected(error: InputError) -> str:
+    return (error.hint or "a type").removeprefix("expected ")
+
+
+def _ttl_ms(given: Any) -> int | None:
+    """How old a row may be: a number of seconds."""
+    if given is None:
+        return None
+    seconds: float = read_field("wait", given) if isinstance(given, (int, float)) else 0.0
+    if not 0 < seconds < 1e10 or isinstance(given, bool):
+        raise RequestError.parameter("ttl", str(given), "a number of seconds")
+    return round(seconds * 1000)
