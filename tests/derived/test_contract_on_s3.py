@@ -1,4 +1,4 @@
-"""The laws hold on object storage too, for views of three shapes and for exports."""
+"""The laws hold on object storage too, for views of three shapes, for exports and for online tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.incremental.views.test_contract import SHAPES
 from tests.incremental.views.world import World
+from tests.serving.stock import Stock
 
 from headwater.base.frontier import Frontier
 from headwater.derived.artefact import Artefact
@@ -78,3 +79,8 @@ class TestFirstThree(OnS3):
 
 class TestExport(OnS3):
     shape = "export"
+
+
+class TestOnline(OnS3):
+    def open_subject(self, folder: Path, seed: int) -> Stock:  # type: ignore[override]
+        return Stock(self.server.url(f"online_{self.place}"), seed, options=self.server.options)

@@ -8,6 +8,7 @@ import pickle
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,7 @@ def test_what_nobody_knows_is_left_open() -> None:
     assert Action("build").forms("python") == ["lake.view(…).refresh()"]
 
 
+@cache
 def parameters_of_owners() -> set[str]:
     members = [m for owner in OWNERS for _, m in inspect.getmembers(owner, callable)] + [hw.connect]
     found: set[str] = set()
@@ -190,9 +192,14 @@ def test_a_wrong_form_is_found() -> None:
         test_python_compiles_and_names_what_there_is("ask=True")
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
 def texts_in(file: Path) -> Iterator[tuple[int, str]]:
     """The texts in a source file that are no docstrings."""
-    tree = ast.parse(file.read_text())
+    tree = parsed(file)
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
@@ -219,7 +226,7 @@ def test_no_other_text_says_how_to_do_something_in_python() -> None:
 def test_each_action_is_used_by_some_error() -> None:
     used: set[str] = set()
     for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in PHRASES:
                 used |= set() if file.name == "phrases.py" else {node.value}
     assert set(PHRASES) - used == set()

@@ -282,10 +282,17 @@ def test_rooms_add_statements_of_their_own() -> None:
 
 
 _DELTA = ("OPTIMIZE", "VACUUM", "RESTORE", "DESC HISTORY", "DESCRIBE HISTORY", "DESCRIBE DETAIL")
-# Where we read more than Spark: a MERGE of an older version or of a change feed, plans with what was counted, exports, and materialized
+# Where we read more than Spark: a MERGE of an older version or of a change feed, plans with what was counted, exports, online tables, and materialized
 # views, of which Spark itself knows the making only; with them, tables that are dropped with what reads them.
 _MORE = (
-    *("VERSION AS OF 3 AS old ON", "USING table_changes(", "EXPLAIN ANALYZE", "MATERIALIZED VIEW", " EXPORT"),
+    *(
+        "VERSION AS OF 3 AS old ON",
+        "USING table_changes(",
+        "EXPLAIN ANALYZE",
+        "MATERIALIZED VIEW",
+        " EXPORT",
+        " ONLINE TABLE",
+    ),
     *("orders CASCADE", "orders RESTRICT"),
 )
 # What Spark's grammar takes, and we refuse by name: other kinds of tables and columns, and what Delta itself refuses later.
