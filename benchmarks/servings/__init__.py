@@ -1,0 +1,1 @@
+"""What the benchmark of online tables is made of."""

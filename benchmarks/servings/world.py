@@ -1,0 +1,46 @@
+"""The rows that every competitor serves: string keys, float columns, and for some runs strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["COLUMNS", "World"]
+
+COLUMNS = [f"c{k}" for k in range(10)]
+_CHUNK = 500_000
+
+
+@dataclass(frozen=True)
+class World:
+    """``rows`` keys ``item_<n>`` with ten float32 columns each, and one string."""
+
+    rows: int
+    seed: int = 1
+
+    @cached_property
+    def values(self) -> np.ndarray:  # type: ignore[type-arg]
+        return np.random.default_rng(self.seed).random((self.rows, len(COLUMNS)), dtype=np.float32)
+
+    def keys(self, numbers: np.ndarray) -> list[str]:  # type: ignore[type-arg]
+        return [f"item_{n}" for n in numbers.tolist()]
+
+    def chunks(self, *, strings: bool = False) -> list[pa.Table]:
+        found = []
+        for begin in range(0, self.rows, _CHUNK):
+            end = min(self.rows, begin + _CHUNK)
+            columns: dict[str, object] = {"key": pa.array([f"item_{n}" for n in range(begin, end)])}
+            columns |= {
+                name: pa.array(np.ascontiguousarray(self.values[begin:end, i])) for i, name in enumerate(COLUMNS)
+            }
+            if strings:
+                columns["title"] = pa.array([f"the title of item {n % 1000}" for n in range(begin, end)])
+            found.append(pa.table(columns))
+        return found
+
+    def requests(self, count: int, keys: int, seed: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+        rng = np.random.default_rng(seed)
+        return [rng.integers(0, self.rows, keys) for _ in range(count)]
