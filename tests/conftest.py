@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -10,12 +11,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import scratch
 from tests.java_archive import java_options
 from tests.leftovers import Leftovers
+from tests.prompt_replies import acknowledge_at_once
 
 from headwater.testing.s3_server import S3Server, serve_s3
 
@@ -46,8 +50,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Each query runs once on a few rows, so that generating and compiling code for it costs more than interpreting it.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
+# Each sort, hash join and aggregation takes a page at least, which Spark makes of 32 MB in a session of this size: the collector would be at
+# work for a tenth of the time. It is also called less often with room for what is young.
+_SMALL_QUERIES = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-Xms1g -Xmn400m -XX:MetaspaceSize=256m",
+    "spark.buffer.pageSize": "1m",
+}
+
 # Fixtures that are a Spark session, or are there to start one in another process.
 _STARTS_A_JVM = frozenset({"jvm", "run_python", "spark", "start_spark"})
+
+_SCRATCH = pytest.StashKey[Path]()
 
 # Subprocesses have them too.
 _OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
@@ -56,6 +70,15 @@ os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSe
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Leftovers())
+    if (folder := scratch.in_memory()) is not None:
+        config.stash[_SCRATCH] = folder
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    folder = session.config.stash.get(_SCRATCH, None)
+    if folder is not None and not exitstatus:
+        session.config.add_cleanup(partial(scratch.remove, folder))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,6 +105,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from tests.scheduling import sort_files
 
         sort_files(items)
+
+
+def pytest_collection_finish() -> None:
+    # Ten thousand tests and the modules they import are there to the end: whoever collects garbage need not look through them again.
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # libraries look for leaks when the process ends
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -146,7 +179,8 @@ def spark() -> Iterator[SparkSession]:
     """A real local session, as `hw.spark()` makes it, except that it is small: another worker has one too."""
     import headwater as hw
 
-    session = hw.spark("local[2]", config={"spark.driver.memory": "2g", **INTERPRETED})
+    acknowledge_at_once()
+    session = hw.spark("local[2]", config={**_SMALL_QUERIES, **INTERPRETED})
     yield session
     # Where the JVM is gone already, stop() waits for ever; the worker ends right after this anyway.
     stopping = threading.Thread(target=session.stop, daemon=True)

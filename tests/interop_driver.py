@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.prompt_replies import acknowledge_at_once
 
 
 class Driver:
@@ -96,7 +97,8 @@ def _session() -> Any:
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.driver.memory": "1g",
         # Each statement runs once on a few rows: compiling costs more than it saves.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms600m -Xmn300m -XX:MetaspaceSize=256m",
+        "spark.buffer.pageSize": "1m",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.default.parallelism": "1",
@@ -106,6 +108,7 @@ def _session() -> Any:
 
 
 def _main() -> None:
+    acknowledge_at_once()
     session = _session()
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:

@@ -87,6 +87,7 @@ def test_what_differs_is_counted_and_some_of_it_is_kept() -> None:
     assert (few.missing_rows, few.extra_rows, few.missing.num_rows) == (2_000, 4_000, 3)
 
 
+@pytest.mark.long
 def test_many_floats_are_sorted_and_some_of_what_differs_is_kept() -> None:
     numbers = [i + 0.5 for i in range(3_000)]
     one = pa.table({"k": [i % 3 for i in range(3_000)], "x": numbers})
@@ -163,6 +164,7 @@ def test_progress_is_counted_in_rows() -> None:
     assert any(e.kind == "note" and "1 of 1 partitions" in e.text for e in seen)
 
 
+@pytest.mark.long
 def test_files_are_gone_afterwards(tmp_path: Path) -> None:
     one, other = pa.table({"x": [float(i) for i in range(500)]}), pa.table({"x": [i + 0.5 for i in range(500)]})
     with settings.override(spill_dir=tmp_path):

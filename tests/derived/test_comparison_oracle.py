@@ -23,7 +23,7 @@ from headwater.derived.reports import Verification
 from .whole_comparison import close, compare_whole
 
 AT = Frontier(t=1)
-CASES = int(os.environ.get("HEADWATER_TEST_EXAMPLES", "30"))
+CASES = int(os.environ.get("HEADWATER_TEST_EXAMPLES", "20"))
 SMALL = Limits(difference_bytes=1, paired_bytes=1 << 20)
 SORTED = Limits(difference_bytes=1, paired_bytes=0)
 
@@ -131,7 +131,9 @@ def held(expected: pa.Table, actual: pa.Table, limits: Limits, rng: random.Rando
     )
 
 
-@pytest.mark.parametrize("limits", [Limits(), SMALL, SORTED], ids=["memory", "files", "sorted"])
+@pytest.mark.parametrize(
+    "limits", [Limits(), SMALL, pytest.param(SORTED, marks=pytest.mark.long)], ids=["memory", "files", "sorted"]
+)
 @pytest.mark.parametrize("floats", [0, 1])
 def test_the_same_rows_differ(floats: int, limits: Limits) -> None:
     for seed in range(CASES):
@@ -145,6 +147,7 @@ def test_the_same_rows_differ(floats: int, limits: Limits) -> None:
         assert (found.expected_rows, found.rows) == (expected.num_rows, actual.num_rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", [Limits(), SORTED], ids=["memory", "sorted"])
 def test_with_several_floats_more_pairs_may_be_found_and_no_false_ones(limits: Limits) -> None:
     agreed = 0

@@ -6,18 +6,16 @@ the end the table is the sum of what the writers say they did. ``--slow`` runs 1
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.durability.writers import COUNTER, SCHEMA
+from tests.durability.writers import COUNTER, SCHEMA, Writers
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.base import settings
@@ -26,10 +24,11 @@ from headwater.lake.table import Table
 from headwater.lakehouse import Lake
 from headwater.testing.faults import FaultPlan
 
-ROOT = Path(__file__).parents[2]
 ROWS = [{"id": 1, "owner": 0, "v": 1}, {"id": 2, "owner": 0, "v": 2}]
-# Longer than any process holds a version or an uncommitted file, shorter than the test.
-RETENTION_HOURS = 15 / 3600
+# Longer than any process holds a version or an uncommitted file, however busy the machine is.
+RETENTION_S = PATIENCE_S
+# Shorter than the long storm, so that it also loses files that were in use once.
+SHORT_RETENTION_S = 15
 
 
 @pytest.fixture
@@ -37,20 +36,11 @@ def lake(tmp_path: Path) -> Lake:
     return hw.connect(tmp_path / "lake")
 
 
-def start(role: str, **arguments: Any) -> subprocess.Popen[str]:
-    environ = {**os.environ, "HEADWATER_FSYNC": "false", "HEADWATER_THREADS": "1", "HEADWATER_PROGRESS": "off"}
-    environ |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.durability.writers", role, json.dumps(arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environ)
-
-
-def results(processes: Sequence[subprocess.Popen[str]]) -> list[dict[str, Any]]:
-    found = []
-    for process in processes:
-        out, err = process.communicate()
-        assert process.returncode == 0, err[-3000:]
-        found.append(json.loads(out))
-    return found
+@pytest.fixture(scope="module")
+def writers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Writers]:
+    made = Writers(tmp_path_factory.mktemp("writers"))
+    yield made
+    made.close()
 
 
 def check_dense(t: Table) -> None:
@@ -60,15 +50,17 @@ def check_dense(t: Table) -> None:
 
 def run_storm(
     t: Table,
+    processes: Writers,
+    *,
     writers: int,
     commits: int,
-    *,
     readers: int,
     delta_rs: int = 0,
     partitioned: bool = False,
-    **properties: str,
+    retention_s: float = RETENTION_S,
+    properties: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    given = {"delta.checkpointInterval": "10", **properties}
+    given = {"delta.checkpointInterval": "10", **(properties or {})}
     t.create(SCHEMA, partition_by=["owner"] if partitioned else [], properties=given)
     t.append([{"id": COUNTER, "owner": -1, "v": 0}])
     stop = Path(t.location).parent / "stop"
@@ -76,9 +68,10 @@ def run_storm(
         orphan = Path(t.location) / f"part-{n:05d}.parquet"
         orphan.write_bytes(b"PAR1")
         os.utime(orphan, (1, 1))
+    start, results = processes.start, processes.results
     began = time.monotonic()
     beside = [start("read", location=t.location, stop=str(stop)) for _ in range(readers)]
-    beside.append(start("keep_up", location=t.location, stop=str(stop), hours=RETENTION_HOURS))
+    beside.append(start("keep_up", location=t.location, stop=str(stop), hours=retention_s / 3600))
     work = [start("write", location=t.location, owner=n, commits=commits) for n in range(1, writers + 1)]
     work += [start("write_with_delta_rs", location=t.location, owner=100 + n, commits=commits) for n in range(delta_rs)]
     done = results(work)
@@ -112,35 +105,38 @@ def check_readers_agree(t: Table) -> None:
 
 
 @pytest.mark.long
-def test_storm(lake: Lake) -> None:
+def test_storm(lake: Lake, writers: Writers) -> None:
     t = lake.table("t")
-    figures = run_storm(t, writers=6, commits=8, readers=2)
+    figures = run_storm(t, writers, writers=6, commits=8, readers=2)
     print(figures)
     check_readers_agree(t)
 
 
 @pytest.mark.long
-def test_storm_with_another_implementation(lake: Lake) -> None:
+def test_storm_with_another_implementation(lake: Lake, writers: Writers) -> None:
     t = lake.table("t")
     properties = {"delta.enableDeletionVectors": "false"}
-    figures = run_storm(t, writers=3, commits=8, readers=1, delta_rs=2, partitioned=True, **properties)
+    figures = run_storm(
+        t, writers, writers=3, commits=8, readers=1, delta_rs=2, partitioned=True, properties=properties
+    )
     print(figures)
     check_readers_agree(t)
 
 
 @pytest.mark.slow
-def test_long_storm(lake: Lake) -> None:
+def test_long_storm(lake: Lake, writers: Writers) -> None:
     t = lake.table("t")
-    figures = run_storm(t, writers=16, commits=50, readers=4)
+    figures = run_storm(t, writers, writers=16, commits=50, readers=4, retention_s=SHORT_RETENTION_S)
     print(figures)
     assert figures["versions"] >= 16 * 50 + 2
     check_readers_agree(t)
 
 
 @pytest.mark.long
-def test_one_transaction_id_is_applied_once(lake: Lake) -> None:
+def test_one_transaction_id_is_applied_once(lake: Lake, writers: Writers) -> None:
     t = lake.table("t").create(SCHEMA)
-    found = results([start("append_once", location=t.location, owner=n, app="job", number=7) for n in range(4)])
+    work = [writers.start("append_once", location=t.location, owner=n, app="job", number=7) for n in range(4)]
+    found = writers.results(work)
     assert sum(not r["skipped"] for r in found) == 1
     assert t.count() == 1
     assert not t.append(ROWS, txn=("job", 8)).skipped
@@ -149,9 +145,9 @@ def test_one_transaction_id_is_applied_once(lake: Lake) -> None:
 
 
 @pytest.mark.long
-def test_a_table_that_all_create_at_once_is_created_once(lake: Lake) -> None:
+def test_a_table_that_all_create_at_once_is_created_once(lake: Lake, writers: Writers) -> None:
     location = lake.table("t").location
-    results([start("create", location=location, owner=n) for n in range(4)])
+    writers.results([writers.start("create", location=location, owner=n) for n in range(4)])
     t = lake.table("t")
     assert t.count() == 1, "all used one transaction id, the one that created the table too"
     check_dense(t)

@@ -1,26 +1,35 @@
 """The processes of the concurrency tests: writers of their own keys and of a shared counter, readers, and upkeep.
 
-Each role is a function of the table's location, run in a process of its own by ``python -m tests.durability.writers``,
-with its arguments as JSON. What it did is printed as JSON at the end, for the test to hold against the table.
+Each role is a function of the table's location, run in a process of its own. What it did is written as JSON at the end, for the test to
+hold against the table. ``python -m tests.durability.writers`` has everything imported, and forks a process for each role it is told on stdin, as
+to start Python takes longer than the role does. It never computes anything itself, so no thread exists when it forks.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb  # noqa: F401  (processes that are forked need not load it again)
 import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet
 
 from headwater.base.errors import ConflictError
 from headwater.base.storage import open_storage
+from headwater.lake import merge, optimize, vacuum  # noqa: F401
 from headwater.lake.table import Table
 
+ROOT = Path(__file__).parents[2]
 COUNTER = -1
 SCHEMA = pa.schema([("id", pa.int64()), ("owner", pa.int64()), ("v", pa.int64())])
 
@@ -140,9 +149,63 @@ ROLES: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
+class Writers:
+    """The process that forks the others, which all end before it does."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._started = folder, 0
+        environ = {**os.environ, "HEADWATER_FSYNC": "false", "HEADWATER_THREADS": "1", "HEADWATER_PROGRESS": "off"}
+        environ |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "tests.durability.writers"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environ
+        )
+
+    def _ask(self, **command: Any) -> int:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def start(self, role: str, **arguments: Any) -> tuple[int, Path]:
+        """Begin a role, and give its process and the file of what it did."""
+        out = self._folder / f"{self._started}.json"
+        self._started += 1
+        return self._ask(role=role, arguments=arguments, out=str(out)), out
+
+    def results(self, started: Sequence[tuple[int, Path]]) -> list[dict[str, Any]]:
+        """What each process did, when all have ended."""
+        ended = [self._ask(wait=process) for process, _ in started]
+        for status, (_, out) in zip(ended, started, strict=True):
+            assert status == 0, out.read_text()[-3000:] if out.exists() else f"it ended with {status}"
+        return [json.loads(out.read_text()) for _, out in started]
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+def _forked(role: str, arguments: dict[str, Any], out: str) -> int:
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        Path(out).write_text(json.dumps(ROLES[role](**arguments)))
+        status = 0
+    except BaseException:  # noqa: BLE001 (the test is told)
+        Path(out).write_text(traceback.format_exc())
+    finally:
+        os._exit(status)
+
+
 def main() -> None:
-    role, arguments = sys.argv[1], json.loads(sys.argv[2])
-    print(json.dumps(ROLES[role](**arguments)))
+    for line in sys.stdin:
+        command = json.loads(line)
+        found = os.waitpid(command["wait"], 0)[1] if "wait" in command else _forked(**command)
+        print(found, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.incremental.killing import Server
 from tests.incremental.views.world import World
 
 import headwater as hw
@@ -66,6 +65,7 @@ def test_a_refresh_writes_only_for_files_that_changed(lake: Lake, tmp_path: Path
     assert made.verify().equal
 
 
+@pytest.mark.long
 def test_files_stay_for_one_more_refresh_and_then_go(lake: Lake, tmp_path: Path) -> None:
     orders = lake.table("orders")
     made = lake.export("out", "orders", to=tmp_path / "out", refresh=True)
@@ -138,31 +138,19 @@ def test_what_cannot_be_exported_is_refused(lake: Lake, tmp_path: Path) -> None:
     assert_same_rows(made.read(), before)
 
 
+@pytest.mark.long
 def test_killed_at_random_it_is_before_or_after(tmp_path: Path) -> None:
     world = World(tmp_path / "lake", 3)
     made = world.lake.export("out", "orders", to=tmp_path / "out", where="id < 50", refresh=True)
     rng = random.Random(7)
-    script = (
-        "import sys, headwater as hw\n"
-        f"export = hw.connect({str(tmp_path / 'lake')!r}).export('out')\n"
-        "print('ready', flush=True)\n"
-        "for line in sys.stdin:\n"
-        "    export.refresh(full=line.strip() == 'full')\n"
-    )
-    kills = int(os.environ.get("HEADWATER_TEST_KILLS", "8"))
-    for number in range(kills):
-        child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        with contextlib.suppress(BrokenPipeError), child:
-            assert child.stdin is not None and child.stdout is not None
-            assert child.stdout.readline() == b"ready\n"
-            for _ in range(3):
-                world.commit(rng)
-            child.stdin.write(b"full\n" * 200 if number % 2 else b"\n" * 200)
-            child.stdin.flush()
-            time.sleep(rng.uniform(0, 0.12))
-            child.send_signal(signal.SIGKILL)
-        assert child.returncode == -signal.SIGKILL
+    server = Server("tests.export.kill_server")
+    for number in range(int(os.environ.get("HEADWATER_TEST_KILLS", "8"))):
+        for _ in range(3):
+            world.commit(rng)
+        life = {"full": bool(number % 2), "after_ms": rng.uniform(5, 150)}
+        assert server.live(folder=str(tmp_path / "lake"), **life) == signal.SIGKILL
         assert Export("out", world.lake.environment()).verify().equal
+    server.close()
     made.refresh()
     assert made.verify().equal and made.frontier == world.head("orders")
     made.refresh(full=True)

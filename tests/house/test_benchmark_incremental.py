@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import Refused
+
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 
@@ -35,19 +37,14 @@ def test_all_sections_run_small(tmp_path: Path) -> None:
     assert "target" not in done.stdout  # of ratios at full size only
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("option", ["--only", "--peers", "--install", "--sizes"])
-def test_unknown_names_are_refused(option: str) -> None:
-    done = run(option, "spoon")
-    assert done.returncode == 2
-    assert "there is no `spoon`; there are: " in done.stderr
+def test_unknown_names_are_refused(option: str, refused: Refused) -> None:
+    assert "there is no `spoon`; there are: " in refused("incremental.py", option, "spoon")
 
 
-@pytest.mark.long
-def test_a_peer_that_is_not_there_is_told(tmp_path: Path) -> None:
-    done = run("--peers", "dbsp", "--peers-in", str(tmp_path))
-    assert done.returncode == 2
-    assert "dbsp is not installed; --install dbsp does it" in done.stderr
+def test_a_peer_that_is_not_there_is_told(tmp_path: Path, refused: Refused) -> None:
+    said = refused("incremental.py", "--peers", "dbsp", "--peers-in", str(tmp_path))
+    assert "dbsp is not installed; --install dbsp does it" in said
 
 
 @pytest.mark.parametrize("text", [0, 12])

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import Refused
+
 ROOT = Path(__file__).parents[2]
 GENERATOR = Path(sys.executable).with_name("tpchgen-cli")
 
@@ -60,7 +62,5 @@ def test_a_peer_that_takes_too_long_is_told_so() -> None:
     ]
 
 
-def test_unknown_sections_are_refused() -> None:
-    done = run("--only", "spoon")
-    assert done.returncode == 2
-    assert "there is no `spoon`; there are: asof," in done.stderr
+def test_unknown_sections_are_refused(refused: Refused) -> None:
+    assert "there is no `spoon`; there are: asof," in refused("streams.py", "--only", "spoon")

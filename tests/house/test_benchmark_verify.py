@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_views_are_verified_both_ways(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     sizes = ["--rows", "0", "--whole-rows", "30000", "--shapes", "filter,wrong", "--folder", str(tmp_path)]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import Refused
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -42,8 +44,5 @@ def test_state_and_memory_are_measured(tmp_path: Path) -> None:
     assert "sessions" in done.stdout
 
 
-@pytest.mark.long
-def test_unknown_shapes_are_refused() -> None:
-    done = run("--shapes", "spoon")
-    assert done.returncode == 2
-    assert "there is no `spoon`; there are: filter," in done.stderr
+def test_unknown_shapes_are_refused(refused: Refused) -> None:
+    assert "there is no `spoon`; there are: filter," in refused("views.py", "--shapes", "spoon")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from .conftest import Refused
+
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 GENERATOR = Path(sys.executable).with_name("tpchgen-cli")
@@ -47,12 +49,9 @@ def test_all_sections_run_small(tmp_path: Path) -> None:
     assert "hint: give --scale 0.001" in again.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("option", ["--only", "--engines", "--peers"])
-def test_unknown_names_are_refused(option: str) -> None:
-    done = run(option, "spoon")
-    assert done.returncode == 2
-    assert "there is no `spoon`; there are: " in done.stderr
+def test_unknown_names_are_refused(option: str, refused: Refused) -> None:
+    assert "there is no `spoon`; there are: " in refused("query.py", option, "spoon")
 
 
 def test_known_answers_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:

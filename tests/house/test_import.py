@@ -25,6 +25,10 @@ def test_errors_and_settings_load_no_engine() -> None:
     assert not loaded_after("import headwater as hw; hw.HeadwaterError, hw.settings, hw.spark") & ENGINES
 
 
+def test_statements_and_exports_load_no_kernels() -> None:
+    assert "numba" not in loaded_after("import headwater.export, headwater.query.statements, headwater.lakehouse")
+
+
 def test_import_takes_less_than_100_ms_of_cpu() -> None:
     program = "import time; t = time.process_time(); import headwater; print(time.process_time() - t)"
     runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True) for _ in range(3)]

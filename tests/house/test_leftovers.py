@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 _PLUGIN = """
@@ -38,6 +40,7 @@ def test_the_next(shared):
 """
 
 
+@pytest.mark.long
 def test_what_a_failing_test_leaves_is_ended(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(_PLUGIN)
     (tmp_path / "test_two.py").write_text(_TESTS)

@@ -10,9 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LOCKS = [ROOT / "requirements" / "build.txt", ROOT / "requirements" / "dev.txt"]
+OTHER_LOCKS = [ROOT / "requirements" / "feast.txt", ROOT / "requirements" / "spark-4.3.txt"]
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", [*LOCKS, *OTHER_LOCKS], ids=lambda lock: lock.name)
 def test_locks_have_hashes_and_no_hosts(lock: Path) -> None:
     text = lock.read_text()
     requirements = re.findall(r"^[a-z0-9].*", text, re.MULTILINE)
@@ -33,3 +34,4 @@ def test_the_package_ships_its_files() -> None:
     package = resources.files("headwater")
     assert package.joinpath("py.typed").is_file()
     assert package.joinpath("spark", "log4j2.properties").is_file()
+    assert package.joinpath("serving", "config", "schema.json").is_file()

@@ -54,6 +54,7 @@ def edited(table: Table, version: int, change: Callable[[dict[str, Any]], None])
 # ---------------------------------------------------------------------- random histories
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_files_and_their_changes_add_up_for_all_versions(variant: str, lake: Lake) -> None:
     seen: Counter[str] = Counter()
@@ -67,12 +68,13 @@ def test_files_and_their_changes_add_up_for_all_versions(variant: str, lake: Lak
             plan = ["append", "append", "update", None, "optimize", "update", None, None, "optimize", None, None]
             steps = [history.step(name) for name in plan]
             states = {v: table.at(version=v).snapshot for v in history.versions}
+            operations = {e.version: e.operation for e in table.history()}
             for after in (-1, *history.versions):
                 for until in (v for v in history.versions if v >= after):
                     where = f"{after} to {until}, seed {seed}: {steps}"
                     found = table.file_changes(after, until)
                     _check_files(found, states, where)
-                    _check_kinds(found, states, table, where)
+                    _check_kinds(found, states, operations, where)
                     seen += kinds(found)
                     compared += after >= 0 and _check_rows(found, history, where)
     assert compared > 20
@@ -96,9 +98,10 @@ def _check_files(found: FileChanges, states: dict[int, snapshot.Snapshot], where
             assert one.after is None or one.before.key != one.after.key, where
 
 
-def _check_kinds(found: FileChanges, states: dict[int, snapshot.Snapshot], table: Table, where: str) -> None:
+def _check_kinds(
+    found: FileChanges, states: dict[int, snapshot.Snapshot], operations: dict[int, str], where: str
+) -> None:
     """How each file came or went, by the states of every version in between."""
-    operations = {e.version: e.operation for e in table.history()}
     for one in found:
         there = [found.after >= 0 and one.path in states[found.after].files]
         moved = found.after
@@ -138,6 +141,7 @@ def _check_rows(found: FileChanges, history: History, where: str) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_mirror_of_every_file_follows_the_table(variant: str, lake: Lake) -> None:
     """Rows of each live file by path and position, kept by changes of files alone, are the rows of the table."""

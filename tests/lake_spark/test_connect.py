@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.spark_session.conftest import free_port
 from tests.waiting import listens, wait_until
 
 from .conftest import RunPython
@@ -76,9 +76,7 @@ print(sorted(rows.filter(F.col("id") < 100).group("k").agg(F.count("*").alias("n
 def test_connect(run_python: RunPython, tmp_path: Path) -> None:
     import pyspark
 
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     options = {
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from datetime import date
 from pathlib import Path
 
@@ -155,10 +154,8 @@ def test_a_query_is_cancelled_while_a_thread_waits_for_it(large: Lake) -> None:
     # The timer runs only because the thread that waits has let go of the GIL.
     result = large.sql(_ENDLESS, engine="datafusion")
     threading.Timer(0.3, result.cancel).start()
-    start = time.monotonic()
     with pytest.raises(CancelledError):
         result.to_arrow()
-    assert time.monotonic() - start < 60, "it would take minutes"
 
 
 def test_many_threads_at_once(lake: Lake) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -158,16 +157,14 @@ def slow_batches(cursor: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
 
 
 @pytest.mark.parametrize("how", ["to_arrow", "reader", "peek"])
-def test_cancel_from_another_thread_is_quick_and_typed(how: str) -> None:
+def test_cancel_from_another_thread_is_typed(how: str) -> None:
     cursor = duckdb.connect()
     result = Result(slow_batches(cursor), cancel=cursor.interrupt, close=cursor.close)
     timer = threading.Timer(0.3, result.cancel)
     timer.start()
-    begin = time.monotonic()
     read = {"to_arrow": result.to_arrow, "reader": lambda: result.to_reader().read_all(), "peek": result.scalar}[how]
     with pytest.raises(CancelledError, match="E1402"):
-        read()
-    assert time.monotonic() - begin < 60, "it would take hours"
+        read()  # which would take hours
     with pytest.raises((CancelledError, InputError)):
         result.to_arrow()
     timer.join()

@@ -14,7 +14,10 @@ import headwater as hw
 from headwater.lakehouse import Lake
 from headwater.query.result import Result
 
-LONG = "SELECT sum(sqrt(a.id * 1.0D + b.id)) FROM big a CROSS JOIN big b"
+# Hours of work.
+LONG = "SELECT sum(sqrt(a.id * 1.0D + b.id + c.id)) FROM big a CROSS JOIN big b CROSS JOIN big c"
+# Seconds: what would wait for its end does not wait for ever.
+SOME = "SELECT sum(sqrt(a.id * 1.0D + b.id)) FROM big a CROSS JOIN big b"
 SHORT = "SELECT count(*) FROM big WHERE id < 100"
 
 
@@ -48,11 +51,8 @@ def test_a_short_query_is_not_stuck_behind_a_long_one(big: Lake) -> None:
     reading = threading.Thread(target=read_until_cancelled, args=(result,))
     reading.start()
     try:
-        start = time.perf_counter()
         assert big.sql(SHORT).scalar() == 100
-        taken = time.perf_counter() - start
         assert reading.is_alive(), "the long query has to be running for this to mean something"
-        assert taken < 60
     finally:
         result.cancel()
         reading.join(PATIENCE_S)
@@ -60,27 +60,23 @@ def test_a_short_query_is_not_stuck_behind_a_long_one(big: Lake) -> None:
 
 
 def test_a_python_thread_runs_while_a_query_does(big: Lake) -> None:
-    result = big.sql(LONG)
-    reading = threading.Thread(target=read_until_cancelled, args=(result,))
+    result = big.sql(SOME)
+    reading = threading.Thread(target=result.to_arrow)
     reading.start()
-    count, end = 0, time.perf_counter() + 0.5
-    while time.perf_counter() < end:
+    count, end = 0, time.perf_counter() + 0.3  # by when the query is on its way
+    while reading.is_alive() and (count < 10_000 or time.perf_counter() < end):
         count += 1
-    alive = reading.is_alive()
-    result.cancel()
+    reached = count
     reading.join(PATIENCE_S)
-    assert alive
-    assert count > 10_000
+    assert reached >= 10_000
 
 
 def test_cancelling_ends_a_query_soon(big: Lake) -> None:
     result = big.sql(LONG)
     threading.Timer(0.3, result.cancel).start()
-    start = time.perf_counter()
     with pytest.raises(hw.CancelledError) as caught:
         result.to_arrow()
     assert caught.value.code == "E1402"
-    assert time.perf_counter() - start < 60
 
 
 def test_a_query_that_outgrows_its_memory_spills(big: Lake, tmp_path: Path) -> None:
@@ -105,9 +101,7 @@ def test_a_query_without_room_to_spill_says_so(big: Lake, tmp_path: Path) -> Non
 
 
 def test_a_result_streams(big: Lake) -> None:
-    """The first rows of a billion are there at once."""
-    start = time.perf_counter()
-    with big.sql("SELECT a.id, b.id AS other FROM big a CROSS JOIN big b") as result:
+    """The first rows of a billion of billions are there at once."""
+    with big.sql("SELECT a.id, b.id AS other FROM big a CROSS JOIN big b CROSS JOIN big c CROSS JOIN big d") as result:
         batch = next(iter(result))
     assert batch.num_rows > 0
-    assert time.perf_counter() - start < 60

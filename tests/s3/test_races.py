@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.durability.writers import COUNTER, SCHEMA
+from tests.durability.writers import COUNTER, SCHEMA, Writers
 
 from headwater.base.storage import ObjectExistsError
 from headwater.lakehouse import Lake
 from headwater.testing.s3_server import S3Server
 
 pytestmark = pytest.mark.s3
-ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def writers(tmp_path: Path) -> Iterator[Writers]:
+    made = Writers(tmp_path)
+    yield made
+    made.close()
 
 
 def test_one_of_sixteen_threads_wins(lake: Lake) -> None:
@@ -40,21 +43,15 @@ def test_one_of_sixteen_threads_wins(lake: Lake) -> None:
         assert storage.get(f"race/{trial}") == str(won.index(True)).encode()
 
 
-def test_eight_processes_lose_nothing(lake: Lake, s3: S3Server) -> None:
+def test_eight_processes_lose_nothing(lake: Lake, s3: S3Server, writers: Writers) -> None:
     t = lake.table("t").create(SCHEMA)
     t.append([{"id": COUNTER, "owner": -1, "v": 0}])
-    environ = {**os.environ, "HEADWATER_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    work = []
-    for owner in range(1, 9):
-        arguments = json.dumps({"location": t.location, "owner": owner, "commits": 5, "options": s3.options})
-        command = [sys.executable, "-m", "tests.durability.writers", "write", arguments]
-        work.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environ))
+    work = [
+        writers.start("write", location=t.location, owner=owner, commits=5, options=s3.options) for owner in range(1, 9)
+    ]
     expected: dict[int, int] = {}
     counted = 0
-    for process in work:
-        out, err = process.communicate()
-        assert process.returncode == 0, err.decode()[-3000:]
-        result = json.loads(out)
+    for result in writers.results(work):
         expected |= {int(k): v for k, v in result["model"].items()}
         counted += result["counted"]
     found = t.to_arrow()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,10 +23,12 @@ StartSpark = Callable[..., None]
 
 
 def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
+    """A port that nobody listens on, out of those that systems do not give to whoever asks for any: so nobody takes it before it is used."""
+    for port in random.SystemRandom().sample(range(10_000, 30_000), 100):
+        with socket.socket() as s, suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port of a hundred is free")
 
 
 @pytest.fixture

@@ -89,5 +89,6 @@ def test_options_for_speed_are_tried_and_left_out_where_java_refuses_them(tmp_pa
     assert check_java(environment).options == ()
 
 
+@pytest.mark.spark
 def test_this_java_takes_the_options_of_a_quick_start() -> None:
     assert check_java(options=QUICK_START).options == QUICK_START

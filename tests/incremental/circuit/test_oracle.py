@@ -15,7 +15,7 @@ from headwater.incremental.circuit.circuit import Circuit
 from headwater.testing.circuits import Trial, run
 
 # A step is one of all 47 outputs: 2,350 in all.
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "25"))
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "16"))
 SEEDS = range(int(os.environ.get("HEADWATER_TEST_SEEDS", "2")))
 
 T = pa.schema([("k", pa.int64()), ("s", pa.string()), ("v", pa.int32()), ("d", pa.decimal128(12, 2))])

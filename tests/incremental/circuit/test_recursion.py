@@ -14,7 +14,7 @@ import pytest
 import headwater as hw
 from headwater.testing.circuits import Integral
 
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "40"))
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "30"))
 EDGE = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 ROAD = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("w", pa.int64())])
 LABEL = pa.schema([("node", pa.int64()), ("label", pa.int64())])

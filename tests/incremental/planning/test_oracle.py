@@ -11,7 +11,7 @@ from headwater.sql.functions.catalogue import AGGREGATES
 from headwater.testing.views import is_determined, play, random_view
 
 # To build a view costs as much as many steps: every day there are fewer of them, with longer histories.
-STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "25"))
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "16"))
 SEEDS = int(os.environ["HEADWATER_TEST_SEEDS"]) * 55 if "HEADWATER_TEST_SEEDS" in os.environ else 45
 CHUNK = 9
 _INSIDE = r"(?:[^()]|\([^()]*\))*"

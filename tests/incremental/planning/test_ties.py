@@ -56,6 +56,7 @@ GROUPED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("frame", FRAMES)
 def test_the_row_at_a_place_of_a_frame(frame: str) -> None:
     listed = ", ".join(f"{f} OVER ({frame}) AS c{i}" for i, f in enumerate(PLACES))

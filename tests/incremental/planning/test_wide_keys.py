@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.amounts import everyday
 
 from .views import holds
 
@@ -37,4 +38,4 @@ _SAFE = " AND ".join(f"a.c{i} <=> b.c{i}" for i in range(4, len(_EXPRESSIONS)))
     ids=lambda text: text.split(" FROM ")[-1][-40:],
 )
 def test_a_key_has_any_number_of_columns(text: str) -> None:
-    holds(text, steps=8)
+    holds(text, steps=everyday(6, soak=8))

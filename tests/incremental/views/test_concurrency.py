@@ -21,10 +21,11 @@ SQL = "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY nam
 CHILD = """
 import sys
 import headwater as hw
-lake = hw.connect(sys.argv[1])
+view = hw.connect(sys.argv[1]).view("v")
+print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(int(sys.argv[2])):
-    print(lake.view("v").refresh().mode, flush=True)
+    print(view.refresh().mode, flush=True)
 """
 
 
@@ -70,6 +71,9 @@ def test_processes_take_turns(tmp_path: Path) -> None:
         )
         for _ in range(2)
     ]
+    for child in children:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
     for child in children:
         assert child.stdin is not None
         child.stdin.write("go\n")

@@ -237,6 +237,7 @@ def test_what_is_refused_is_listed() -> None:
     assert _GOLDEN.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.long
 def test_every_function_is_asked(extremes: pa.Table) -> None:
     lines = [line for name in _FAMILIES for line in _family(name, extremes)[1]]
     lines += [part for name in _QUERIES for items, rest in _asked(name)[0] for part in (*items, rest)]

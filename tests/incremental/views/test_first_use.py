@@ -43,6 +43,7 @@ def test_compiling_is_not_a_part_of_what_a_view_costs(tmp_path: Path) -> None:
     assert view.plan().full_seconds < took_s - 0.45, "half a second of it was compiling"
 
 
+@pytest.mark.long
 def test_what_a_query_took_is_known_to_the_next_process(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     lake.write("t", pa.table({"x": list(range(200_000))}))

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.amounts import everyday
 from tests.incremental.views.world import QUERIES, World
 from tests.waiting import PATIENCE_S
 
@@ -64,7 +65,7 @@ def test_the_next_process_goes_on_from_an_older_state(name: str, seed: int, tmp_
     view = world.lake.view("v", QUERIES[name])
     view.refresh()
     lagged = 0
-    for _ in range(12):
+    for _ in range(everyday(9, soak=12)):
         for _ in range(rng.randint(1, 3)):
             world.commit(rng)
         done = view.refresh()

@@ -62,6 +62,7 @@ def verified(lake: hw.Lake, name: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(QUERIES))
 def test_memory_is_bounded(name: str, lake: hw.Lake) -> None:
     found = verified(lake, name)
@@ -71,6 +72,7 @@ def test_memory_is_bounded(name: str, lake: hw.Lake) -> None:
     assert isinstance(added, int) and added < MOST_BYTES, f"{added:,} bytes"
 
 
+@pytest.mark.long
 def test_memory_is_bounded_where_rows_differ(lake: hw.Lake) -> None:
     """A view of all rows, of which half are wrong: they are compared with the help of files."""
     view = lake.view("half", "SELECT id, name, amount FROM s WHERE id % 2 = 0", policy="full")
@@ -99,6 +101,7 @@ def test_a_row_too_many_and_a_row_too_few_are_found(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_spilled_rows_go_to_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB's own choice would be a folder in the current one."""
     lake = hw.connect(tmp_path / "lake")
