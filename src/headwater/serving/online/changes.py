@@ -82,12 +82,19 @@ def _sides(batches: Iterable[pa.RecordBatch], schema: pa.Schema, codec: KeyCodec
 
 
 def went_and_came(
-    base: Snapshot, files: Sequence[FileChange], names: Sequence[str], key: Sequence[str]
+    base: Snapshot, files: Sequence[FileChange], names: Sequence[str], key: Sequence[str], *, one_commit: bool
 ) -> _Read | None:
     """The rows that came, and of those that went only the keys; None where it takes whole rows to tell them apart.
 
-    Where rows only came in new files and went by deletion vectors, none is in both: a key that is, has a new row.
+    Where rows only came in new files and went by deletion vectors, none is in both: a key that is, has a new row. The
+    same holds for what the change data feed says of one commit: each row of a key is in it once before and once after.
     """
+    if one_commit and files and all(f.feed for f in files):
+        rows = [batch for change in files for batch in read_change(base, change, names)]
+        signs = [batch.column(WEIGHT).to_numpy() > 0 for batch in rows]
+        came = [batch.filter(pa.array(sign)) for batch, sign in zip(rows, signs, strict=True)]
+        went = [batch.select([*key, WEIGHT]).filter(pa.array(~sign)) for batch, sign in zip(rows, signs, strict=True)]
+        return _Read(came, went)
     if not all(f.metadata is None and not f.feed and (f.before is None or f.after is not None) for f in files):
         return None
     came, went = [], []

@@ -283,7 +283,9 @@ class Online(RecordedArtefact):
             names = [base.schema.field(c).name for c in self._meant.read]
             if names != list(self._meant.read):
                 return None
-            return went_and_came(base, sources.files[self._meant.source], names, self._meant.key)
+            one_commit = sources.since.get(self._meant.source, -1) + 1 == base.version
+            files = sources.files[self._meant.source]
+            return went_and_came(base, files, names, self._meant.key, one_commit=one_commit)
         except (NotFoundError, SchemaError) as e:
             raise Unavailable(f"the changes of `{self._meant.source}` cannot be read: {e.message}") from None
 
