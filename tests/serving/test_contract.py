@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.serving.stock import Stock
 
 from headwater.testing.derived_contract import DerivedContract
+
+pytestmark = pytest.mark.long
 
 
 class TestOneRowPerKey(DerivedContract):

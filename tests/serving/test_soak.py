@@ -19,12 +19,15 @@ from typing import Self
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pyarrow as pa
+import pytest
 from tests.amounts import everyday
 from tests.waiting import wait_until
 
 import headwater as hw
 from headwater.derived import upkeep
 from headwater.lakehouse import Lake
+
+pytestmark = pytest.mark.long
 
 ROWS = 500
 LOOKUPS = everyday(100_000, soak=10_000_000)
