@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from tests.incremental.views.world import World
 
 from headwater.base.frontier import Frontier
 from headwater.export import Export
 from headwater.testing.derived_contract import DerivedContract
+
+pytestmark = pytest.mark.long
 
 
 class Exports:

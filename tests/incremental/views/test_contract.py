@@ -12,6 +12,8 @@ from headwater.base.frontier import Frontier
 from headwater.incremental.views import View
 from headwater.testing.derived_contract import DerivedContract
 
+pytestmark = pytest.mark.long
+
 SHAPES = {
     "groups": "SELECT name, count(*) AS n, sum(amount) AS total, max(day) AS last FROM orders GROUP BY name",
     "first three": "SELECT * FROM (SELECT name, amount, id, row_number() OVER (PARTITION BY name ORDER BY amount DESC, id) "
