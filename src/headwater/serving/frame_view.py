@@ -124,7 +124,9 @@ class FrameView:
 
     def has_sound_nulls(self) -> bool:
         """Whether as many values are null as the nodes say."""
-        return not any(self.null_counts) or all(self._counted(column.node, column.buffer, self.rows) for column in self.columns)
+        return not any(self.null_counts) or all(
+            self._counted(column.node, column.buffer, self.rows) for column in self.columns
+        )
 
     def is_sound(self, nodes: Sequence[int]) -> bool:
         """Whether offsets and validity agree with the nodes; the buffers are known to be long enough."""
