@@ -39,7 +39,7 @@ from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["Input", "Nothing", "Sources", "Unavailable", "check_columns"]
+__all__ = ["Input", "Nothing", "Sources", "Unavailable", "check_columns", "identity_of"]
 
 
 class Unavailable(Exception):
@@ -151,7 +151,7 @@ class Sources:
         return versions.identified({name: self._identity(name, base) for name, base in self.pinned.items()})
 
     def _identity(self, name: str, base: Snapshot) -> TableIdentity:
-        return _identity_of(base, (c for one in self.inputs if one.table == name for c in one.columns))
+        return identity_of(base, (c for one in self.inputs if one.table == name for c in one.columns))
 
     def mistaken(self, name: str) -> list[str]:
         """Columns of a source that were others of the same names when it was last read."""
@@ -357,7 +357,7 @@ def _row_bytes(base: Snapshot) -> float:
 # -- identities -----------------------------------------------------------------------------------------------------
 
 
-def _identity_of(base: Snapshot, columns: Iterable[str]) -> TableIdentity:
+def identity_of(base: Snapshot, columns: Iterable[str]) -> TableIdentity:
     """Which table this is, and what the columns are that are read of it."""
     mapped = base.mapping_mode != "none"
     return TableIdentity(base.state.metadata.id, _column_identities(base, columns) if mapped else {})

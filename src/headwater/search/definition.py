@@ -1,0 +1,186 @@
+"""What an index is an index of: a table, its fields, and how splits are cut.
+
+It is kept in the record log (`headwater.derived.record_log`). Version 1::
+
+    {"version": 1, "source": "<table>", "schema": "<Delta schema as JSON, of the columns that are indexed>",
+     "fields": [{"column": …, "kind": …, "analyzer": …, "record": …, "substring": …}, …],
+     "hot": ["<column>", …],            columns whose values are kept in the splits, for quick answers
+     "target_rows": 1000000}            how many rows a split has at most when it is built
+
+The *spec* is a hash of what decides the contents of a split: fields, hot columns and the version of the format. A split
+of another spec covers nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headwater.base.errors import InputError, SchemaError
+from headwater.base.frontier import TableIdentity
+from headwater.base.kinds import words_of
+from headwater.base.schema import Schema, spark_type
+from headwater.derived.sources import Input, identity_of
+from headwater.lake.snapshot import Snapshot
+from headwater.search.analyzers import parse_analyzer
+from headwater.search.fields import Field, FieldKind, Fields, checked_kind, kind_of_type
+
+__all__ = ["TARGET_ROWS", "Definition", "define"]
+
+_VERSION = 1
+_SPLIT_FORMAT = 1
+TARGET_ROWS = 1_000_000
+_RECORDS = ("basic", "freq", "position")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """Which columns of which table are indexed, and how."""
+
+    source: str
+    schema: str
+    fields: Fields
+    hot: tuple[str, ...] = ()
+    target_rows: int = TARGET_ROWS
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Definition:
+        """Read what `to_json` gives."""
+        assert found["version"] == _VERSION, "there is one version so far"
+        fields = Fields.from_json(found["fields"])
+        return cls(found["source"], found["schema"], fields, tuple(found["hot"]), int(found["target_rows"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "version": _VERSION,
+            "source": self.source,
+            "schema": self.schema,
+            "fields": self.fields.to_json(),
+            "hot": list(self.hot),
+            "target_rows": self.target_rows,
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a build reads, those of the fields first."""
+        return (*self.fields.columns, *(c for c in self.hot if c not in self.fields.columns))
+
+    @property
+    def input(self) -> Input:
+        """What is read of the source."""
+        return Input(self.source, self.source, Schema.from_json(self.schema).arrow, self.columns)
+
+    @property
+    def spec(self) -> str:
+        """A hash of what decides the contents of a split."""
+        decisive = {"format": _SPLIT_FORMAT, "fields": self.fields.to_json(), "hot": list(self.hot)}
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+
+    def stamp(self, identity: TableIdentity) -> str:
+        """What a split and a snapshot must have in common: the spec, the table, and which columns are read."""
+        columns = {c.lower(): identity.columns.get(c.lower(), c) for c in self.columns}
+        named = json.dumps([self.spec, identity.id, sorted(columns.items())])
+        return hashlib.sha256(named.encode()).hexdigest()[:16]
+
+    def stamp_of(self, base: Snapshot) -> str:
+        """The stamp of splits that cover files of a snapshot."""
+        return self.stamp(identity_of(base, self.columns))
+
+    def check(self, name: str, base: Snapshot) -> None:
+        """Raise if the source does not have the columns any more, or has others in their place."""
+        now = {f.name.lower(): f.type for f in base.arrow_schema}
+        kinds = {f.column: f.kind for f in self.fields}
+        words = words_of("index")
+        for f in self.input.read:
+            found = now.get(f.name.lower())
+            if found is None:
+                raise SchemaError.source_changed(name, self.source, f"it has no column `{f.name}` any more", words)
+            if found != f.type and (f.name not in kinds or kind_of_type(found) != kind_of_type(f.type)):
+                what = f"its column `{f.name}` is of type {spark_type(found)}, and was of type {spark_type(f.type)}"
+                raise SchemaError.source_changed(name, self.source, what, words)
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{f.column} {f.kind.upper()}" for f in self.fields)
+        return f"search index on {self.source} ({listed})"
+
+
+def define(
+    base: Snapshot,
+    source: str,
+    *,
+    text: Sequence[str] | Mapping[str, Any] | str | None = None,
+    keyword: Sequence[str] | str | None = None,
+    numeric: Sequence[str] | str | None = None,
+    binary: Sequence[str] | str | None = None,
+    ip: Sequence[str] | str | None = None,
+    json: Sequence[str] | str | None = None,
+    substring: Sequence[str] | str = (),
+    hot: Sequence[str] | str = (),
+    analyzer: str = "default",
+    target_rows: int = TARGET_ROWS,
+) -> Definition:
+    """The definition of an index on the columns of a snapshot; errors name the column."""
+    asked: list[tuple[str, FieldKind | Literal["numeric"] | None, Mapping[str, Any]]] = []
+    given: list[tuple[FieldKind | Literal["numeric"], Any]] = [
+        ("text", text), ("keyword", keyword), ("numeric", numeric), ("binary", binary), ("ip", ip), ("json", json),
+    ]  # fmt: skip
+    for kind, columns in given:
+        for column, options in _named(kind, columns):
+            asked.append((column, kind, options))
+    if not asked:
+        asked = [(f.name, None, {}) for f in base.arrow_schema if kind_of_type(f.type) not in (None, "binary", "json")]
+    if not asked:
+        raise InputError.bad_argument("text", text, "the columns to index: the table has none that are by themselves")
+    fields: list[Field] = []
+    for column, kind, options in asked:
+        f = base.schema.field(column, base.where).arrow
+        if any(one.column == f.name for one in fields):
+            raise InputError.bad_argument(str(kind), column, "each column once")
+        fields.append(_field(f, kind, options, analyzer))
+    for column in _list("substring", substring):
+        name = base.schema.field(column, base.where).name
+        at = next((n for n, one in enumerate(fields) if one.column == name), None)
+        if at is None or not fields[at].is_text:
+            raise InputError.bad_argument("substring", column, "columns that are indexed as text or keyword")
+        fields[at] = replace(fields[at], substring=True)
+    if not isinstance(target_rows, int) or isinstance(target_rows, bool) or target_rows < 1:
+        raise InputError.bad_argument("target_rows", target_rows, "a whole number of rows")
+    kept = tuple(dict.fromkeys(base.schema.field(c, base.where).name for c in _list("hot", hot)))
+    made = Definition(source, "", Fields(tuple(fields)), kept, target_rows)
+    schema = Schema(tuple(base.schema.field(c) for c in made.columns)).to_json()
+    return replace(made, schema=schema)
+
+
+def _field(f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: Mapping[str, Any], analyzer: str) -> Field:
+    kind = checked_kind(f.name, f.type, asked)
+    known = {"analyzer", "positions", "frequencies"}
+    if unknown := set(options) - known:
+        raise InputError.unknown_option(sorted(unknown)[0], sorted(known))
+    chain = "" if kind not in ("text", "json") else str(parse_analyzer(options.get("analyzer", analyzer)))
+    if not options.get("frequencies", True):
+        record = "basic"
+    else:
+        record = "position" if options.get("positions", True) else "freq"
+    assert record in _RECORDS
+    return Field(f.name, kind, chain, record)  # type: ignore[arg-type]
+
+
+def _named(kind: str, columns: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    if isinstance(columns, Mapping):
+        if kind != "text" or not all(isinstance(o, Mapping) for o in columns.values()):
+            raise InputError.bad_argument(kind, columns, 'a list of columns; text= also takes {"body": {"analyzer": "en_stem"}}')
+        return list(columns.items())
+    return [(column, {}) for column in _list(kind, columns)]
+
+
+def _list(name: str, columns: Any) -> list[str]:
+    found = [columns] if isinstance(columns, str) else list(columns or ())
+    if not all(isinstance(c, str) for c in found):
+        raise InputError.bad_argument(name, columns, "the names of columns")
+    return found

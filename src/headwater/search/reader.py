@@ -1,0 +1,306 @@
+"""Readers: an index over the rows that are alive at one version of the table.
+
+A reader joins three things: a snapshot of the table, which alone says which files and rows there are; the splits of a
+record; and the rows of files that no split covers, which are indexed on the spot and kept on this machine for the next
+question. It gives rows as addresses, (file, position). It is immutable: another version has another reader.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.base import events, settings
+from headwater.base.errors import CorruptionError, NotFoundError
+from headwater.lake import deletion_vectors
+from headwater.lake.actions import AddFile
+from headwater.lake.scan import live_vector
+from headwater.lake.snapshot import Snapshot
+from headwater.search.assembled import Bits, Segment, assemble
+from headwater.search.cover import Cover
+from headwater.search.definition import Definition
+from headwater.search.fields import BUILD
+from headwater.search.native import guarded
+from headwater.search.split_builder import build_splits
+from headwater.search.split_file import terms_of
+from headwater.search.split_store import SplitStore, keep
+
+__all__ = ["Hits", "Reader", "open_reader"]
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+_MOST_TRANSIENT = 4_096
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Rows by their addresses: numbers of files (in ``Reader.paths``) and positions, with scores or values they are ordered by."""
+
+    files: Integers
+    positions: Integers
+    scores: Sequence[Any]
+    total: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A split in use: its unpacked folder and its cover, with the number of its files in the reader."""
+
+    folder: str
+    cover: Cover
+    files: Integers
+
+
+class Reader:
+    """An index at one version of its table."""
+
+    def __init__(self, meant: Definition, base: Snapshot, parts: Sequence[tuple[str, Cover]], covered: int) -> None:
+        self.meant, self.base = meant, base
+        self.covered_rows = covered
+        self.paths: list[str] = list(base.files)
+        self._numbers = {path: n for n, path in enumerate(self.paths)}
+        taken: set[str] = set()
+        chosen: list[tuple[_Part, int]] = []
+        segments: list[Segment] = []
+        for folder, cover in parts:
+            here = [p for p in cover.files if p in self._numbers and p not in taken]
+            if not here:
+                continue
+            part = _Part(folder, cover, np.array([self._numbers.get(p, -1) for p in cover.files], np.int64))
+            for number, alive in enumerate(self._alive(cover, taken)):
+                id_, count = cover.segments[number]
+                if alive is None or alive.any():
+                    chosen.append((part, number))
+                    segments.append(Segment(folder, id_, count, alive))
+            taken.update(here)
+        self._segments = chosen
+        self._first = np.cumsum([0, *(one.documents for one in segments)])
+        self._open(segments)
+
+    def _alive(self, cover: Cover, taken: set[str]) -> list[Bits | None]:
+        """Which documents of each segment are alive in the snapshot; None: all of them."""
+        dead: list[list[Any]] = [[] for _ in cover.segments]
+        for file, path in enumerate(cover.files):
+            add = self.base.files.get(path)
+            if add is None or path in taken:
+                for segment, document, count in cover.spans(file):
+                    dead[segment].append(slice(document, document + count))
+            elif (vector := live_vector(self.base, add)) is not None:
+                for segment, documents in cover.documents(file, deletion_vectors.positions(vector)):
+                    dead[segment].append(documents)
+        found: list[Bits | None] = []
+        for (_, count), gone in zip(cover.segments, dead, strict=True):
+            alive = None
+            if gone:
+                alive = np.ones(count, np.bool_)
+                for documents in gone:
+                    alive[documents] = False
+            found.append(alive)
+        return found
+
+    def _open(self, segments: Sequence[Segment]) -> None:
+        import tantivy
+
+        with guarded("opening an index"):
+            if not segments:
+                self.index = tantivy.Index(self.meant.fields.schema())
+            else:
+                folder = tempfile.mkdtemp(prefix="headwater-reader-", dir=settings.current().spill_dir)
+                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                assemble(segments, folder)
+                self.index = tantivy.Index.open(folder)
+                self.index.config_reader(reload_policy="manual")
+                self.index.reload()
+            self.meant.fields.register(self.index)
+            self.schema = self.index.schema
+            self.searcher = self.index.searcher()
+            self._check_order()
+
+    def _check_order(self) -> None:
+        """The library has the segments in our order: the build of the first document of each says so."""
+        import tantivy
+
+        firsts = [tantivy.DocAddress(n, 0) for n in range(len(self._segments))]
+        found = self.searcher.fast_field_values(BUILD, firsts) if firsts else []
+        for (part, number), build in zip(self._segments, found, strict=True):
+            expected = next(run.build for run in part.cover.runs if run.segment == number)
+            if build != expected:
+                raise CorruptionError.state_file(part.folder, "its documents are not those of its cover", "the cache")
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def count(self, query: Any) -> int:
+        """How many rows match."""
+        with guarded("counting"):
+            found = self.searcher.search(query, limit=1, count=True)
+        return int(found.count or 0)
+
+    def top(self, query: Any, k: int, offset: int = 0, *, count: bool = False) -> Hits:
+        """The rows with the best scores, best first."""
+        return self._searched(query, k, offset, count)
+
+    def ordered(self, query: Any, field: str, k: int, offset: int = 0, *, descending: bool, count: bool = False) -> Hits:
+        """The rows with the smallest or largest values of a field that is not text; nulls come last."""
+        import tantivy
+
+        order = tantivy.Order.Desc if descending else tantivy.Order.Asc
+        return self._searched(query, k, offset, count, order_by_field=field, order=order)
+
+    def every(self, query: Any) -> Hits:
+        """All rows that match, in the order of files and positions, without scores."""
+        import tantivy
+
+        total = self.count(query)
+        if not total:
+            return Hits(np.empty(0, np.int64), np.empty(0, np.int64), (), 0)
+        hits = self._searched(tantivy.Query.const_score_query(query, 1.0), total, 0, False)
+        order = np.lexsort((hits.positions, hits.files))
+        return Hits(hits.files[order], hits.positions[order], (), total)
+
+    def _searched(self, query: Any, k: int, offset: int, count: bool, **options: Any) -> Hits:
+        if not self._segments or k <= 0:
+            return Hits(np.empty(0, np.int64), np.empty(0, np.int64), (), self.count(query) if count else None)
+        with guarded("searching"):
+            found = self.searcher.search(query, limit=k, count=count, offset=offset, **options)
+            hits = found.hits
+        n = len(hits)
+        segments = np.fromiter((a.segment_ord for _, a in hits), np.int64, n)
+        documents = np.fromiter((a.doc for _, a in hits), np.int64, n)
+        files, positions = self.addresses(segments, documents)
+        return Hits(files, positions, [score for score, _ in hits], int(found.count) if count else None)
+
+    def addresses(self, segments: Integers, documents: Integers) -> tuple[Integers, Integers]:
+        """The files and positions of documents."""
+        files, positions = np.empty_like(documents), np.empty_like(documents)
+        for number in np.unique(segments):
+            mine = segments == number
+            part, segment = self._segments[number]
+            own, at = part.cover.addresses(segment, documents[mine])
+            files[mine], positions[mine] = part.files[own], at
+        assert not len(files) or files.min() >= 0, "a document that is alive belongs to a file of the snapshot"
+        return files, positions
+
+    def document(self, path: str, position: int) -> Any | None:
+        """The document of a row, for the library; None if the row is not alive."""
+        import tantivy
+
+        number = self._numbers.get(path)
+        for at, (part, segment) in enumerate(self._segments):
+            for file in np.flatnonzero(part.files == number):
+                for found, documents in part.cover.documents(int(file), np.array([position], np.int64)):
+                    if found == segment:
+                        return tantivy.DocAddress(at, int(documents[0]))
+        return None
+
+    def aggregate(self, query: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """The library's aggregation over the rows that match."""
+        with guarded("aggregating"):
+            found: dict[str, Any] = self.searcher.aggregate(query, dict(wanted))
+        return found
+
+    @cached_property
+    def terms(self) -> Mapping[str, list[pa.Array]]:
+        """The sorted terms of each text field, by split; some may be of rows that are not alive."""
+        found: dict[str, list[pa.Array]] = {}
+        for folder in dict.fromkeys(part.folder for part, _ in self._segments):
+            for field, listed in _terms(folder):
+                found.setdefault(field, []).append(listed)
+        return found
+
+    @property
+    def folders(self) -> list[str]:
+        return list(dict.fromkeys(part.folder for part, _ in self._segments))
+
+
+_term_lists: OrderedDict[str, list[tuple[str, pa.Array]]] = OrderedDict()
+_guard = threading.Lock()
+
+
+def _terms(folder: str) -> list[tuple[str, pa.Array]]:
+    with _guard:
+        if folder in _term_lists:
+            _term_lists.move_to_end(folder)
+            return _term_lists[folder]
+    found = list(terms_of(folder))
+    with _guard:
+        _term_lists[folder] = found
+        while len(_term_lists) > 256:
+            _term_lists.popitem(last=False)
+    return found
+
+
+# -- files that no split covers --------------------------------------------------------------------------------------
+
+_transient: OrderedDict[tuple[str, str, str], tuple[str, Cover]] = OrderedDict()
+"""Splits that were built for a question: by table, stamp and file, where they lie and what they cover."""
+
+
+def open_reader(
+    meant: Definition,
+    base: Snapshot,
+    store: SplitStore,
+    names: Sequence[str],
+    *,
+    report: Callable[[str, Exception], object] = lambda name, error: None,
+) -> Reader:
+    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left.
+
+    A split that is missing or corrupt is given to ``report``, and not used.
+    """
+    stamp = meant.stamp_of(base)
+    parts: list[tuple[str, Cover]] = []
+    covered: set[str] = set()
+    for name in names:
+        try:
+            cover = store.cover(name)
+            if cover.stamp != stamp or not any(p in base.files and p not in covered for p in cover.files):
+                continue
+            parts.append((store.folder(name), cover))
+        except (NotFoundError, CorruptionError) as e:
+            report(name, e)
+            continue
+        covered.update(cover.files)
+    missing = [f for path, f in base.files.items() if path not in covered and f.num_records != 0]
+    rows = sum((f.num_records or 0) - f.num_deleted for path, f in base.files.items() if path in covered)
+    parts += _for_now(meant, base, missing, stamp)
+    return Reader(meant, base, parts, rows)
+
+
+def _for_now(meant: Definition, base: Snapshot, files: Sequence[AddFile], stamp: str) -> Iterator[tuple[str, Cover]]:
+    """Splits of files that no split of the index covers."""
+    if not files:
+        return
+    keys = {f.path: (base.where, stamp, f.path) for f in files}
+    with _guard:
+        known = {path: _transient[key] for path, key in keys.items() if key in _transient}
+    known = {path: one for path, one in known.items() if os.path.isdir(one[0])}
+    yield from {folder: (folder, cover) for folder, cover in known.values()}.values()
+    left = [f for f in files if f.path not in known]
+    if not left:
+        return
+    rows = sum(f.num_records or 0 for f in left)
+    with events.task(f"index {len(left)} file{'' if len(left) == 1 else 's'} of {meant.source} for a search", unit="rows") as task:
+        task.expect(rows or None)
+        for built in build_splits(meant, base, left, advance=task.advance):
+            folder = keep(built)
+            with _guard:
+                for path in built.cover.files:
+                    _transient[keys[path]] = (folder, built.cover)
+                while len(_transient) > _MOST_TRANSIENT:
+                    _transient.popitem(last=False)
+            yield folder, built.cover
+
+

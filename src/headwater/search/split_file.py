@@ -1,0 +1,102 @@
+"""Splits: immutable pieces of an index, one file each.
+
+A split is a zip archive whose entries are stored as they are, so that they can be copied out at the speed of a disk.
+Version 1 has
+
+- ``meta.json`` of the library, with the segments of the split
+- the files of each segment, ``<32 hex digits>.<ext>``
+- ``terms.arrow``: an Arrow IPC stream of one batch per text field, ``field: string, term: large_string``, each term once
+  and sorted, for patterns such as ``*data*`` (`patterns`)
+- ``hot.arrow``, where the index keeps hot columns: an Arrow IPC file of these columns, a row per document, in the order
+  of the documents
+
+The CRC-32 that a zip archive has for every entry is its checksum; it is compared when a split is unpacked, which happens
+once per machine. The name of a split is random: it is never written again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.base.errors import CorruptionError
+
+__all__ = ["HOT", "META", "TERMS", "pack", "read_meta", "segment_files", "terms_of", "unpack", "write_terms"]
+
+META, TERMS, HOT = "meta.json", "terms.arrow", "hot.arrow"
+_OWN = re.compile(r"[0-9a-f]{32}\.[a-z]+|meta\.json|terms\.arrow|hot\.arrow")
+
+
+def segment_files(folder: str, segment_id: str) -> list[str]:
+    """The names of the files of a segment."""
+    stem = segment_id.replace("-", "")
+    return sorted(name for name in os.listdir(folder) if name.startswith(f"{stem}.") and not name.endswith(".del"))
+
+
+def read_meta(folder: str) -> dict[str, Any]:
+    """The library's description of an index in a folder."""
+    with open(os.path.join(folder, META), encoding="utf-8") as f:
+        found: dict[str, Any] = json.load(f)
+    return found
+
+
+def pack(folder: str, to: str) -> int:
+    """Write the split of an index in a folder, and give its size."""
+    meta = read_meta(folder)
+    names = [META] + [n for one in meta["segments"] for n in segment_files(folder, one["segment_id"])]
+    names += [name for name in (TERMS, HOT) if os.path.exists(os.path.join(folder, name))]
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name in names:
+            archive.write(os.path.join(folder, name), name)
+    return os.path.getsize(to)
+
+
+def unpack(source: Any, folder: str, name: str, where: str) -> None:
+    """Copy the entries of a split into a folder; CorruptionError if it is not what was written."""
+    try:
+        with zipfile.ZipFile(source) as archive:
+            entries = archive.infolist()
+            if META not in archive.namelist():
+                raise ValueError("it has no meta.json")
+            for entry in entries:
+                if not _OWN.fullmatch(entry.filename) or entry.compress_type != zipfile.ZIP_STORED:
+                    raise ValueError(f"it has an entry that is not of a split: {entry.filename[:80]!r}")
+                with archive.open(entry) as f, open(os.path.join(folder, entry.filename), "wb") as to:
+                    shutil.copyfileobj(f, to, 1 << 20)
+        _check_meta(read_meta(folder))
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, EOFError, NotImplementedError) as e:
+        raise CorruptionError.state_file(name, str(e), where) from e
+
+
+def _check_meta(meta: dict[str, Any]) -> None:
+    for one in meta["segments"]:
+        if not re.fullmatch(r"[0-9a-f-]{36}", one["segment_id"]) or int(one["max_doc"]) < 0:
+            raise ValueError("its meta.json names no segment")
+    if not isinstance(meta["schema"], list):
+        raise ValueError("its meta.json has no schema")
+
+
+def write_terms(folder: str, terms: dict[str, list[str]]) -> None:
+    """Write the sorted terms of each text field."""
+    schema = pa.schema([("field", pa.string()), ("term", pa.large_string())])
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(os.path.join(folder, TERMS), "wb") as sink, pa.ipc.new_stream(sink, schema, options=options) as to:
+        for field, listed in terms.items():
+            array = pa.array(sorted(listed), pa.large_string())
+            to.write_batch(pa.record_batch([pa.repeat(pa.scalar(field), len(array)), array], schema=schema))
+
+
+def terms_of(folder: str) -> Iterator[tuple[str, pa.Array]]:
+    """The sorted terms of each text field that has any."""
+    with pa.memory_map(os.path.join(folder, TERMS)) as source:
+        for batch in pa.ipc.open_stream(source):
+            if batch.num_rows:
+                yield batch.column(0)[0].as_py(), batch.column(1)

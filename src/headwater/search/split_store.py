@@ -1,0 +1,229 @@
+"""The splits of one index: where they lie, and the copies that this machine has unpacked.
+
+In the lake a split is two immutable files in the index's folder, ``<name>.split`` and ``<name>.cover``. The library needs
+the files of a segment on a local disk, so a machine unpacks a split once, into a cache that all its processes share::
+
+    <spill folder>/headwater-splits/<name>/…      complete, because it was put there by one rename
+    <spill folder>/headwater-splits/<name>/.used  its time of change says when it was last opened
+
+The cache has a limit in bytes (setting ``search_cache_bytes``): the splits that were not used for the longest time go
+first. Whoever has one open keeps it, since files that are mapped outlive their names. A few splits are fetched at a
+time. One that is missing or is not what was written is reported, and its rows are searched without it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+
+from headwater.base import faults, settings
+from headwater.base.storage import Storage, now_ms
+from headwater.search.cover import Cover
+from headwater.search.split_builder import BuiltSplit, packed
+from headwater.search.split_file import unpack
+
+__all__ = ["SplitStore", "cache_folder"]
+
+_LOADS = 8
+_YOUNG_MS = 3_600_000
+_SPLIT, _COVER, _USED = ".split", ".cover", ".used"
+_loading = threading.BoundedSemaphore(_LOADS)
+_covers: dict[tuple[str, str], Cover] = {}
+_guard = threading.Lock()
+_MOST_COVERS = 10_000
+
+
+def cache_folder() -> str:
+    """Where this machine unpacks splits."""
+    folder = os.path.join(settings.current().spill_dir or tempfile.gettempdir(), "headwater-splits")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+class SplitStore:
+    """The splits of one index.
+
+    Parameters
+    ----------
+    root : Storage
+        of the lake
+    path : str
+        the index's folder below it
+    """
+
+    def __init__(self, root: Storage, path: str) -> None:
+        self.root, self.path = root, path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SplitStore, (self.root, self.path)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def add(self, built: BuiltSplit) -> Cover:
+        """Put a split that was built where readers find it, and keep it unpacked here; gives its cover."""
+        with tempfile.TemporaryDirectory(prefix="headwater-pack-", dir=settings.current().spill_dir) as folder:
+            file = os.path.join(folder, "split")
+            cover = packed(built, file)
+            faults.point("search.split.before_write", built.name)
+            with open(file, "rb") as source, self.root.open_output(self._file(built.name, _SPLIT)) as to:
+                shutil.copyfileobj(source, to, 1 << 20)
+        faults.point("search.cover.before_write", built.name)
+        self.root.put(self._file(built.name, _COVER), cover.to_bytes())
+        keep(built)
+        return cover
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete splits that no commit names any more."""
+        for name in names:
+            faults.point("search.split.before_delete", name)
+            for ending in (_COVER, _SPLIT):
+                self.root.delete(self._file(name, ending))
+            with _guard:
+                _covers.pop((self._url, name), None)
+
+    def orphans(self, named: Collection[str], *, young_ms: int | None = None) -> list[str]:
+        """Splits that no commit names; in object storage only old ones, since another machine may be about to name one."""
+        old = None if self.root.local_path("") is not None and young_ms is None else now_ms() - (young_ms or _YOUNG_MS)
+        found = set()
+        for entry in self.root.list(f"{self.path}/"):
+            name, dot, ending = entry.path.rpartition("/")[2].partition(".")
+            if dot and f".{ending}" in (_SPLIT, _COVER) and name not in named:
+                if old is None or entry.modified_ms < old:
+                    found.add(name)
+        return sorted(found)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _url(self) -> str:
+        return f"{self.root.url}/{self.path}"
+
+    def cover(self, name: str) -> Cover:
+        """The cover of a split."""
+        with _guard:
+            known = _covers.get((self._url, name))
+        if known is not None:
+            return known
+        path = self._file(name, _COVER)
+        found = Cover.from_bytes(self.root.get(path), path, self.root.url)
+        with _guard:
+            if len(_covers) >= _MOST_COVERS:
+                _covers.clear()
+            _covers[self._url, name] = found
+        return found
+
+    def covers(self, names: Iterable[str]) -> dict[str, Cover]:
+        """The covers of several splits, fetched a few at a time."""
+        listed = list(names)
+        with ThreadPoolExecutor(_LOADS, thread_name_prefix="headwater-cover") as pool:
+            return dict(zip(listed, pool.map(self.cover, listed), strict=True)) if len(listed) > 1 else {
+                name: self.cover(name) for name in listed
+            }  # fmt: skip
+
+    def folder(self, name: str) -> str:
+        """The folder of a split, unpacked here if it was not."""
+        to = os.path.join(cache_folder(), name)
+        if not _touch(to):
+            with _loading:
+                if not _touch(to):
+                    self._unpack(name, to)
+            evict()
+        return to
+
+    def _unpack(self, name: str, to: str) -> None:
+        path = self._file(name, _SPLIT)
+        staged = f"{to}.{uuid.uuid4().hex}.tmp"
+        os.makedirs(staged)
+        try:
+            local = self.root.local_path(path)
+            source = local if local is not None and os.path.exists(local) else io.BytesIO(self.root.get(path))
+            unpack(source, staged, path, self.root.url)
+            _put(staged, to)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _file(self, name: str, ending: str) -> str:
+        return f"{self.path}/{name}{ending}"
+
+
+def keep(built: BuiltSplit) -> str:
+    """Move the folder of a split that was built here into the cache."""
+    to = os.path.join(cache_folder(), built.name)
+    _put(built.folder, to)
+    evict()
+    return to
+
+
+def _put(staged: str, to: str) -> None:
+    with open(os.path.join(staged, _USED), "w", encoding="utf-8"):
+        pass
+    try:
+        os.rename(staged, to)
+    except OSError:  # another file system, or another process was quicker
+        if os.path.isdir(to):
+            return
+        aside = f"{to}.{uuid.uuid4().hex}.tmp"
+        shutil.copytree(staged, aside)
+        try:
+            os.rename(aside, to)
+        except OSError:
+            shutil.rmtree(aside, ignore_errors=True)
+            if not os.path.isdir(to):
+                raise
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _touch(folder: str) -> bool:
+    """Note that a split is used; False if it is not here."""
+    try:
+        os.utime(os.path.join(folder, _USED))
+    except OSError:
+        return False
+    return True
+
+
+def evict(limit: int | None = None) -> int:
+    """Delete the splits of the cache that were not used for the longest time, down to the limit; gives what is left."""
+    most = settings.current().search_cache_bytes if limit is None else limit
+    parent = cache_folder()
+    found = []
+    for entry in os.scandir(parent):
+        with suppress(OSError):
+            if entry.name.endswith(".tmp"):
+                if time.time() - entry.stat().st_mtime > 3600:  # left by a process that ended
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                continue
+            found.append((os.stat(os.path.join(entry.path, _USED)).st_mtime, entry.path, _size(entry.path)))
+    total = sum(size for _, _, size in found)
+    for _, path, size in sorted(found):
+        if total <= most:
+            break
+        aside = f"{path}.{uuid.uuid4().hex}.tmp"
+        with suppress(OSError):
+            os.rename(path, aside)
+            shutil.rmtree(aside, ignore_errors=True)
+            total -= size
+    return total
+
+
+@lru_cache(maxsize=10_000)
+def _size(folder: str) -> int:
+    return sum(entry.stat().st_size for entry in os.scandir(folder))
+
+
+@contextmanager
+def discarded(built: BuiltSplit) -> Iterator[BuiltSplit]:
+    """A split that is deleted afterwards, unless it was kept."""
+    try:
+        yield built
+    finally:
+        shutil.rmtree(built.folder, ignore_errors=True)
