@@ -5,6 +5,7 @@
     │   ├── NotFoundError     a table, column, version or file        (also a LookupError)
     │   ├── SchemaError       types or columns that do not fit
     │   ├── ExpressionError   a predicate or SQL text that does not parse or resolve
+    │   ├── SearchQueryError  a search query that does not parse, or exceeds a limit
     │   ├── ConfigError       a configuration file that cannot be used as it is
     │   ├── PartitionError    a folder of a date that cannot be served as it is
     │   └── RequestError      a request to a server that cannot be understood
@@ -42,6 +43,7 @@ from headwater.base.errors.phrase import SURFACES, Surface
 from headwater.base.errors.request import AccessError, LimitError, RequestError
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.schema import SchemaError
+from headwater.base.errors.search_query import SearchQueryError
 from headwater.base.errors.server import ServerError
 from headwater.base.errors.setup import SetupError
 from headwater.base.errors.storage import StorageError
@@ -67,6 +69,7 @@ __all__ = [
     "PartitionError",
     "RequestError",
     "SchemaError",
+    "SearchQueryError",
     "ServerError",
     "SetupError",
     "StorageError",

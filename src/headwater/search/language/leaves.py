@@ -1,0 +1,200 @@
+"""Leaves: words, patterns, phrases, regular expressions, and what stands in brackets.
+
+`read_leaf` is called where a clause begins (``named=False``) or behind the colon of a field (``named=True``). Behind
+a colon a word may hold colons itself and may be a negative number; operators and marks have no meaning there.
+"""
+
+from __future__ import annotations
+
+import re
+
+from headwater.search.language.brackets import LIST, read_comparison, read_list, read_range
+from headwater.search.language.fields import read_name
+from headwater.search.language.source import VALUE, WORD, Source, unescape
+from headwater.search.language.suffixes import Subject, Suffixes, read_suffixes
+from headwater.search.language.tree import (
+    ANY,
+    Boost,
+    Everything,
+    Exists,
+    Fuzzy,
+    Leaf,
+    Marker,
+    Pattern,
+    Phrase,
+    Regex,
+    Term,
+    Wildcard,
+)
+
+__all__ = ["OPERATORS", "read_everything", "read_exists", "read_leaf"]
+
+OPERATORS = ("AND", "OR", "NOT")
+
+_PIECE = re.compile(r"\\(.)|([*?])|([^\\*?]++)", re.DOTALL)
+_SIGNED = re.compile(r"[+-]\.?[0-9]")
+_SET = re.compile(r"IN\s*+\(")
+_STRAY = {
+    "]": ("the bracket closes nothing", "open the range with `[`: `[a TO b]`; for the character itself: `\\]`"),
+    "}": ("the bracket closes nothing", "open the range with `{`: `{a TO b}`; for the character itself: `\\}`"),
+    ":": (
+        "no field stands before the colon",
+        "name one, without a blank: `title:word`; for the character itself: `\\:`",
+    ),
+    "^": ("no clause stands before `^`", "write it directly behind one: `word^2`; for the character itself: `\\^`"),
+    "~": ("no word stands before `~`", "write it directly behind one: `word~1`; for the character itself: `\\~`"),
+    "\\": ("the backslash at the end stands before no character", "for the character itself: `\\\\`"),
+}
+
+Found = tuple[Leaf | Boost | None, int]
+
+
+def read_leaf(source: Source, at: int, field: str | None, *, named: bool) -> Found:
+    """The leaf at ``at`` and the offset behind it; None where nothing could be read there."""
+    char = source.char(at)
+    if char in ('"', "'"):
+        return _read_phrase(source, at, field, named=named)
+    if char == "/":
+        return _read_regex(source, at, field, named=named)
+    if char in ("[", "{"):
+        ranged, end = read_range(source, at, field)
+        return _boosted(source, ranged, end, Subject.RANGE)
+    if char in ("<", ">"):
+        if field is not None:
+            compared, end = read_comparison(source, at, field)
+            return _boosted(source, compared, end, Subject.RANGE)
+        hint = f"write which: `field:{char}5`; for the character itself: `\\{char}`"
+        source.refuse(at, at + 1, "a comparison needs a field", hint)
+    if LIST.match(source.text, at):
+        listed, end = read_list(source, at, field)
+        return _boosted(source, listed, end, Subject.LIST)
+    return _read_word(source, at, field, named=named)
+
+
+def read_exists(source: Source, at: int, start: int) -> Found:
+    """The field whose name stands at ``at``, behind ``_exists_:``."""
+    path, end = read_name(source, at)
+    if path is None:
+        if end == at:
+            source.refuse(start, at, "no field stands behind `_exists_:`", "name one: `_exists_:title`")
+        return None, end
+    return _boosted(source, Exists(path, at=start), end, Subject.PATTERN)
+
+
+def read_everything(source: Source, at: int) -> Found:
+    """What ``*:`` at ``at`` begins: ``*:*``, and nothing else."""
+    value = VALUE.match(source.text, at + 2)
+    if value is not None and value.group() == "*":
+        return _boosted(source, Everything(at=at), value.end(), Subject.PATTERN)
+    hint = "name one field: `title:word`; without a field, the default ones are searched; `*:*` is every row"
+    source.refuse(at, at + 2, "`*` is no field", hint)
+    return None, at + 2
+
+
+def _boosted(source: Source, leaf: Leaf | None, end: int, subject: Subject) -> Found:
+    said = read_suffixes(source, end, subject)
+    return _with_boost(leaf, said), said.end
+
+
+def _with_boost(leaf: Leaf | None, said: Suffixes) -> Leaf | Boost | None:
+    return leaf if leaf is None or said.boost is None else Boost(leaf, said.boost)
+
+
+def _read_phrase(source: Source, at: int, field: str | None, *, named: bool) -> Found:
+    quoted = source.enclosed(at)
+    if quoted is None:
+        quote = source.text[at]
+        hint = f"close it, or write `\\{quote}` for the character itself"
+        source.refuse(at, at + 1, "the quote that opens here is never closed", hint)
+        return (None, at + 1) if quote == '"' else _read_word(source, at, field, named=named)
+    said = read_suffixes(source, quoted.end(), Subject.PHRASE)
+    phrase = Phrase(field, unescape(quoted.group(1)), said.distance or 0, said.prefix, at=at)
+    return _with_boost(phrase, said), said.end
+
+
+def _read_regex(source: Source, at: int, field: str | None, *, named: bool) -> Found:
+    hint = 'write `/pattern/`, and a blank behind it; for a path: `\\/usr\\/bin` or `"/usr/bin"`'
+    found = source.enclosed(at)
+    if found is None:
+        source.refuse(at, at + 1, "the slash begins a regular expression that is never closed", hint)
+        return _read_word(source, at, field, named=named)
+    end = found.end()
+    after = source.char(end)
+    if after and not after.isspace() and after not in ")^~":
+        source.refuse(at, end, f"`{after}` follows the regular expression that ends before it", hint)
+        return _read_word(source, at, field, named=named)
+    if not found.group(1):
+        source.refuse(at, end, "the regular expression is empty", hint)
+        return None, end
+    pattern = re.sub(r"\\(.)", _bare_slash, found.group(1), flags=re.DOTALL)
+    return _boosted(source, Regex(field, pattern, at=at), end, Subject.REGEX)
+
+
+def _bare_slash(escape: re.Match[str]) -> str:
+    return "/" if escape.group(1) == "/" else escape.group()
+
+
+def _read_word(source: Source, at: int, field: str | None, *, named: bool) -> Found:
+    if named and source.char(at) in ("+", "-", "!") and not _SIGNED.match(source.text, at):
+        mark = source.text[at]
+        hint = f"put the mark before the field: `-title:word`; for the character itself: `\\{mark}`"
+        source.refuse(at, at + 1, f"`{mark}` stands behind a field, where only a number has a sign", hint)
+        at += 1
+        if not VALUE.match(source.text, at):
+            return None, at
+    word = (VALUE if named else WORD).match(source.text, at)
+    if word is None:
+        return _refuse_stray(source, at)
+    raw, end = word.group(), word.end()
+    if named:
+        _check_value(source, at, raw, end)
+    pattern = _pattern(raw)
+    if any(isinstance(part, Marker) for part in pattern):
+        return _boosted(source, _of_pattern(pattern, at, field), end, Subject.PATTERN)
+    said = read_suffixes(source, end, Subject.WORD)
+    text = "".join(map(str, pattern))
+    leaf = Term(field, text, at=at) if said.distance is None else Fuzzy(field, text, said.distance, said.prefix, at=at)
+    return _with_boost(leaf, said), said.end
+
+
+def _refuse_stray(source: Source, at: int) -> Found:
+    # What cannot begin a word: an operator, a closing parenthesis and the end are seen before a leaf is asked for,
+    # except behind a mark.
+    char = source.char(at)
+    why, hint = _STRAY.get(char, (f"`{char}` cannot stand here", f"for the character itself: `\\{char}`"))
+    source.refuse(at, at + 1, why, hint)
+    return None, at + 1
+
+
+def _check_value(source: Source, at: int, raw: str, end: int) -> None:
+    after = source.char(end)
+    if raw.endswith(":") and after in ("(", '"', "[", "{"):
+        hint = "a path is written with dots: `attrs.user:word`; for a colon in a value: `\\:`"
+        source.refuse(at, end, "a second field stands behind the first", hint)
+    elif _SET.match(source.text, at):
+        source.refuse(at, end, "the values of `IN` stand in brackets", 'write `field: IN [a b "c d"]`')
+
+
+def _pattern(raw: str) -> Pattern:
+    """A word as its parts: literals as long as they can be, and markers, of which several ANY in a row are one."""
+    parts: list[str | Marker] = []
+    literal: list[str] = []
+    for escaped, wild, plain in _PIECE.findall(raw):
+        if not wild:
+            literal.append(escaped or plain)
+            continue
+        if literal:
+            parts.append("".join(literal))
+            literal.clear()
+        marker = Marker(wild)
+        if not (marker is ANY and parts and parts[-1] is ANY):
+            parts.append(marker)
+    if literal:
+        parts.append("".join(literal))
+    return tuple(parts)
+
+
+def _of_pattern(pattern: Pattern, at: int, field: str | None) -> Leaf:
+    if pattern != (ANY,):
+        return Wildcard(field, pattern, at=at)
+    return Everything(at=at) if field is None else Exists(field, at=at)
