@@ -135,6 +135,12 @@ class Settings:
     state_memory_bytes: int = _setting(
         0, _size(0), "memory for the state of circuits; what is more lies in files; 0 is a quarter of the machine's"
     )
+    search_cache_bytes: int = _setting(
+        10 << 30, _size(0), "disk space for splits of search indexes that are unpacked on this machine"
+    )
+    search_spark_rows: int = _setting(
+        5_000_000, _count(0), "rows from which on Spark builds a search index, where there is a session"
+    )
     online_spark_rows: int = _setting(
         20_000_000, _count(0), "rows from which on Spark builds an online table, where there is a session"
     )

@@ -139,8 +139,13 @@ class RecordedArtefact(Handle):
         return replace(found, mode=mode, reason=f"{found.reason}; {named} will be refreshed first")
 
     @property
+    def folder_path(self) -> str:
+        """Where its files lie, below the root of the lake."""
+        return f"_headwater/{self.kind.name}s/{self.name}"
+
+    @property
     def _own_place(self) -> _Place:
-        return _place(self._environment.root, f"_headwater/{self.kind.name}s/{self.name}")
+        return _place(self._environment.root, self.folder_path)
 
     @contextmanager
     def held(self) -> Iterator[None]:

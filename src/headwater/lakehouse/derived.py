@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headwater.derived.status import Status
     from headwater.export import Export
     from headwater.incremental.views import View
+    from headwater.search.index import SearchIndex
     from headwater.serving.online import Online
 
 __all__ = ["DerivedNouns"]
@@ -27,6 +28,7 @@ __all__ = ["DerivedNouns"]
 kinds.declare("view", "headwater.incremental.views.kind")
 kinds.declare("export", "headwater.export.kind")
 kinds.declare("online", "headwater.serving.online.kind")
+kinds.declare("index", "headwater.search.kind")
 
 
 class DerivedNouns:
@@ -193,6 +195,72 @@ class DerivedNouns:
                 order_by=order_by,
                 parts=parts,
             )
+        if refresh:
+            found.refresh()
+        return found
+
+    # ------------------------------------------------------------------ search indexes
+
+    def index(
+        self: DerivingLake,
+        name: str,
+        on: str | None = None,
+        *,
+        text: Sequence[str] | Mapping[str, Any] | str | None = None,
+        keyword: Sequence[str] | str | None = None,
+        numeric: Sequence[str] | str | None = None,
+        binary: Sequence[str] | str | None = None,
+        ip: Sequence[str] | str | None = None,
+        json: Sequence[str] | str | None = None,
+        substring: Sequence[str] | str = (),
+        hot: Sequence[str] | str = (),
+        analyzer: str = "default",
+        target_rows: int = 1_000_000,
+        refresh: bool = False,
+    ) -> SearchIndex:
+        """A search index: finds the rows of a table or view by the words in them, and is never wrong about which are there.
+
+        Parameters
+        ----------
+        on
+            The table or view. Without it, the index must be there.
+        text
+            Columns whose words are found; ``{"body": {"analyzer": "en_stem", "positions": False}}`` sets options for
+            each. Without any fields, all columns that are strings, numbers, booleans, dates or timestamps are indexed.
+        keyword
+            Columns whose values are found as a whole, ordered and counted.
+        numeric
+            Columns of numbers, booleans, dates and timestamps.
+        binary, ip, json
+            Columns of bytes; of strings that are IP addresses; of structs, arrays, maps or strings of JSON.
+        substring
+            Fields with trigrams, so that ``*x*`` and `contains` take next to no time: about twice the size.
+        hot
+            Columns whose values are kept in the index, so that results with only these need not read the table.
+        analyzer
+            How text becomes words: see `headwater.search.analyzers`.
+        target_rows
+            How many rows one split holds at most.
+        refresh
+            Refresh it as well, after what it reads.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("notes", [{"id": 1, "body": "The card was lost"}, {"id": 2, "body": "Paid by card"}])
+        >>> notes = lake.index("notes_ix", "notes", text=["body"], refresh=True)
+        >>> [row["id"] for row in notes.search('"card was lost" OR stolen')]
+        [1]
+        """
+        from headwater.search.kind import KIND, make
+
+        environment = self.environment()
+        if on is None:
+            found = KIND.open(name, environment)
+        else:
+            found = make(
+                name, on, environment, text=text, keyword=keyword, numeric=numeric, binary=binary, ip=ip, json=json,
+                substring=substring, hot=hot, analyzer=analyzer, target_rows=target_rows,
+            )  # fmt: skip
         if refresh:
             found.refresh()
         return found

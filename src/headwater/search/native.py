@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headwater.base.errors import HeadwaterError, SearchError
+from headwater.base.errors import HeadwaterError, SearchQueryError
 
 __all__ = ["guarded"]
 
@@ -22,11 +22,11 @@ def guarded(what: str) -> Iterator[None]:
     except HeadwaterError:
         raise
     except ValueError as e:
-        raise SearchError.refused(what, _first_line(e)) from e
+        raise SearchQueryError.refused(what, _first_line(e)) from e
     except BaseException as e:
         if type(e).__name__ != "PanicException":
             raise
-        raise SearchError.broken(what, _first_line(e)) from e
+        raise SearchQueryError.broken(what, _first_line(e)) from e
 
 
 def _first_line(error: BaseException) -> str:

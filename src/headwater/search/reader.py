@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,14 @@ class Hits:
     positions: Integers
     scores: Sequence[Any]
     total: int | None = None
+    segments: Integers | None = None
+    documents: Integers | None = None
+
+    def part(self, wanted: Any) -> Hits:
+        """Some of them, by their numbers or by a mask."""
+        scores = np.asarray(self.scores, object)[wanted].tolist() if len(self.scores) else self.scores
+        rest = (None if one is None else one[wanted] for one in (self.segments, self.documents))
+        return Hits(self.files[wanted], self.positions[wanted], scores, self.total, *rest)
 
     def __len__(self) -> int:
         return len(self.files)
@@ -168,7 +176,7 @@ class Reader:
             return Hits(np.empty(0, np.int64), np.empty(0, np.int64), (), 0)
         hits = self._searched(tantivy.Query.const_score_query(query, 1.0), total, 0, False)
         order = np.lexsort((hits.positions, hits.files))
-        return Hits(hits.files[order], hits.positions[order], (), total)
+        return replace(hits.part(order), scores=(), total=total)
 
     def _searched(self, query: Any, k: int, offset: int, count: bool, **options: Any) -> Hits:
         if not self._segments or k <= 0:
@@ -180,7 +188,8 @@ class Reader:
         segments = np.fromiter((a.segment_ord for _, a in hits), np.int64, n)
         documents = np.fromiter((a.doc for _, a in hits), np.int64, n)
         files, positions = self.addresses(segments, documents)
-        return Hits(files, positions, [score for score, _ in hits], int(found.count) if count else None)
+        scores = [score for score, _ in hits]
+        return Hits(files, positions, scores, int(found.count) if count else None, segments, documents)
 
     def addresses(self, segments: Integers, documents: Integers) -> tuple[Integers, Integers]:
         """The files and positions of documents."""
@@ -192,6 +201,11 @@ class Reader:
             files[mine], positions[mine] = part.files[own], at
         assert not len(files) or files.min() >= 0, "a document that is alive belongs to a file of the snapshot"
         return files, positions
+
+    def place(self, number: int) -> tuple[str, int]:
+        """The folder of the split that a segment belongs to, and how many documents of it come before the segment."""
+        part, segment = self._segments[number]
+        return part.folder, sum(count for _, count in part.cover.segments[:segment])
 
     def document(self, path: str, position: int) -> Any | None:
         """The document of a row, for the library; None if the row is not alive."""

@@ -35,7 +35,7 @@ __all__ = ["SplitStore", "cache_folder"]
 
 _LOADS = 8
 _YOUNG_MS = 3_600_000
-_SPLIT, _COVER, _USED = ".split", ".cover", ".used"
+_SPLIT, _COVER, _DAMAGED, _USED = ".split", ".cover", ".damaged", ".used"
 _loading = threading.BoundedSemaphore(_LOADS)
 _covers: dict[tuple[str, str], Cover] = {}
 _guard = threading.Lock()
@@ -85,7 +85,7 @@ class SplitStore:
         """Delete splits that no commit names any more."""
         for name in names:
             faults.point("search.split.before_delete", name)
-            for ending in (_COVER, _SPLIT):
+            for ending in (_COVER, _SPLIT, _DAMAGED):
                 self.root.delete(self._file(name, ending))
             with _guard:
                 _covers.pop((self._url, name), None)
@@ -96,10 +96,22 @@ class SplitStore:
         found = set()
         for entry in self.root.list(f"{self.path}/"):
             name, dot, ending = entry.path.rpartition("/")[2].partition(".")
-            if dot and f".{ending}" in (_SPLIT, _COVER) and name not in named:
+            if dot and f".{ending}" in (_SPLIT, _COVER, _DAMAGED) and name not in named:
                 if old is None or entry.modified_ms < old:
                     found.add(name)
         return sorted(found)
+
+    def mark_damaged(self, name: str) -> None:
+        """Note beside a split that it cannot be used, so that the next refresh, wherever it runs, replaces it."""
+        self.root.put(self._file(name, _DAMAGED), b"")
+
+    def usable(self) -> set[str]:
+        """The names of the splits that are there and have not been found damaged."""
+        found: dict[str, set[str]] = {}
+        for entry in self.root.list(f"{self.path}/"):
+            name, dot, ending = entry.path.rpartition("/")[2].partition(".")
+            found.setdefault(name, set()).add(dot + ending)
+        return {name for name, endings in found.items() if endings == {_SPLIT, _COVER}}
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

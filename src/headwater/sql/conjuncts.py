@@ -23,7 +23,7 @@ from headwater.base.errors import InputError
 from headwater.sql.nodes import Call, Column, Literal, Node
 from headwater.sql.types import digits_of, family
 
-__all__ = ["Conjunct", "Op", "conjuncts_of", "equalities_of"]
+__all__ = ["Conjunct", "Op", "conjuncts_of", "equalities_of", "plain_column"]
 
 Op = OneOf["=", "<", "<=", ">", ">=", "!=", "in", "is null", "is not null"]
 
@@ -60,7 +60,7 @@ def _parts(node: Node) -> Iterator[Call]:
         yield node
 
 
-def _plain_column(node: Node) -> Column | None:
+def plain_column(node: Node) -> Column | None:
     """The column under casts that keep order and value."""
     while isinstance(node, Call) and node.op == "cast" and _exact(node.args[0].dtype, node.dtype):
         node = node.args[0]
@@ -90,7 +90,7 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
 
 
 def _conjunct(part: Call) -> Conjunct | None:
-    op, column = part.op, _plain_column(part.args[0])
+    op, column = part.op, plain_column(part.args[0])
     values: tuple[object, ...] = ()
     if op in ("is null", "is not null"):
         column = part.args[0] if isinstance(part.args[0], Column) and len(part.args[0].path) == 1 else None
@@ -101,7 +101,7 @@ def _conjunct(part: Call) -> Conjunct | None:
     elif op in _MIRRORED:
         left, right = part.args
         if isinstance(left, Literal) and not isinstance(right, Literal):
-            op, column, left, right = _MIRRORED[op], _plain_column(right), right, left
+            op, column, left, right = _MIRRORED[op], plain_column(right), right, left
         if not isinstance(right, Literal) or right.value is None:
             return None
         values = (right.value,)
@@ -120,7 +120,7 @@ def equalities_of(node: Node, left_alias: str, right_alias: str) -> list[tuple[s
     for part in _parts(node):
         if part.op != "=":
             continue
-        a, b = _plain_column(part.args[0]), _plain_column(part.args[1])
+        a, b = plain_column(part.args[0]), plain_column(part.args[1])
         if a is None or b is None:
             continue
         if (a.alias, b.alias) == (right_alias, left_alias):

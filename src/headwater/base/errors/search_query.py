@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from headwater.base.errors.input import InputError
+from headwater.base.errors.wording import did_you_mean, list_some
 
 __all__ = ["SearchQueryError"]
 
@@ -39,3 +41,29 @@ class SearchQueryError(InputError):
             f"the search query has more than {limit:,} clauses",
             hint="list many values in one clause: `field: IN [a b c]`",
         )
+
+    @classmethod
+    def refused(cls, what: str, why: str) -> Self:
+        return cls("E1805", f"{what} failed: {why}", hint="ask for less, or write the query in another way")
+
+    @classmethod
+    def broken(cls, what: str, why: str) -> Self:
+        return cls(
+            "E1806",
+            f"{what} failed inside the search library: {why}",
+            hint="nothing was changed; refresh the index with full=True, and report the query if it fails again",
+        )
+
+    @classmethod
+    def not_indexed(cls, field: str, indexed: Sequence[str]) -> Self:
+        near = did_you_mean(field, indexed)
+        asked = f"did you mean `{near}`? " if near else ""
+        return cls("E1807", f"the index has no field `{field}`", hint=f"{asked}fields: {list_some(list(indexed))}")
+
+    @classmethod
+    def bad_value(cls, field: str, kind: str, value: str, expected: str) -> Self:
+        return cls("E1808", f"`{value}` is no value of the field `{field}`, which is {kind}", hint=f"write {expected}")
+
+    @classmethod
+    def not_possible(cls, what: str, field: str, why: str, hint: str) -> Self:
+        return cls("E1809", f"{what} cannot be asked of the field `{field}`: {why}", hint=hint)

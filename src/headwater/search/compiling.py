@@ -1,0 +1,332 @@
+"""Compiling: from the tree of a query to the library's query, over the fields of one index.
+
+Leaves are read by the kind of their field. Words and phrases go through the field's analyzer, as the rows did. Terms of
+text and their combinations have scores; patterns, ranges and sets match without one, as in the library. A negation has no
+rows of its own there, so one that stands alone is taken out of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.base.errors import SearchQueryError
+from headwater.search.analyzers import Analyzer
+from headwater.search.fields import NULLS, Field
+from headwater.search.language import (
+    ANY, ONE, And, Boost, Everything, Exists, Fuzzy, Ignored, Node, Not, Occurs, OneOf, Or, Pattern, Phrase, Range, Regex,
+    Term, Wildcard, split_path,
+)  # fmt: skip
+from headwater.search.native import guarded
+from headwater.search.patterns import matching, pattern_regex
+from headwater.search.reader import Reader
+from headwater.search.values import read_value
+
+__all__ = ["Compiler"]
+
+_MANY_TERMS = 20_000
+_TYPES = {
+    "integer": "Integer", "date": "Integer", "timestamp": "Integer", "float": "Float", "boolean": "Boolean",
+    "ip": "IpAddr", "binary": "Bytes",
+}  # fmt: skip
+
+
+@dataclass
+class Compiler:
+    """Compiles queries for one reader.
+
+    Parameters
+    ----------
+    reader : Reader
+        whose fields and terms are meant
+    defaults : sequence of int, optional
+        the numbers of the fields that words are searched in where none is named
+    lenient : bool
+        leave out what names no field or no value, and note it in ``ignored``
+    """
+
+    reader: Reader
+    defaults: Sequence[int] = ()
+    lenient: bool = False
+    ignored: list[Ignored] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        import tantivy
+
+        self._library = tantivy
+        self._make = tantivy.Query
+        self._fields = self.reader.meant.fields
+        self.defaults = list(self.defaults) or self._fields.text
+
+    def compile(self, node: Node) -> Any:
+        """The library's query for a tree."""
+        with guarded("reading the query"):
+            return self._positive(node)
+
+    # -- combinations ----------------------------------------------------------------------------------------------
+
+    def _positive(self, node: Node) -> Any:
+        match node:
+            case And(children):
+                return self._boolean(must=children)
+            case Or(children):
+                return self._boolean(should=children)
+            case Not(child):
+                return self._boolean(must_not=(child,))
+            case Occurs(must, should, must_not):
+                return self._boolean(must, should, must_not)
+            case Boost(child, factor):
+                return self._make.boost_query(self._positive(child), factor)
+            case Everything():
+                return self._make.all_query()
+            case _:
+                return self._leaf(node)
+
+    def _boolean(
+        self, must: Sequence[Node] = (), should: Sequence[Node] = (), must_not: Sequence[Node] = ()
+    ) -> Any:
+        occur = self._library.Occur
+        clauses: list[tuple[Any, Any]] = []
+        for child in must:
+            if isinstance(child, Not):
+                clauses.append((occur.MustNot, self._positive(child.child)))
+            else:
+                clauses.append((occur.Must, self._positive(child)))
+        clauses += [(occur.Should, self._positive(child)) for child in should]
+        clauses += [(occur.MustNot, self._positive(child)) for child in must_not]
+        if all(kind == occur.MustNot for kind, _ in clauses):
+            clauses.append((occur.Must, self._make.const_score_query(self._make.all_query(), 0.0)))
+        return self._make.boolean_query(clauses)
+
+    def _any(self, queries: Sequence[Any]) -> Any:
+        if len(queries) == 1:
+            return queries[0]
+        return self._make.boolean_query([(self._library.Occur.Should, one) for one in queries])
+
+    def _all(self, queries: Sequence[Any]) -> Any:
+        if len(queries) == 1:
+            return queries[0]
+        return self._make.boolean_query([(self._library.Occur.Must, one) for one in queries])
+
+    # -- leaves ----------------------------------------------------------------------------------------------------
+
+    def _leaf(self, node: Any) -> Any:
+        try:
+            if node.field is None:
+                return self._any([self._of_field(node, n, "") for n in self.defaults])
+            number, inside = self._named(node.field)
+            return self._of_field(node, number, inside)
+        except SearchQueryError as e:
+            if not self.lenient:
+                raise
+            self.ignored.append(Ignored(node.at, node.field or "", e.message))
+            return self._make.empty_query()
+
+    def _named(self, path: str) -> tuple[int, str]:
+        """The field that a path names, and the path inside it."""
+        names = split_path(path)
+        for length in range(len(names), 0, -1):
+            number = self._fields.number(".".join(names[:length]))
+            if number is None:
+                continue
+            rest = names[length:]
+            if rest and self._fields[number].kind != "json":
+                continue
+            return number, "".join("." + name.replace("\\", "\\\\").replace(".", "\\.") for name in rest)
+        raise SearchQueryError.not_indexed(".".join(names), self._fields.columns)
+
+    def _of_field(self, node: Any, number: int, inside: str) -> Any:
+        f, name = self._fields[number], self._fields.name(number) + inside
+        match node:
+            case Exists():
+                if inside:
+                    return self._make.regex_query(self.reader.schema, name, ".*")
+                return self._exists(number)
+            case Term(text=text):
+                return self._words(f, name, text, 0) if f.kind in ("text", "json") else self._value(f, name, text)
+            case Phrase(text=text, slop=slop, prefix=prefix):
+                if f.kind not in ("text", "json"):
+                    return self._value(f, name, text) if not prefix else self._pattern(f, number, name, (text, ANY))
+                return self._words(f, name, text, slop, phrase=True, prefix=prefix)
+            case Wildcard(pattern=pattern):
+                return self._pattern(f, number, name, pattern)
+            case Fuzzy(text=text, distance=distance, prefix=prefix):
+                self._need_terms(f, "a fuzzy word")
+                words = f.analysis.terms(text) if f.kind != "keyword" else [text]
+                return self._all(
+                    [self._make.fuzzy_term_query(self.reader.schema, name, w, distance, True, prefix) for w in words]
+                ) if words else self._make.empty_query()  # fmt: skip
+            case Regex(pattern=text):
+                self._need_terms(f, "a regular expression")
+                return self._make.regex_query(self.reader.schema, name, text)
+            case Range():
+                return self._range(f, name, inside, node)
+            case OneOf(values=values):
+                return self._any([self._of_field(Term(node.field, v, at=node.at), number, inside) for v in values if v])
+        raise AssertionError(f"a leaf that is not known: {node!r}")
+
+    def _exists(self, number: int) -> Any:
+        missing = self._make.term_query(self.reader.schema, NULLS, str(number), "basic")
+        return self._without(missing)
+
+    def _without(self, query: Any) -> Any:
+        occur = self._library.Occur
+        every = self._make.const_score_query(self._make.all_query(), 1.0)
+        return self._make.boolean_query([(occur.Must, every), (occur.MustNot, query)])
+
+    def _words(
+        self, f: Field, name: str, text: str, slop: int, *, phrase: bool = False, prefix: bool = False
+    ) -> Any:
+        schema, terms = self.reader.schema, f.analysis.terms(text)
+        if f.kind == "json":
+            typed = [t for t in (_number(text),) if t is not None]
+            alternatives = [self._make.term_query(schema, name, t) for t in typed]
+            if terms:
+                alternatives.append(self._sequence(f, name, terms, slop, prefix=prefix))
+            return self._any(alternatives) if alternatives else self._make.empty_query()
+        if not terms:
+            return self._make.empty_query()
+        del phrase
+        return self._sequence(f, name, terms, slop, prefix=prefix)
+
+    def _sequence(self, f: Field, name: str, terms: list[str], slop: int, *, prefix: bool) -> Any:
+        schema = self.reader.schema
+        if len(terms) == 1:
+            if prefix:
+                return self._make.regex_query(schema, name, pattern_regex((terms[0], ANY)))
+            return self._make.term_query(schema, name, terms[0], f.record)
+        if f.record != "position":
+            raise SearchQueryError.not_possible(
+                "a phrase", f.column, "it is indexed without positions", "define the index with positions"
+            )
+        if prefix:
+            return self._make.phrase_prefix_query(schema, name, list(terms))
+        return self._make.phrase_query(schema, name, list(terms), slop)
+
+    def _value(self, f: Field, name: str, text: str) -> Any:
+        schema = self.reader.schema
+        if f.kind == "keyword":
+            return self._make.term_query(schema, name, text, "basic")
+        if f.kind == "ip" and "/" in text:
+            import ipaddress
+
+            try:
+                net = ipaddress.ip_network(text.strip(), strict=False)
+            except ValueError:
+                raise SearchQueryError.bad_value(f.column, "of kind ip", text, "a network, such as 10.0.0.0/8") from None
+            kind = self._library.FieldType.IpAddr
+            return self._make.range_query(schema, name, kind, str(net[0]), str(net[-1]))
+        return self._make.term_query(schema, name, read_value(f, text))
+
+    def _need_terms(self, f: Field, what: str) -> None:
+        if f.kind not in ("text", "keyword", "json"):
+            raise SearchQueryError.not_possible(what, f.column, f"it is of kind {f.kind}", "use a range, or a value")
+
+    def _pattern(self, f: Field, number: int, name: str, pattern: Pattern) -> Any:
+        self._need_terms(f, "a pattern")
+        schema = self.reader.schema
+        folded = tuple(_folded(f.analysis, part) if isinstance(part, str) else part for part in pattern)
+        if f.kind == "json":
+            return self._make.regex_query(schema, name, pattern_regex(folded))
+        if f.kind == "text" and (several := _pieces(f.analysis, folded)) is not None:
+            return self._all([self._pattern_terms(number, name, piece) for piece in several])
+        return self._pattern_terms(number, name, folded)
+
+    def _pattern_terms(self, number: int, name: str, pattern: Pattern) -> Any:
+        schema = self.reader.schema
+        if not any(part is ANY or part is ONE for part in pattern):
+            return self._make.term_query(schema, name, "".join(map(str, pattern)), "basic")
+        found = matching(self.reader.terms.get(self._fields.name(number), ()), pattern)
+        if len(found) > _MANY_TERMS:
+            return self._make.regex_query(schema, name, pattern_regex(pattern))
+        return self._make.term_set_query(schema, name, sorted(found)) if found else self._make.empty_query()
+
+    def _range(self, f: Field, name: str, inside: str, node: Range) -> Any:
+        schema = self.reader.schema
+        if f.kind == "json":
+            return self._json_range(name + inside if not inside else name, node)
+        if f.is_text:
+            return self._term_range(f, name, node)
+        lower, upper = (None if end is None else read_value(f, end) for end in (node.lower, node.upper))
+        kind = getattr(self._library.FieldType, _TYPES[f.kind])
+        if f.kind in ("integer", "date", "timestamp"):
+            if lower is not None and upper is not None and lower > upper:
+                return self._make.empty_query()
+        return self._make.range_query(
+            schema, name, kind, lower, upper, lower is None or node.include_lower, upper is None or node.include_upper
+        )
+
+    def _term_range(self, f: Field, name: str, node: Range) -> Any:
+        """A range of terms in the order of their bytes, by the lists of terms."""
+        number = int(name[1:])
+        found = {
+            term
+            for terms in self.reader.terms.get(self._fields.name(number), ())
+            for term in terms.to_pylist()
+            if _between(term, node, f)
+        }
+        return self._make.term_set_query(self.reader.schema, name, sorted(found)) if found else self._make.empty_query()
+
+    def _json_range(self, name: str, node: Range) -> Any:
+        """A range inside JSON, by the library's own parser, which knows the types of the values."""
+        begin, end = "[" if node.include_lower else "{", "]" if node.include_upper else "}"
+        ends = ["*" if one is None else '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"' if _number(one) is None
+                else one for one in (node.lower, node.upper)]  # fmt: skip
+        return self.reader.index.parse_query(f"{name}:{begin}{ends[0]} TO {ends[1]}{end}", [])
+
+
+def _between(term: str, node: Range, f: Field) -> bool:
+    lower = None if node.lower is None else _folded(f.analysis, node.lower)
+    upper = None if node.upper is None else _folded(f.analysis, node.upper)
+    if lower is not None and (term < lower or (term == lower and not node.include_lower)):
+        return False
+    return upper is None or term < upper or (term == upper and node.include_upper)
+
+
+def _folded(analyzer: Analyzer, text: str) -> str:
+    """A piece of a word as the filters of an analyzer leave it, but for those that look at whole words."""
+    steps = {name for name, _ in analyzer.steps}
+    if "lowercase" in steps:
+        text = "".join(c.lower() for c in text)
+    if "ascii_fold" in steps:
+        text = Analyzer((("raw", ()), ("ascii_fold", ()))).terms(text)[0] if text else text
+    return text
+
+
+def _pieces(analyzer: Analyzer, pattern: Pattern) -> list[Pattern] | None:
+    """A pattern that crosses borders of terms (``hello*,*world``, ``a\\ b*``) as one pattern per term; None if it does not."""
+    if analyzer.steps[0][0] not in ("simple", "whitespace"):
+        return None
+    pieces: list[list[Any]] = [[]]
+    for part in pattern:
+        if not isinstance(part, str):
+            pieces[-1].append(part)
+            continue
+        chunk = ""
+        for c in part:
+            if c.isspace() or (analyzer.steps[0][0] == "simple" and not c.isalnum() and not analyzer.terms(c)):
+                if chunk:
+                    pieces[-1].append(chunk)
+                chunk = ""
+                pieces.append([])
+            else:
+                chunk += c
+        if chunk:
+            pieces[-1].append(chunk)
+    several = [tuple(one) for one in pieces if one and one != [ANY]]
+    return several if len(pieces) > 1 and several else None
+
+
+def _number(text: str) -> int | float | bool | None:
+    """A number or a truth value that a JSON value may be."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None

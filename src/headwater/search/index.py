@@ -1,0 +1,431 @@
+"""Search indexes: which rows of a table mention it?
+
+An index is a derived artefact: its commits are records (`derived.recorded`), each of which names splits and the frontier
+up to which they cover the table. Unlike other artefacts it does not answer as of its frontier. The table's own log says
+which rows are alive, at its newest version or an older one (`at`); splits only find rows in the files that they cover, and
+files without one are indexed when somebody asks. So an index can be behind, and is then slower, but it is never wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import pyarrow as pa
+
+from headwater.base import events, faults
+from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.frontier import Frontier
+from headwater.base.kinds import words_of
+from headwater.derived.environment import Environment
+from headwater.derived.plan import RefreshPlan
+from headwater.derived.recorded import Built, RecordedArtefact
+from headwater.derived.sources import Input, Sources
+from headwater.lake.actions import AddFile
+from headwater.lake.snapshot import Snapshot
+from headwater.search.cover import Cover
+from headwater.search.definition import Definition
+from headwater.search.postings import indexed_postings, scanned_postings
+from headwater.search.reader import Reader, open_reader
+from headwater.search.record import IndexRecord, SplitEntry
+from headwater.search.refreshing import (
+    Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained,
+)  # fmt: skip
+from headwater.search.split_builder import build_splits
+from headwater.search.split_store import SplitStore, discarded
+
+if TYPE_CHECKING:
+    from headwater.search.aggregation import Aggregation
+    from headwater.search.result import SearchResult
+
+__all__ = ["IndexPlan", "IndexStatus", "SearchIndex"]
+
+_MOST_READERS = 16
+_readers: OrderedDict[tuple[Any, ...], Reader] = OrderedDict()
+_guard = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexPlan(RefreshPlan):
+    """What a refresh of an index would do: the files to be indexed, and which engine does it."""
+
+    todo: Sequence[AddFile] = ()
+    engine: Literal["local", "spark"] = "local"
+
+    def _details(self) -> list[str]:
+        return [f"built by {self.engine} tasks"] if self.engine == "spark" else []
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """How far an index covers its table, and what it takes."""
+
+    coverage: float
+    splits: int
+    idle_splits: int
+    rows: int
+    dead_rows: int
+    bytes: int
+    missing_files: int
+    missing_rows: int
+    damaged: tuple[str, ...]
+
+
+class SearchIndex(RecordedArtefact):
+    """A search index. Made by ``lake.index``."""
+
+    kind = words_of("index")
+    record_type = IndexRecord
+
+    def __init__(self, name: str, environment: Environment) -> None:
+        super().__init__(name, environment)
+        self._meant = Definition.from_json(self.committed().definition)
+        self.store = SplitStore(environment.root, f"{self.folder_path}/splits")
+        self._at: Snapshot | None = None
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def definition(self) -> str:
+        """Which fields of which table it has."""
+        return str(self._meant)
+
+    @property
+    def meant(self) -> Definition:
+        """The definition."""
+        return self._meant
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        """The columns that are indexed."""
+        return (self._meant.input,)
+
+    @property
+    def folder_path(self) -> str:
+        """Where its files lie, below the root of the lake."""
+        return f"_headwater/indexes/{self.name}"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The columns that are indexed, each with its kind."""
+        return {f.column: f.kind for f in self._meant.fields}
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows its splits hold, alive or not."""
+        return sum(one.rows for one in self.record.splits)
+
+    def create_statement(self) -> str:
+        """The statement that would make such an index."""
+        from headwater.search.statement import create_statement
+
+        return create_statement(self.name, self._meant)
+
+    def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Self:
+        """The same index over an older version of the table."""
+        pinned = self._environment.table(self._meant.source).at(version, timestamp=timestamp).snapshot
+        found = copy.copy(self)
+        found._at = pinned
+        return found
+
+    # -- readers ---------------------------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version of the table that is searched: the newest one, or that of `at`."""
+        return self._at if self._at is not None else self._environment.table(self._meant.source).snapshot
+
+    def reader(self, base: Snapshot | None = None) -> Reader:
+        """A reader of the table as it is now, or of another version; an error if the index was never built."""
+        committed = self.committed()
+        record: IndexRecord = self.record_of(committed)
+        if not record.published:
+            raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
+        base = base or self.snapshot
+        key = (self._environment.root.url, self.name, committed.number, base.where, base.table_id, base.version)
+        with _guard:
+            if key in _readers:
+                _readers.move_to_end(key)
+                return _readers[key]
+        self._meant.check(self.name, base)
+        for _ in range(3):
+            found = open_reader(self._meant, base, self.store, record.names, report=self._damaged)
+            newer = self.committed()
+            if newer.number == committed.number:
+                break  # else a split may have been missing because it was merged meanwhile
+            committed, record = newer, self.record_of(newer)
+        key = (*key[:2], committed.number, *key[3:])
+        with _guard:
+            _readers[key] = found
+            while len(_readers) > _MOST_READERS:
+                _readers.popitem(last=False)
+        return found
+
+    def _damaged(self, name: str, error: Exception) -> None:
+        """A split cannot be used: say so, and have it built again by the next refresh."""
+        if name in self.record.names:
+            self.store.mark_damaged(name)
+            events.notice(f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}")
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        columns: Sequence[str] | None = None,
+        k: int | None = 10,
+        offset: int = 0,
+        order_by: str | None = None,
+        descending: bool = False,
+        filter: str | None = None,  # noqa: A002  as in SQL and in pyarrow
+        fields: Sequence[str] | None = None,
+        default: Literal["or", "and"] = "or",
+        lenient: bool = False,
+        vector: Any = None,
+        vector_column: str | None = None,
+        fuse: Literal["rrf"] = "rrf",
+    ) -> SearchResult:
+        """The rows that match a query, best first, from the table as it is now.
+
+        Parameters
+        ----------
+        query
+            In the language of `headwater.search.language`: words, ``"phrases"``, ``AND``, ``OR``, ``NOT``,
+            ``author:ann``, ``amount:[10 TO 20]``, ``pay*``, ``*ment``, ``refnd~1``, ``/re.*d/``.
+        columns
+            What is returned of each row; all columns by default, which takes longer than searching.
+        k, offset
+            How many rows, after skipping some; ``k=None`` gives all.
+        order_by, descending
+            A column to order by, instead of the score.
+        filter
+            A condition in Spark SQL that rows have to meet as well, with exactly Spark's meaning.
+        fields
+            The columns that words are searched in where the query names none; all text fields by default.
+        default
+            Whether words that stand side by side are joined by OR or by AND.
+        lenient
+            Leave out what cannot be read; ``ignored`` of the result says what.
+        vector, vector_column, fuse
+            An embedding that rows should be near to, and the column that has theirs: rows are ranked by both.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> notes = lake.write("notes", [{"id": 1, "body": "Card lost, refund asked"}, {"id": 2, "body": "All good"}])
+        >>> ix = lake.index("notes_ix", "notes", text="body", refresh=True)
+        >>> ix.search("refund OR chargeback", columns=["id"]).to_pylist()
+        [{'id': 1}]
+        >>> _ = notes.delete("id = 1")
+        >>> ix.search("refund").to_pylist()  # the index is behind, and the answer is right
+        []
+        """
+        from headwater.search.searching import Request, search
+
+        request = Request(
+            query=query, columns=columns, k=k, offset=offset, order_by=order_by, descending=descending, where=filter,
+            fields=fields, default=default, lenient=lenient, vector=vector, vector_column=vector_column, fuse=fuse,
+        )  # fmt: skip
+        return search(self, request)
+
+    def filter(self, where: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """The rows that meet a condition of Spark SQL, exactly those that a scan gives; the index helps where it can."""
+        from headwater.search.filtering import filtered
+
+        return filtered(self.reader(), where, columns)
+
+    def explain_filter(self, where: str) -> str:
+        """How `filter` would find the rows."""
+        from headwater.search.filtering import explained
+
+        return explained(self.reader(), where)
+
+    def count(self, query: str = "*", *, filter: str | None = None, default: Literal["or", "and"] = "or") -> int:  # noqa: A002
+        """How many rows match."""
+        from headwater.search.searching import count
+
+        return count(self, query, where=filter, default=default)
+
+    def aggregate(self, query: str = "*", **wanted: Aggregation | Mapping[str, Any]) -> dict[str, Any]:
+        """Figures of the rows that match, by name: see `headwater.search.aggregation`."""
+        from headwater.search.aggregation import aggregate
+
+        return aggregate(self, query, wanted)
+
+    def more_like(self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10) -> SearchResult:
+        """The rows whose text has most in common with a text."""
+        from headwater.search.searching import more_like
+
+        return more_like(self, text, columns=columns, k=k)
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    @property
+    def coverage(self) -> float:
+        """Which share of the table's rows, as it is now, lies in files that a split covers."""
+        return self.details().coverage
+
+    def read(self) -> pa.RecordBatchReader:
+        """What the index knows: each term of each field, with its number of rows and a digest of them, as of `frontier`."""
+        record = self.record
+        if not record.published:
+            raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
+        base = self.pinned(Frontier(), record.frontier).pinned[self._meant.source]
+        return indexed_postings(open_reader(self._meant, base, self.store, record.names, report=self._damaged))
+
+    def recompute(self, at: Frontier) -> pa.RecordBatchReader:
+        """The same, by reading every row of the table at ``at`` and taking its text apart."""
+        return scanned_postings(self._meant, self.pinned(Frontier(), at).pinned[self._meant.source])
+
+    def details(self) -> IndexStatus:
+        """How far it covers the table as it is now, and what it takes."""
+        record: IndexRecord = self.record
+        base = self.snapshot
+        found = self.coverage_at(record, base)
+        stamp = self._meant.stamp_of(base)
+        live = base.num_rows or 0
+        missing = sum((f.num_records or 0) - f.num_deleted for f in found.missing)
+        return IndexStatus(
+            coverage=1.0 if not live else max(0.0, 1 - missing / live) if record.published else 0.0,
+            splits=len(found.entries),
+            idle_splits=sum(one.stamp != stamp or one.idle_since is not None for one in found.entries),
+            rows=sum(one.rows for one in found.entries),
+            dead_rows=sum(found.dead_rows(one.name, base) for one in found.entries),
+            bytes=sum(one.bytes for one in found.entries),
+            missing_files=len(found.missing),
+            missing_rows=missing,
+            damaged=found.broken,
+        )
+
+    # -- refreshing ------------------------------------------------------------------------------------------------
+
+    def coverage_at(self, record: IndexRecord, base: Snapshot) -> Coverage:
+        """Which files of a snapshot the splits of a record cover."""
+        there = self.store.usable()
+        broken = [one.name for one in record.splits if one.name not in there]
+        covers: dict[str, Cover] = {}
+        for one in record.splits:
+            if one.name in there:
+                try:
+                    covers[one.name] = self.store.cover(one.name)
+                except (CorruptionError, NotFoundError):
+                    broken.append(one.name)
+        return coverage_of(self._meant, base, record.splits, covers, broken)
+
+    def decide(self, record: IndexRecord, sources: Sources, *, full: bool) -> IndexPlan:
+        """Which files have to be indexed."""
+        base = sources.pinned.get(self._meant.source)
+        if base is None:
+            return IndexPlan(mode="noop", reason="no source is named")
+        self._meant.check(self.name, base)
+        rows = sources.total_rows()
+        if not record.published or full:
+            why = "it was asked for" if record.published else "it was never built"
+            todo = tuple(base.files.values())
+            return IndexPlan(mode="full", reason=why, rows=rows, todo=todo, engine=self._engine(todo))
+        found = self.coverage_at(record, base)
+        if sources.frontier == record.frontier and not found.broken:
+            return IndexPlan(mode="noop", reason="nothing has changed", rows=rows)
+        todo = found.missing
+        changes = {self._meant.source: sum(f.num_records or 0 for f in todo)}
+        stamp = self._meant.stamp_of(base)
+        engine = self._engine(todo)
+        if base.files and not any(one.stamp == stamp for one in record.splits) and record.splits:
+            why = f"`{self._meant.source}`, or a column that is indexed, is another one than before"
+            return IndexPlan(mode="full", reason=why, rows=rows, todo=todo, engine=engine)
+        reason = f"{len(todo):,} file{'' if len(todo) == 1 else 's'} to index"
+        if found.broken:
+            reason += f", of damaged or missing splits: {', '.join(found.broken)}"
+        return IndexPlan(mode="incremental", reason=reason, rows=rows, changes=changes, todo=todo, engine=engine)
+
+    def _engine(self, todo: Sequence[AddFile]) -> Literal["local", "spark"]:
+        from headwater.base import settings
+
+        large = sum(f.num_records or 0 for f in todo) >= settings.current().search_spark_rows
+        return "spark" if large and self._environment.session is not None else "local"
+
+    def build(self, record: IndexRecord, plan: IndexPlan, sources: Sources, number: int, task: events.Task) -> Built:
+        """Index files, merge splits that are small, and leave out those that are of no use any more."""
+        base = sources.pinned[self._meant.source]
+        task.expect(sum(f.num_records or 0 for f in plan.todo) or None)
+        stamp = self._meant.stamp_of(base)
+        found = self.coverage_at(record, base)
+        kept: list[SplitEntry] = []
+        covers = dict(found.covers)
+        if plan.mode != "full":
+            kept = retained(found.entries, covers, base, stamp)
+        added = self._indexed(plan, base, covers, task)
+        entries = [*kept, *added]
+        used = [one for one in entries if one.stamp == stamp and one.idle_since is None]
+        dead = {one.name: _dead(covers[one.name], base) for one in used}
+        for group in choose_merges(used, dead, self._meant.target_rows):
+            faults.point("search.merge.before", self.name)
+            made = merged_entries(self._meant, self.store, group, covers, base)
+            gone = {one.name for one in group}
+            entries = [one for one in entries if one.name not in gone] + made
+        rows_in = sum(one.rows for one in added)
+        superseded = tuple(sorted({*record.names} - {one.name for one in entries}))
+        made_record = IndexRecord(splits=tuple(entries), superseded=superseded)
+        changed = sum(one.rows for one in record.splits if one.name in superseded) if plan.mode == "full" else 0
+        return Built(made_record, rows_in, rows_in + changed)
+
+    def _indexed(
+        self, plan: IndexPlan, base: Snapshot, covers: dict[str, Cover], task: events.Task
+    ) -> list[SplitEntry]:
+        """Splits of the files that are to be indexed, where readers find them."""
+        if plan.engine == "spark":
+            from headwater.search.on_spark import build_on_spark
+
+            found = build_on_spark(self._meant, self.store, base, plan.todo, self._environment, task)
+        else:
+            found = {}
+            for built in build_splits(self._meant, base, plan.todo, advance=task.advance):
+                with discarded(built):
+                    found[built.name] = self.store.add(built)
+        covers.update(found)
+        return [entry_of(name, cover) for name, cover in found.items()]
+
+    def merge(self) -> int:
+        """Merge all splits of the table as it is now as far as their target allows; gives how many there are then."""
+        return self._rewrite(fan=2)
+
+    def vacuum(self, *, retention_hours: float = 168) -> int:
+        """Drop splits and parts of splits that are only of use for versions older than the retention; gives how many
+        splits are left.
+
+        With ``retention_hours=0`` nothing of a file is left that the table does not have now.
+        """
+        if retention_hours < 0:
+            raise InputError.bad_argument("retention_hours", retention_hours, "a number of hours, from 0 on")
+        return self._rewrite(retention_ms=int(retention_hours * 3_600_000))
+
+    def _rewrite(self, *, fan: int | None = None, retention_ms: int | None = None) -> int:
+        from headwater.search.maintenance import rewrite
+
+        return rewrite(self, fan=fan, retention_ms=retention_ms)
+
+    def prewarm(self) -> int:
+        """Have every split unpacked and open on this machine; gives how many rows can be searched."""
+        found = self.reader()
+        _ = found.terms
+        return int(found.searcher.num_docs)
+
+    def tidy(self, before: IndexRecord | None, after: IndexRecord) -> None:
+        """Delete splits that readers have had time to finish with."""
+        if before is None:
+            self.store.delete(self.store.orphans({*after.names, *after.superseded}))
+        else:
+            self.store.delete(name for name in before.superseded if name not in after.names)
+
+    def remove_output(self) -> None:
+        """Delete the splits."""
+        self.store.delete(self.store.orphans(()))
+
+
+def _dead(cover: Cover, base: Snapshot) -> int:
+    return sum(n for path, n in zip(cover.files, cover.rows_of, strict=True) if path not in base.files)

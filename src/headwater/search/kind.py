@@ -1,0 +1,61 @@
+"""Search indexes as a kind of derived artefact: how they are defined and opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwater.base.errors import ConflictError, InputError, UnsupportedError
+from headwater.derived.environment import Environment
+from headwater.derived.kinds import Kind
+from headwater.derived.record_log import RecordLog
+from headwater.lake.snapshot import Snapshot
+from headwater.search.definition import Definition, define
+from headwater.search.index import SearchIndex
+from headwater.search.record import IndexRecord
+from headwater.sql.statements import CreateArtefact
+
+__all__ = ["KIND", "IndexKind", "make"]
+
+
+class IndexKind(Kind):
+    """Search indexes."""
+
+    def open(self, name: str, environment: Environment, base: Snapshot | None = None) -> SearchIndex:
+        """The index of that name."""
+        assert base is None, "an index has no Delta table"
+        return SearchIndex(name, environment)
+
+    def create(self, statement: CreateArtefact, environment: Environment) -> SearchIndex:
+        """What a statement defines."""
+        raise UnsupportedError.operation("CREATE SEARCH INDEX", "it is not there yet", "lake.index(name, on=…)")
+
+
+KIND = IndexKind()
+
+
+def make(name: str, source: str, environment: Environment, *, replaces: bool = False, **options: Any) -> SearchIndex:
+    """The index of that name with this definition, made if it is not there."""
+    table = environment.table(source)
+    meant = define(table.snapshot, table.name, **options)
+    log = RecordLog(environment.root, SearchIndex.kind.name, name)
+    for _ in range(10):
+        found = log.newest()
+        record = IndexRecord()
+        if found is None:
+            if environment.table(name).exists():
+                raise InputError.already_exists(name, environment.table(name).location)
+            environment.check_free(name)
+        else:
+            have = Definition.from_json(found.definition)
+            if have.to_json() == meant.to_json():
+                return SearchIndex(name, environment)
+            if not replaces:
+                raise InputError.other_definition(name, str(have), log.path)
+            old = IndexRecord.from_json(found.record, "the record", log.path)
+            record = IndexRecord(superseded=tuple(sorted(old.names)))
+        try:
+            log.commit(0 if found is None else found.number, meant.to_json(), record.to_json())
+        except ConflictError:  # somebody else was quicker
+            continue
+        return SearchIndex(name, environment)
+    raise ConflictError.lost("another definition was committed first", 0, SearchIndex.kind.name, log.path)

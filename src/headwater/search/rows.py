@@ -1,0 +1,74 @@
+"""Rows of hits: from addresses to the columns that are asked for.
+
+Searching takes microseconds, and taking rows out of Parquet files milliseconds, so columns are always named. Rows come in
+the order of the hits. Where the index keeps all the columns that are asked for (hot columns), the table is not read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.lake.scan import POSITION, map_files, read_file
+from headwater.search.reader import Hits, Reader
+from headwater.search.split_file import HOT
+
+__all__ = ["fetch_rows"]
+
+_HOT_BATCH = 1024
+
+
+def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
+    """The rows of hits, in their order."""
+    base = reader.base
+    names = [base.schema.field(c, base.where).name for c in columns]
+    schema = pa.schema([base.schema.field(c).arrow.with_nullable(True) for c in names])
+    if not len(hits):
+        return schema.empty_table()
+    if names and set(names) <= set(reader.meant.hot) and hits.segments is not None:
+        return _hot(reader, hits, names, schema)
+    groups = [(int(file), np.flatnonzero(hits.files == file)) for file in np.unique(hits.files)]
+
+    def read(group: tuple[int, Any]) -> pa.Table:
+        file, at = group
+        positions = np.unique(hits.positions[at])
+        batches = list(read_file(base, base.files[reader.paths[file]], names, positions=True, only=positions))
+        return pa.Table.from_batches(batches)
+
+    tables, order, first = [], np.empty(len(hits), np.int64), 0
+    for (_, at), table in zip(groups, map_files(groups, read), strict=True):
+        found = table.column(POSITION).to_numpy()
+        order[at] = first + np.searchsorted(found, hits.positions[at])
+        tables.append(table.drop_columns([POSITION]))
+        first += table.num_rows
+    return pa.concat_tables(tables).cast(schema).take(pa.array(order))
+
+
+def _hot(reader: Reader, hits: Hits, names: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """The rows by the hot columns of the splits."""
+    assert hits.segments is not None and hits.documents is not None
+    pieces, order = [], np.empty(len(hits), np.int64)
+    first = 0
+    for number in np.unique(hits.segments):
+        at = np.flatnonzero(hits.segments == number)
+        folder, before = reader.place(int(number))
+        rows = hits.documents[at] + before
+        batches = _hot_batches(os.path.join(folder, HOT))
+        for batch in np.unique(rows // _HOT_BATCH):
+            mine = rows // _HOT_BATCH == batch
+            taken = batches[int(batch)].select(list(names)).take(pa.array(rows[mine] - batch * _HOT_BATCH))
+            order[at[mine]] = first + np.arange(taken.num_rows)
+            first += taken.num_rows
+            pieces.append(taken)
+    return pa.Table.from_batches(pieces).cast(schema).take(pa.array(order))
+
+
+@lru_cache(maxsize=256)
+def _hot_batches(path: str) -> list[pa.RecordBatch]:
+    source = pa.ipc.open_file(pa.memory_map(path))
+    return [source.get_batch(n) for n in range(source.num_record_batches)]
