@@ -72,6 +72,7 @@ class Analyzer:
         return " | ".join(name if not given else f"{name}({_listed(given)})" for name, given in self.steps)
 
 
+@lru_cache(maxsize=256)
 def parse_analyzer(text: str) -> Analyzer:
     """An analyzer by its name, by the code of a language with ``_stem``, or as a chain.
 
@@ -80,8 +81,6 @@ def parse_analyzer(text: str) -> Analyzer:
     >>> parse_analyzer("whitespace | ascii_fold | remove_long(40)").terms("Café au lait")
     ['Cafe', 'au', 'lait']
     """
-    if not isinstance(text, str):
-        raise InputError.bad_argument("analyzer", text, "the name of an analyzer, or a chain such as 'simple | lowercase'")
     found = re.fullmatch(r"([a-z]+)_stem", text.strip())
     if found and (language := _CODES.get(found[1], found[1])) in LANGUAGES:
         return parse_analyzer(f"simple | lowercase | stemmer({language})")

@@ -162,7 +162,10 @@ def _field(f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: M
     known = {"analyzer", "positions", "frequencies"}
     if unknown := set(options) - known:
         raise InputError.unknown_option(sorted(unknown)[0], sorted(known))
-    chain = "" if kind not in ("text", "json") else str(parse_analyzer(options.get("analyzer", analyzer)))
+    chosen = options.get("analyzer", analyzer)
+    if not isinstance(chosen, str):
+        raise InputError.bad_argument("analyzer", chosen, "a name, or a chain such as 'simple | lowercase'")
+    chain = "" if kind not in ("text", "json") else str(parse_analyzer(chosen))
     if not options.get("frequencies", True):
         record = "basic"
     else:

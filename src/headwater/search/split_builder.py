@@ -14,7 +14,6 @@ import itertools
 import os
 import secrets
 import shutil
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.base import settings
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
@@ -31,6 +29,7 @@ from headwater.search.definition import Definition
 from headwater.search.documents import documents
 from headwater.search.fields import DOCUMENT, Fields
 from headwater.search.native import guarded
+from headwater.search.scratch import scratch_folder
 from headwater.search.split_file import HOT, pack, read_meta, write_terms
 
 __all__ = ["BuiltSplit", "all_terms", "build_splits", "new_name", "packed"]
@@ -100,12 +99,11 @@ class _Building:
     def __post_init__(self) -> None:
         import tantivy
 
-        parent = settings.current().spill_dir
-        self.folder = tempfile.mkdtemp(prefix="headwater-split-", dir=parent)
+        few = self.expected is not None and self.expected <= _SMALL_ROWS
+        self.folder = scratch_folder("split", small=few)
         with guarded("building a split"):
             self.index = tantivy.Index(self.meant.fields.schema(), path=self.folder)
             self.meant.fields.register(self.index)
-            few = self.expected is not None and self.expected <= _SMALL_ROWS
             self.writer = self.index.writer(heap_size=_SMALL_HEAP_BYTES if few else _HEAP_BYTES, num_threads=1)
 
     def takes(self, file: AddFile) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.base import settings
 from headwater.search.assembled import Segment, assemble
 from headwater.search.cover import Cover, Run, renumbered
 from headwater.search.definition import Definition
 from headwater.search.fields import BUILD, DOCUMENT, Fields
 from headwater.search.native import guarded
+from headwater.search.scratch import scratch_folder
 from headwater.search.split_builder import BuiltSplit, all_terms, new_name
 from headwater.search.split_file import HOT, read_meta, write_terms
 
@@ -36,6 +36,7 @@ __all__ = ["Unmergeable", "merge_splits"]
 _ENOUGH = 8
 """The library merges so many segments of similar size, or more."""
 _SMALL_HEAP_BYTES = 16 << 20
+_SMALL_ROWS = 100_000
 
 
 class Unmergeable(Exception):
@@ -58,7 +59,8 @@ def merge_splits(
     kept = _kept_runs(inputs, gone)
     if not kept:
         return None
-    folder = tempfile.mkdtemp(prefix="headwater-merge-", dir=settings.current().spill_dir)
+    small = sum(run.count for _, run in kept.values()) <= _SMALL_ROWS
+    folder = scratch_folder("merge", small=small)
     try:
         with guarded("merging splits"):
             _lay_out(meant.fields, inputs, gone, folder)
@@ -98,9 +100,12 @@ def _lay_out(fields: Fields, inputs: Sequence[_Input], gone: Collection[str], fo
                     alive[run.document : run.document + run.count] = False
             if alive.any():
                 segments.append(Segment(one.folder, id_, count, alive, claimed=1))
-    with tempfile.TemporaryDirectory(prefix="headwater-pad-", dir=settings.current().spill_dir) as pads:
+    pads = scratch_folder("padding", small=True)
+    try:
         segments += _padding(fields, pads, max(0, _ENOUGH - len(segments)))
         assemble(segments, folder, link=_link)
+    finally:
+        shutil.rmtree(pads, ignore_errors=True)
 
 
 def _link(source: str, to: str) -> None:
@@ -114,7 +119,6 @@ def _link(source: str, to: str) -> None:
 def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
     """Segments of one document that is dead."""
     import tantivy
-    import uuid
 
     if not count:
         return []
