@@ -31,7 +31,7 @@ from headwater.sql.expressions import Expression
 if TYPE_CHECKING:
     from headwater.search.index import SearchIndex
 
-__all__ = ["Request", "compile_query", "count", "more_like", "search"]
+__all__ = ["Request", "compile_query", "count", "meets", "more_like", "search"]
 
 _BATCH = 1_000
 
@@ -177,7 +177,7 @@ def _verified(reader: Reader, query: Any, wanted: Expression, asked: Request) ->
         if not len(hits):
             exhausted = True
             break
-        met = _meets(reader, hits, wanted)
+        met = meets(reader, hits, wanted)
         parts.append(hits.part(np.flatnonzero(met)))
         have += int(met.sum())
         begin += len(hits)
@@ -190,7 +190,8 @@ def _verified(reader: Reader, query: Any, wanted: Expression, asked: Request) ->
     return replace(whole.part(slice(asked.offset, end)), total=have if exhausted else None)
 
 
-def _meets(reader: Reader, hits: Hits, wanted: Expression) -> Any:
+def meets(reader: Reader, hits: Hits, wanted: Expression) -> Any:
+    """Which rows of hits meet a condition."""
     columns = sorted({name for _, name in wanted.columns})
     if not columns:
         table = pa.table({"_": pa.nulls(len(hits))})

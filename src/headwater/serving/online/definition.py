@@ -25,7 +25,7 @@ from headwater.base.schema import Schema
 from headwater.derived.sources import Input
 from headwater.lake.snapshot import Snapshot
 from headwater.serving.building import stored_schema
-from headwater.serving.duration import parse_duration_ms
+from headwater.base.durations import parse_duration_ms
 from headwater.serving.record_writer import order_words
 
 __all__ = ["Definition", "define"]
