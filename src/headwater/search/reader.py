@@ -7,7 +7,6 @@ question. It gives rows as addresses, (file, position). It is immutable: another
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import threading
@@ -34,7 +33,7 @@ from headwater.search.fields import BUILD
 from headwater.search.native import guarded
 from headwater.search.split_builder import build_splits
 from headwater.search.split_file import terms_of
-from headwater.search.split_store import SplitStore, keep
+from headwater.search.split_store import Lease, SplitStore, keep
 
 __all__ = ["Hits", "Reader", "open_reader"]
 
@@ -67,15 +66,19 @@ class Hits:
 class _Part:
     """A split in use: its unpacked folder and its cover, with the number of its files in the reader."""
 
-    folder: str
+    lease: Lease
     cover: Cover
     files: Integers
+
+    @property
+    def folder(self) -> str:
+        return self.lease.folder
 
 
 class Reader:
     """An index at one version of its table."""
 
-    def __init__(self, meant: Definition, base: Snapshot, parts: Sequence[tuple[str, Cover]], covered: int) -> None:
+    def __init__(self, meant: Definition, base: Snapshot, parts: Sequence[tuple[Lease, Cover]], covered: int) -> None:
         self.meant, self.base = meant, base
         self.covered_rows = covered
         self.paths: list[str] = list(base.files)
@@ -83,16 +86,16 @@ class Reader:
         taken: set[str] = set()
         chosen: list[tuple[_Part, int]] = []
         segments: list[Segment] = []
-        for folder, cover in parts:
+        for lease, cover in parts:
             here = [p for p in cover.files if p in self._numbers and p not in taken]
             if not here:
                 continue
-            part = _Part(folder, cover, np.array([self._numbers.get(p, -1) for p in cover.files], np.int64))
+            part = _Part(lease, cover, np.array([self._numbers.get(p, -1) for p in cover.files], np.int64))
             for number, alive in enumerate(self._alive(cover, taken)):
                 id_, count = cover.segments[number]
                 if alive is None or alive.any():
                     chosen.append((part, number))
-                    segments.append(Segment(folder, id_, count, alive))
+                    segments.append(Segment(lease.folder, id_, count, alive))
             taken.update(here)
         self._segments = chosen
         self._first = np.cumsum([0, *(one.documents for one in segments)])
@@ -275,14 +278,14 @@ def open_reader(
     A split that is missing or corrupt is given to ``report``, and not used.
     """
     stamp = meant.stamp_of(base)
-    parts: list[tuple[str, Cover]] = []
+    parts: list[tuple[Lease, Cover]] = []
     covered: set[str] = set()
     for name in names:
         try:
             cover = store.cover(name)
             if cover.stamp != stamp or not any(p in base.files and p not in covered for p in cover.files):
                 continue
-            parts.append((store.folder(name), cover))
+            parts.append((store.lease(name), cover))
         except (NotFoundError, CorruptionError) as e:
             report(name, e)
             continue
@@ -293,28 +296,32 @@ def open_reader(
     return Reader(meant, base, parts, rows)
 
 
-def _for_now(meant: Definition, base: Snapshot, files: Sequence[AddFile], stamp: str) -> Iterator[tuple[str, Cover]]:
+def _for_now(meant: Definition, base: Snapshot, files: Sequence[AddFile], stamp: str) -> Iterator[tuple[Lease, Cover]]:
     """Splits of files that no split of the index covers."""
     if not files:
         return
     keys = {f.path: (base.where, stamp, f.path) for f in files}
     with _guard:
         known = {path: _transient[key] for path, key in keys.items() if key in _transient}
-    known = {path: one for path, one in known.items() if os.path.isdir(one[0])}
-    yield from {folder: (folder, cover) for folder, cover in known.values()}.values()
-    left = [f for f in files if f.path not in known]
+    ready: dict[str, tuple[Lease, Cover]] = {}
+    for folder, cover in known.values():
+        if folder not in ready and (lease := Lease.of(folder)) is not None:
+            ready[folder] = lease, cover
+    yield from ready.values()
+    left = [f for f in files if f.path not in known or known[f.path][0] not in ready]
     if not left:
         return
     rows = sum(f.num_records or 0 for f in left)
     with events.task(f"index {len(left)} file{'' if len(left) == 1 else 's'} of {meant.source} for a search", unit="rows") as task:
         task.expect(rows or None)
         for built in build_splits(meant, base, left, advance=task.advance):
-            folder = keep(built)
+            lease = keep(built)
+            assert lease is not None, "a split that is put into the cache is the newest one there"
             with _guard:
                 for path in built.cover.files:
-                    _transient[keys[path]] = (folder, built.cover)
+                    _transient[keys[path]] = (lease.folder, built.cover)
                 while len(_transient) > _MOST_TRANSIENT:
                     _transient.popitem(last=False)
-            yield folder, built.cover
+            yield lease, built.cover
 
 

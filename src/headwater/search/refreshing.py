@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from headwater.base.storage import now_ms
@@ -99,10 +100,14 @@ def merged_entries(
 ) -> list[SplitEntry]:
     """What becomes of a group of splits; the group itself where they cannot be merged."""
     gone = {path for one in group for path in covers[one.name].files if path not in base.files}
-    try:
-        built = merge_splits(meant, [(store.folder(one.name), covers[one.name]) for one in group], gone)
-    except Unmergeable:
-        return list(group)
+    with ExitStack() as leases:
+        folders = [leases.enter_context(store.lease(one.name)).folder for one in group]
+        try:
+            built = merge_splits(
+                meant, [(folder, covers[one.name]) for folder, one in zip(folders, group, strict=True)], gone
+            )
+        except Unmergeable:
+            return list(group)
     if built is None:
         return []
     with discarded(built):

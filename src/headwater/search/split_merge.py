@@ -117,7 +117,7 @@ def _link(source: str, to: str) -> None:
 
 
 def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
-    """Segments of one document that is dead."""
+    """Segments of two documents that are dead; with one that is claimed to be alive, the library merges them."""
     import tantivy
 
     if not count:
@@ -125,7 +125,8 @@ def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
     index = tantivy.Index(fields.schema(), path=folder)
     fields.register(index)
     writer = index.writer(heap_size=_SMALL_HEAP_BYTES, num_threads=1)
-    writer.add_document(tantivy.Document())
+    for _ in range(2):
+        writer.add_document(tantivy.Document())
     writer.commit()
     writer.wait_merging_threads()
     first = str(read_meta(folder)["segments"][0]["segment_id"])
@@ -136,7 +137,7 @@ def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
             if name.startswith(first.replace("-", "")):
                 shutil.copyfile(os.path.join(folder, name), os.path.join(folder, other.replace("-", "") + name[32:]))
         ids.append(other)
-    return [Segment(folder, id_, 1, np.zeros(1, np.bool_), claimed=1) for id_ in ids]
+    return [Segment(folder, id_, 2, np.zeros(2, np.bool_), claimed=1) for id_ in ids]
 
 
 def _merged(fields: Fields, folder: str) -> tuple[Any, str]:

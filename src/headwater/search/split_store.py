@@ -7,12 +7,14 @@ the files of a segment on a local disk, so a machine unpacks a split once, into 
     <spill folder>/headwater-splits/<name>/.used  its time of change says when it was last opened
 
 The cache has a limit in bytes (setting ``search_cache_bytes``): the splits that were not used for the longest time go
-first. Whoever has one open keeps it, since files that are mapped outlive their names. A few splits are fetched at a
-time. One that is missing or is not what was written is reported, and its rows are searched without it.
+first. Whoever uses one holds a *lease*, a shared lock on its ``.used``, and it is not deleted under him by any process. A
+few splits are fetched at a time. One that is missing or is not what was written is reported, and its rows are searched
+without it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import shutil
@@ -20,6 +22,7 @@ import tempfile
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -31,7 +34,7 @@ from headwater.search.cover import Cover
 from headwater.search.split_builder import BuiltSplit, packed
 from headwater.search.split_file import unpack
 
-__all__ = ["SplitStore", "cache_folder"]
+__all__ = ["Lease", "SplitStore", "cache_folder", "discarded", "evict", "keep"]
 
 _LOADS = 8
 _YOUNG_MS = 3_600_000
@@ -141,15 +144,18 @@ class SplitStore:
                 name: self.cover(name) for name in listed
             }  # fmt: skip
 
-    def folder(self, name: str) -> str:
-        """The folder of a split, unpacked here if it was not."""
+    def lease(self, name: str) -> Lease:
+        """The folder of a split, unpacked here if it was not, and kept until the lease is closed."""
         to = os.path.join(cache_folder(), name)
-        if not _touch(to):
+        found = Lease.of(to)
+        while found is None:
             with _loading:
-                if not _touch(to):
+                found = Lease.of(to)
+                if found is None:
                     self._unpack(name, to)
+            found = found or Lease.of(to)
             evict()
-        return to
+        return found
 
     def _unpack(self, name: str, to: str) -> None:
         path = self._file(name, _SPLIT)
@@ -167,12 +173,45 @@ class SplitStore:
         return f"{self.path}/{name}{ending}"
 
 
-def keep(built: BuiltSplit) -> str:
-    """Move the folder of a split that was built here into the cache."""
+class Lease:
+    """The use of an unpacked split: as long as it is not closed, nobody deletes the folder."""
+
+    def __init__(self, folder: str, lock: int) -> None:
+        self.folder = folder
+        self.close = weakref.finalize(self, os.close, lock)
+
+    @classmethod
+    def of(cls, folder: str) -> Lease | None:
+        """A lease of a folder of the cache; None if it is not there, or is about to be deleted."""
+        path = os.path.join(folder, _USED)
+        try:
+            lock = os.open(path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.fstat(lock).st_ino == os.stat(path).st_ino:
+                os.utime(path)
+                return cls(folder, lock)
+        except OSError:
+            pass
+        os.close(lock)
+        return None
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def keep(built: BuiltSplit) -> Lease | None:
+    """Move the folder of a split that was built here into the cache; None if it went from there at once."""
     to = os.path.join(cache_folder(), built.name)
     _put(built.folder, to)
+    found = Lease.of(to)
     evict()
-    return to
+    return found
 
 
 def _put(staged: str, to: str) -> None:
@@ -194,15 +233,6 @@ def _put(staged: str, to: str) -> None:
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def _touch(folder: str) -> bool:
-    """Note that a split is used; False if it is not here."""
-    try:
-        os.utime(os.path.join(folder, _USED))
-    except OSError:
-        return False
-    return True
-
-
 def evict(limit: int | None = None) -> int:
     """Delete the splits of the cache that were not used for the longest time, down to the limit; gives what is left."""
     most = settings.current().search_cache_bytes if limit is None else limit
@@ -219,12 +249,27 @@ def evict(limit: int | None = None) -> int:
     for _, path, size in sorted(found):
         if total <= most:
             break
-        aside = f"{path}.{uuid.uuid4().hex}.tmp"
-        with suppress(OSError):
-            os.rename(path, aside)
-            shutil.rmtree(aside, ignore_errors=True)
+        if _delete_unused(path):
             total -= size
     return total
+
+
+def _delete_unused(folder: str) -> bool:
+    """Delete a folder of the cache unless somebody holds a lease of it."""
+    aside = f"{folder}.{uuid.uuid4().hex}.tmp"
+    try:
+        lock = os.open(os.path.join(folder, _USED), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.rename(folder, aside)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
 
 
 @lru_cache(maxsize=10_000)
