@@ -51,7 +51,7 @@ TableName = Annotated[str, AfterValidator(_table_name)]
 
 def _bucket(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}", name):
-        expected("the name of a bucket: letters, digits, dots, `-` and `_`")
+        expected("the name of a bucket: 2 to 255 letters, digits, dots, `-` and `_`")
     return name
 
 
