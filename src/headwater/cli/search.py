@@ -18,7 +18,7 @@ SUMMARY = "search a table by one of its search indexes"
 def configure(parser: argparse.ArgumentParser) -> None:
     add_lake(parser)
     parser.add_argument("index", metavar="INDEX", help="the index's name")
-    parser.add_argument("query", metavar="QUERY", help="words, \"phrases\", AND, OR, NOT, field:value, wild*cards")
+    parser.add_argument("query", metavar="QUERY", help='words, "phrases", AND, OR, NOT, field:value, wild*cards')
     parser.add_argument("--columns", metavar="A,B", help="columns to show (default: all)")
     parser.add_argument("-k", metavar="N", type=int, default=10, help="how many rows (default: 10)")
     parser.add_argument("--offset", metavar="N", type=int, default=0, help="rows to skip")

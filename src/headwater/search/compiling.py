@@ -15,8 +15,26 @@ from headwater.base.errors import SearchQueryError
 from headwater.search.analyzers import Analyzer
 from headwater.search.fields import NULLS, Field
 from headwater.search.language import (
-    ANY, ONE, And, Boost, Everything, Exists, Fuzzy, Ignored, Node, Not, Occurs, OneOf, Or, Pattern, Phrase, Range, Regex,
-    Term, Wildcard, split_path,
+    ANY,
+    ONE,
+    And,
+    Boost,
+    Everything,
+    Exists,
+    Fuzzy,
+    Ignored,
+    Node,
+    Not,
+    Occurs,
+    OneOf,
+    Or,
+    Pattern,
+    Phrase,
+    Range,
+    Regex,
+    Term,
+    Wildcard,
+    split_path,
 )  # fmt: skip
 from headwater.search.native import guarded
 from headwater.search.patterns import matching, pattern_regex
@@ -83,9 +101,7 @@ class Compiler:
             case _:
                 return self._leaf(node)
 
-    def _boolean(
-        self, must: Sequence[Node] = (), should: Sequence[Node] = (), must_not: Sequence[Node] = ()
-    ) -> Any:
+    def _boolean(self, must: Sequence[Node] = (), should: Sequence[Node] = (), must_not: Sequence[Node] = ()) -> Any:
         occur = self._library.Occur
         clauses: list[tuple[Any, Any]] = []
         for child in must:
@@ -175,9 +191,7 @@ class Compiler:
         every = self._make.const_score_query(self._make.all_query(), 1.0)
         return self._make.boolean_query([(occur.Must, every), (occur.MustNot, query)])
 
-    def _words(
-        self, f: Field, name: str, text: str, slop: int, *, phrase: bool = False, prefix: bool = False
-    ) -> Any:
+    def _words(self, f: Field, name: str, text: str, slop: int, *, phrase: bool = False, prefix: bool = False) -> Any:
         schema, terms = self.reader.schema, f.analysis.terms(text)
         if f.kind == "json":
             typed = [t for t in (_number(text),) if t is not None]
@@ -214,7 +228,9 @@ class Compiler:
             try:
                 net = ipaddress.ip_network(text.strip(), strict=False)
             except ValueError:
-                raise SearchQueryError.bad_value(f.column, "of kind ip", text, "a network, such as 10.0.0.0/8") from None
+                raise SearchQueryError.bad_value(
+                    f.column, "of kind ip", text, "a network, such as 10.0.0.0/8"
+                ) from None
             kind = self._library.FieldType.IpAddr
             return self._make.range_query(schema, name, kind, str(net[0]), str(net[-1]))
         return self._make.term_query(schema, name, read_value(f, text))
@@ -250,9 +266,8 @@ class Compiler:
             return self._term_range(f, name, node)
         lower, upper = (None if end is None else read_value(f, end) for end in (node.lower, node.upper))
         kind = getattr(self._library.FieldType, _TYPES[f.kind])
-        if f.kind in ("integer", "date", "timestamp"):
-            if lower is not None and upper is not None and lower > upper:
-                return self._make.empty_query()
+        if f.is_numeric and lower is not None and upper is not None and lower > upper:
+            return self._make.empty_query()
         return self._make.range_query(
             schema, name, kind, lower, upper, lower is None or node.include_lower, upper is None or node.include_upper
         )

@@ -52,7 +52,7 @@ class Cover:
     """What a split covers."""
 
     stamp: str
-    bytes: int
+    size: int
     files: tuple[str, ...]
     rows_of: tuple[int, ...]
     segments: tuple[tuple[str, int], ...]
@@ -69,7 +69,7 @@ class Cover:
             "format": _FORMAT,
             "version": _VERSION,
             "stamp": self.stamp,
-            "bytes": self.bytes,
+            "bytes": self.size,
             "files": list(self.files),
             "rows_of": list(self.rows_of),
             "segments": [list(one) for one in self.segments],

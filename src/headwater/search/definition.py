@@ -138,11 +138,11 @@ def define(
     if not asked:
         raise InputError.bad_argument("text", text, "the columns to index: the table has none that are by themselves")
     fields: list[Field] = []
-    for column, kind, options in asked:
+    for column, chosen, options in asked:
         f = base.schema.field(column, base.where).arrow
         if any(one.column == f.name for one in fields):
-            raise InputError.bad_argument(str(kind), column, "each column once")
-        fields.append(_field(f, kind, options, analyzer))
+            raise InputError.bad_argument(str(chosen), column, "each column once")
+        fields.append(_field(f, chosen, options, analyzer))
     for column in _list("substring", substring):
         name = base.schema.field(column, base.where).name
         at = next((n for n, one in enumerate(fields) if one.column == name), None)
@@ -157,11 +157,13 @@ def define(
     return replace(made, schema=schema)
 
 
-def _field(f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: Mapping[str, Any], analyzer: str) -> Field:
+def _field(
+    f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: Mapping[str, Any], analyzer: str
+) -> Field:
     kind = checked_kind(f.name, f.type, asked)
     known = {"analyzer", "positions", "frequencies"}
     if unknown := set(options) - known:
-        raise InputError.unknown_option(sorted(unknown)[0], sorted(known))
+        raise InputError.unknown_option(min(unknown), sorted(known))
     chosen = options.get("analyzer", analyzer)
     if not isinstance(chosen, str):
         raise InputError.bad_argument("analyzer", chosen, "a name, or a chain such as 'simple | lowercase'")
@@ -177,7 +179,9 @@ def _field(f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: M
 def _named(kind: str, columns: Any) -> list[tuple[str, Mapping[str, Any]]]:
     if isinstance(columns, Mapping):
         if kind != "text" or not all(isinstance(o, Mapping) for o in columns.values()):
-            raise InputError.bad_argument(kind, columns, 'a list of columns; text= also takes {"body": {"analyzer": "en_stem"}}')
+            raise InputError.bad_argument(
+                kind, columns, 'a list of columns; text= also takes {"body": {"analyzer": "en_stem"}}'
+            )
         return list(columns.items())
     return [(column, {}) for column in _list(kind, columns)]
 

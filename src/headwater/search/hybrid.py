@@ -20,7 +20,8 @@ from headwater.base.schema import spark_type
 from headwater.lake.find import condition
 from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.search.reader import Hits, Reader
-from headwater.search.searching import Request, meets
+from headwater.search.request import Request
+from headwater.search.rows import meets
 from headwater.sql.expressions import Expression
 
 __all__ = ["fused", "nearest"]
@@ -105,7 +106,9 @@ def _vector_column(reader: Reader, column: str | None) -> str:
     vectors = [f.name for f in base.arrow_schema if _is_vector(f.type)]
     if column is None:
         if len(vectors) != 1:
-            raise InputError.bad_argument("vector_column", column, f"one of the columns of vectors: {', '.join(vectors)}")
+            raise InputError.bad_argument(
+                "vector_column", column, f"one of the columns of vectors: {', '.join(vectors)}"
+            )
         return vectors[0]
     f = base.schema.field(column, base.where)
     if not _is_vector(f.arrow.type):
@@ -116,4 +119,4 @@ def _vector_column(reader: Reader, column: str | None) -> str:
 
 
 def _is_vector(dtype: pa.DataType) -> bool:
-    return pa.types.is_list(dtype) and pa.types.is_floating(dtype.value_type)
+    return bool(pa.types.is_list(dtype) and pa.types.is_floating(dtype.value_type))

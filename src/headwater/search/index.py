@@ -12,16 +12,17 @@ import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
 from headwater.base import events, faults
-from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.errors import ConflictError, CorruptionError, InputError, NotFoundError
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import words_of
+from headwater.base.packages import required
 from headwater.derived.environment import Environment
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.recorded import Built, RecordedArtefact
@@ -30,11 +31,17 @@ from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
 from headwater.search.cover import Cover
 from headwater.search.definition import Definition
+from headwater.search.maintenance import rewritten
 from headwater.search.postings import indexed_postings, scanned_postings
 from headwater.search.reader import Reader, open_reader
 from headwater.search.record import IndexRecord, SplitEntry
 from headwater.search.refreshing import (
-    Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained,
+    Coverage,
+    choose_merges,
+    coverage_of,
+    entry_of,
+    merged_entries,
+    retained,
 )  # fmt: skip
 from headwater.search.split_builder import build_splits
 from headwater.search.split_store import SplitStore, discarded
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["IndexPlan", "IndexStatus", "SearchIndex"]
 
 _MOST_READERS = 16
+_TRIES = 10
 _readers: OrderedDict[tuple[Any, ...], Reader] = OrderedDict()
 _guard = threading.Lock()
 
@@ -83,6 +91,7 @@ class SearchIndex(RecordedArtefact):
     record_type = IndexRecord
 
     def __init__(self, name: str, environment: Environment) -> None:
+        required("tantivy", "a search index", "search")
         super().__init__(name, environment)
         self._meant = Definition.from_json(self.committed().definition)
         self.store = SplitStore(environment.root, f"{self.folder_path}/splits")
@@ -118,7 +127,8 @@ class SearchIndex(RecordedArtefact):
     @property
     def rows(self) -> int | None:
         """How many rows its splits hold, alive or not."""
-        return sum(one.rows for one in self.record.splits)
+        record: IndexRecord = self.record
+        return sum(one.rows for one in record.splits)
 
     def create_statement(self) -> str:
         """The statement that would make such an index."""
@@ -170,7 +180,9 @@ class SearchIndex(RecordedArtefact):
         """A split cannot be used: say so, and have it built again by the next refresh."""
         if name in self.record.names:
             self.store.mark_damaged(name)
-            events.notice(f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}")
+            events.notice(
+                f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}"
+            )
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -225,13 +237,14 @@ class SearchIndex(RecordedArtefact):
         >>> ix.search("refund").to_pylist()  # the index is behind, and the answer is right
         []
         """
-        from headwater.search.searching import Request, search
+        from headwater.search.request import Request
+        from headwater.search.searching import search
 
         request = Request(
             query=query, columns=columns, k=k, offset=offset, order_by=order_by, descending=descending, where=filter,
             fields=fields, default=default, lenient=lenient, vector=vector, vector_column=vector_column, fuse=fuse,
         )  # fmt: skip
-        return search(self, request)
+        return search(self.reader(), request)
 
     def filter(self, where: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """The rows that meet a condition of Spark SQL, exactly those that a scan gives; the index helps where it can."""
@@ -249,19 +262,21 @@ class SearchIndex(RecordedArtefact):
         """How many rows match."""
         from headwater.search.searching import count
 
-        return count(self, query, where=filter, default=default)
+        return count(self.reader(), query, where=filter, default=default)
 
     def aggregate(self, query: str = "*", **wanted: Aggregation | Mapping[str, Any]) -> dict[str, Any]:
         """Figures of the rows that match, by name: see `headwater.search.aggregation`."""
         from headwater.search.aggregation import aggregate
 
-        return aggregate(self, query, wanted)
+        return aggregate(self.reader(), query, wanted)
 
-    def more_like(self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10) -> SearchResult:
+    def more_like(
+        self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10
+    ) -> SearchResult:
         """The rows whose text has most in common with a text."""
         from headwater.search.searching import more_like
 
-        return more_like(self, text, columns=columns, k=k)
+        return more_like(self.reader(), text, columns=columns, k=k)
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
@@ -405,9 +420,31 @@ class SearchIndex(RecordedArtefact):
         return self._rewrite(retention_ms=int(retention_hours * 3_600_000))
 
     def _rewrite(self, *, fan: int | None = None, retention_ms: int | None = None) -> int:
-        from headwater.search.maintenance import rewrite
-
-        return rewrite(self, fan=fan, retention_ms=retention_ms)
+        """Commit other splits that give the same answers, at the same frontier."""
+        with self.held():
+            for _ in range(_TRIES):
+                committed = self.committed()
+                record: IndexRecord = self.record_of(committed)
+                if not record.published:
+                    raise InputError.not_built(self.name, 0, self.log.path, self.kind)
+                base = self.snapshot
+                found = self.coverage_at(record, base)
+                splits = rewritten(self._meant, self.store, base, found, fan=fan, retention_ms=retention_ms)
+                if splits == record.splits:
+                    return len(splits)
+                gone = tuple(sorted({*record.names} - {one.name for one in splits}))
+                after = replace(record, splits=splits, superseded=gone, published=committed.number + 1)
+                try:
+                    self.log.commit(committed.number, committed.definition, after.to_json())
+                except ConflictError:
+                    continue
+                self.tidy(record, after)
+                if retention_ms is not None:
+                    faults.point("search.vacuum.before_delete", self.name)
+                    self.store.delete(self.store.orphans(after.names, young_ms=max(retention_ms, 1)))
+                self.log.sweep()
+                return len(splits)
+        raise ConflictError.lost("another refresh was committed first", committed.number, self.kind.name, self.log.path)
 
     def prewarm(self) -> int:
         """Have every split unpacked and open on this machine; gives how many rows can be searched."""

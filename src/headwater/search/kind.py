@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.base.errors import ConflictError, InputError, UnsupportedError
+from headwater.base.packages import required
 from headwater.derived.environment import Environment
 from headwater.derived.kinds import Kind
 from headwater.derived.record_log import RecordLog
@@ -35,6 +36,7 @@ KIND = IndexKind()
 
 def make(name: str, source: str, environment: Environment, *, replaces: bool = False, **options: Any) -> SearchIndex:
     """The index of that name with this definition, made if it is not there."""
+    required("tantivy", "a search index", "search")
     table = environment.table(source)
     meant = define(table.snapshot, table.name, **options)
     log = RecordLog(environment.root, SearchIndex.kind.name, name)

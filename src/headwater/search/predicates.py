@@ -21,7 +21,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-
 from headwater.search.analyzers import parse_analyzer
 from headwater.search.fields import NULLS, ODD, Field
 from headwater.search.language import ANY, Pattern
@@ -275,5 +274,3 @@ def _like_pieces(pattern: str, escape: str) -> list[tuple[str, bool, bool]] | No
         at += 1
     pieces.append((piece, opened, False))
     return pieces
-
-

@@ -22,6 +22,8 @@ import pyarrow as pa
 
 from headwater.base import events, settings
 from headwater.base.errors import CorruptionError, NotFoundError
+from headwater.base.frontier import Frontier
+from headwater.derived.sources import identity_of
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import live_vector
@@ -151,19 +153,28 @@ class Reader:
             if build != expected:
                 raise CorruptionError.state_file(part.folder, "its documents are not those of its cover", "the cache")
 
+    @property
+    def frontier(self) -> Frontier:
+        """The version of the table that it answers from."""
+        source = self.meant.source
+        identity = identity_of(self.base, self.meant.columns)
+        return Frontier({source: self.base.version}).identified({source: identity})
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     def count(self, query: Any) -> int:
         """How many rows match."""
         with guarded("counting"):
-            found = self.searcher.search(query, limit=1, count=True)
+            found: Any = self.searcher.search(query, limit=1, count=True)
         return int(found.count or 0)
 
     def top(self, query: Any, k: int, offset: int = 0, *, count: bool = False) -> Hits:
         """The rows with the best scores, best first."""
         return self._searched(query, k, offset, count)
 
-    def ordered(self, query: Any, field: str, k: int, offset: int = 0, *, descending: bool, count: bool = False) -> Hits:
+    def ordered(
+        self, query: Any, field: str, k: int, offset: int = 0, *, descending: bool, count: bool = False
+    ) -> Hits:
         """The rows with the smallest or largest values of a field that is not text; nulls come last."""
         import tantivy
 
@@ -185,7 +196,7 @@ class Reader:
         if not self._segments or k <= 0:
             return Hits(np.empty(0, np.int64), np.empty(0, np.int64), (), self.count(query) if count else None)
         with guarded("searching"):
-            found = self.searcher.search(query, limit=k, count=count, offset=offset, **options)
+            found: Any = self.searcher.search(query, limit=k, count=count, offset=offset, **options)
             hits = found.hits
         n = len(hits)
         segments = np.fromiter((a.segment_ord for _, a in hits), np.int64, n)
@@ -271,7 +282,7 @@ def open_reader(
     store: SplitStore,
     names: Sequence[str],
     *,
-    report: Callable[[str, Exception], object] = lambda name, error: None,
+    report: Callable[[str, Exception], object],
 ) -> Reader:
     """A reader of a snapshot: by the splits that cover its files, and by indexing what is left.
 
@@ -312,7 +323,9 @@ def _for_now(meant: Definition, base: Snapshot, files: Sequence[AddFile], stamp:
     if not left:
         return
     rows = sum(f.num_records or 0 for f in left)
-    with events.task(f"index {len(left)} file{'' if len(left) == 1 else 's'} of {meant.source} for a search", unit="rows") as task:
+    with events.task(
+        f"index {len(left)} file{'' if len(left) == 1 else 's'} of {meant.source} for a search", unit="rows"
+    ) as task:
         task.expect(rows or None)
         for built in build_splits(meant, base, left, advance=task.advance):
             lease = keep(built)
@@ -323,5 +336,3 @@ def _for_now(meant: Definition, base: Snapshot, files: Sequence[AddFile], stamp:
                 while len(_transient) > _MOST_TRANSIENT:
                     _transient.popitem(last=False)
             yield lease, built.cover
-
-

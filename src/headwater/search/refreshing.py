@@ -58,10 +58,12 @@ def coverage_of(
 
 def entry_of(name: str, cover: Cover) -> SplitEntry:
     """What a record says of a split."""
-    return SplitEntry(name, cover.stamp, cover.rows, len(cover.files), cover.bytes)
+    return SplitEntry(name, cover.stamp, cover.rows, len(cover.files), cover.size)
 
 
-def retained(entries: Sequence[SplitEntry], covers: Mapping[str, Cover], base: Snapshot, stamp: str) -> list[SplitEntry]:
+def retained(
+    entries: Sequence[SplitEntry], covers: Mapping[str, Cover], base: Snapshot, stamp: str
+) -> list[SplitEntry]:
     """The splits that stay: those in use, and idle ones for as long as older versions are usually kept."""
     kept, now = [], now_ms()
     for one in entries:

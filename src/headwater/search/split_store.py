@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from typing import Self
 
 from headwater.base import faults, settings
 from headwater.base.storage import Storage, now_ms
@@ -99,9 +100,9 @@ class SplitStore:
         found = set()
         for entry in self.root.list(f"{self.path}/"):
             name, dot, ending = entry.path.rpartition("/")[2].partition(".")
-            if dot and f".{ending}" in (_SPLIT, _COVER, _DAMAGED) and name not in named:
-                if old is None or entry.modified_ms < old:
-                    found.add(name)
+            ours = dot and f".{ending}" in (_SPLIT, _COVER, _DAMAGED) and name not in named
+            if ours and (old is None or entry.modified_ms < old):
+                found.add(name)
         return sorted(found)
 
     def mark_damaged(self, name: str) -> None:
@@ -198,7 +199,7 @@ class Lease:
         os.close(lock)
         return None
 
-    def __enter__(self) -> Lease:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
