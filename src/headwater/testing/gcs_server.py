@@ -59,7 +59,7 @@ class GcsServer(ObjectServer):
         request = urllib.request.Request(f"http://{self.gate.upstream}/storage/v1/b", method="POST")
         request.add_header("Content-Type", "application/json")
         try:
-            urllib.request.urlopen(request, json.dumps({"name": self.bucket}).encode(), timeout=10).close()
+            urllib.request.urlopen(request, json.dumps({"name": self.bucket}).encode(), timeout=10).close()  # noqa: S310
         except urllib.error.HTTPError as e:
             with e:
                 if e.code != 409:

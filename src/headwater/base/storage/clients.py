@@ -51,8 +51,16 @@ class Client:
 
     store: Any
     connection: Connection
-    honours_conditions: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    _honours_conditions: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check_conditions(self, ask: Callable[[], None]) -> None:
+        """Call ``ask``, which raises if the service ignores the condition of a put, until it has returned once."""
+        if not self._honours_conditions:
+            with self._lock:
+                if not self._honours_conditions:
+                    ask()
+                    self._honours_conditions = True
 
 
 _clients: dict[tuple[object, ...], Client] = {}

@@ -69,7 +69,7 @@ class ObjectStorage(Storage):
             )
         except HeadwaterError:
             raise
-        except Exception as e:  # obstore raises its own errors, ValueError and TypeError
+        except Exception as e:  # noqa: BLE001  (obstore's own errors, ValueError, TypeError: all are about the options)
             why = connection.hide_secrets(str(e)).strip().split("\n", 1)[0]
             raise InputError.bad_storage_options(cls.option_names.service, why, address.url) from None
         return store, connection
@@ -155,39 +155,26 @@ class ObjectStorage(Storage):
         if ready is not None:
             ready()
         with self._errors(path):
-            self._check_conditions(path)
+            self._client.check_conditions(lambda: self._ask_conditions(path))
             faults.point("storage.put_if_absent.before_publish", path)
             obstore.put(self._store, self._key(path), data, mode="create")
             faults.point("storage.put_if_absent.after_publish", path)
 
-    def _check_conditions(self, path: str) -> None:
-        """Raise if the service ignores the condition of a put; asked once per process and bucket."""
-        import obstore
-
-        client = self._client
-        if client.honours_conditions:
-            return
-        with client.lock:
-            if client.honours_conditions:
-                return
-            folder, slash, name = self._key(path).rpartition("/")
-            probe = f"{folder}{slash}.{name}.{uuid.uuid4().hex}.tmp"
-            obstore.put(self._store, probe, b"does this service honour put-if-absent?", mode="create")
-            try:
-                self._create_again(probe)
-            finally:
-                with suppress(Exception):  # who may not delete leaves a few bytes under a hidden name
-                    obstore.delete(self._store, probe)
-            client.honours_conditions = True
-
-    def _create_again(self, probe: str) -> None:
+    def _ask_conditions(self, path: str) -> None:
+        """Create an object beside ``path`` twice; raise if the service lets that happen."""
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
+        folder, slash, name = self._key(path).rpartition("/")
+        probe = f"{folder}{slash}.{name}.{uuid.uuid4().hex}.tmp"
+        obstore.put(self._store, probe, b"does this service honour put-if-absent?", mode="create")
         try:
             obstore.put(self._store, probe, b"it does not", mode="create")
         except AlreadyExistsError:
             return
+        finally:
+            with suppress(Exception):  # who may not delete leaves a few bytes under a hidden name
+                obstore.delete(self._store, probe)
         raise StorageError.ignores_conditions(self.url)
 
     def list(self, prefix: str = "", *, after: str | None = None) -> Iterator[Entry]:

@@ -53,8 +53,8 @@ class OptionNames:
         return {**found, **given}, frozenset(given)
 
 
-def _named(prefix: str, **aliases: str) -> dict[str, str]:
-    """Names from ``meaning="alias alias"``: an alias that begins with ``_`` has the service's prefix before it."""
+def _named(prefix: str, aliases: Mapping[str, str]) -> dict[str, str]:
+    """Names from ``{meaning: "alias alias"}``: an alias that begins with ``_`` has the service's prefix before it."""
     names: dict[str, str] = {}
     for meaning, spelled in aliases.items():
         for alias in (meaning, f"_{meaning}", *spelled.split()):
@@ -67,12 +67,14 @@ S3_OPTIONS = OptionNames(
     prefix="AWS_",
     names=_named(
         "aws",
-        access_key_id="",
-        secret_access_key="",
-        session_token="",
-        region="_default_region",
-        endpoint="_endpoint_url endpoint_url",
-        allow_http="",
+        {
+            "access_key_id": "",
+            "secret_access_key": "",
+            "session_token": "",
+            "region": "_default_region",
+            "endpoint": "_endpoint_url endpoint_url",
+            "allow_http": "",
+        },
     ),
     shown=(
         *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"),
@@ -87,22 +89,24 @@ AZURE_OPTIONS = OptionNames(
     prefix="AZURE_",
     names=_named(
         "azure",
-        account_name="_storage_account_name _storage_account",
-        account_key="_storage_account_key _storage_access_key _storage_master_key _storage_key",
-        sas_token="_storage_sas_token _storage_sas_key sas_key",
-        connection_string="_storage_connection_string",
-        client_id="_storage_client_id",
-        client_secret="_storage_client_secret",
-        tenant_id="_storage_tenant_id _authority_id _storage_authority_id",
-        authority_host="_storage_authority_host",
-        federated_token_file="",
-        bearer_token="_storage_token",
-        use_azure_cli="",
-        skip_signature="anon",
-        msi_endpoint="_identity_endpoint",
-        endpoint="_storage_endpoint endpoint_url",
-        use_emulator="_storage_use_emulator",
-        allow_http="_storage_allow_http",
+        {
+            "account_name": "_storage_account_name _storage_account",
+            "account_key": "_storage_account_key _storage_access_key _storage_master_key _storage_key",
+            "sas_token": "_storage_sas_token _storage_sas_key sas_key",
+            "connection_string": "_storage_connection_string",
+            "client_id": "_storage_client_id",
+            "client_secret": "_storage_client_secret",
+            "tenant_id": "_storage_tenant_id _authority_id _storage_authority_id",
+            "authority_host": "_storage_authority_host",
+            "federated_token_file": "",
+            "bearer_token": "_storage_token",
+            "use_azure_cli": "",
+            "skip_signature": "anon",
+            "msi_endpoint": "_identity_endpoint",
+            "endpoint": "_storage_endpoint endpoint_url",
+            "use_emulator": "_storage_use_emulator",
+            "allow_http": "_storage_allow_http",
+        },
     ),
     shown=(
         *("account_name", "account_key", "sas_token", "connection_string", "client_id", "client_secret", "tenant_id"),
@@ -119,15 +123,17 @@ GCS_OPTIONS = OptionNames(
     prefix="GOOGLE_",
     names=_named(
         "google",
-        service_account="service_account_path _service_account_path",
-        service_account_key="",
-        application_credentials="",
-        bearer_token="",
-        token="",
-        project="_cloud_project _cloud_quota_project user_project",
-        endpoint="_base_url base_url endpoint_url",
-        skip_signature="anon",
-        allow_http="",
+        {
+            "service_account": "service_account_path _service_account_path",
+            "service_account_key": "",
+            "application_credentials": "",
+            "bearer_token": "",
+            "token": "",
+            "project": "_cloud_project _cloud_quota_project user_project",
+            "endpoint": "_base_url base_url endpoint_url",
+            "skip_signature": "anon",
+            "allow_http": "",
+        },
     ),
     shown=(
         *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY", "project"),

@@ -21,6 +21,7 @@ class S3Storage(ObjectStorage):
 
     @classmethod
     def connection(cls, address: Address, options: Mapping[str, str]) -> Connection:
+        del address  # it says nothing but the bucket
         config, _ = S3_OPTIONS.read(options)
         allow_http = config.pop("allow_http", None)
         plain = is_true(allow_http) if allow_http is not None else config.get("endpoint", "").startswith("http://")
