@@ -56,12 +56,12 @@ class AzureServer(ObjectServer):
     def with_endpoint(self, endpoint: str) -> dict[str, str]:
         return {**self.options, "AZURE_STORAGE_ENDPOINT": f"{endpoint}/{_ACCOUNT}"}
 
-    def signature(self, rights: str = "rwdlac", *, hours: float = 1) -> str:
-        """A shared access signature of the account: the query string that `sas_token` takes."""
+    def signature(self, rights: str = "racwdl", *, hours: float = 1) -> str:
+        """A shared access signature of the container: the query string that `sas_token` takes."""
         until = (datetime.now(UTC) + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        signed = [_ACCOUNT, rights, "b", "sco", "", until, "", "http,https", _API, "", ""]
-        fields = {"sv": _API, "ss": "b", "srt": "sco", "sp": rights, "se": until, "spr": "http,https"}
-        fields["sig"] = self._sign("\n".join(signed))
+        # Rights, start, end, resource, policy, addresses, protocol, version, kind, and seven fields that are empty here.
+        signed = [rights, "", until, f"/blob/{_ACCOUNT}/{self.bucket}", "", "", "", _API, "c", *[""] * 7]
+        fields = {"sv": _API, "sr": "c", "sp": rights, "se": until, "sig": self._sign("\n".join(signed))}
         return "&".join(f"{name}={quote(value, safe='')}" for name, value in fields.items())
 
     def make_container(self) -> None:
