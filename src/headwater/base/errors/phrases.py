@@ -121,11 +121,11 @@ _VERSIONS: dict[str, Phrase] = {
         cli_sql="set {names} in the environment",
         cli="set {names} in the environment",
     ),
-    "copy_by_spark": Phrase(
-        python="Spark reads it: «lake.write(name, spark.read.parquet({location!r}))» copies rows into a lake; or mount it, and use the path",
-        sql="Spark reads it: «lake.write(name, spark.read.parquet({location!r}))» copies rows into a lake; or mount it, and use the path",
-        cli_sql="copy it to a disk or a bucket («hadoop distcp»), or mount it, and use the path",
-        cli="copy it to a disk or a bucket («hadoop distcp»), or mount it, and use the path",
+    "copy_from_hadoop": Phrase(
+        python="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path; a frame that Spark reads there becomes "
+        "a table by «lake.write(name, frame)»",
+        sql="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
+        cli="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
     ),
 }
 

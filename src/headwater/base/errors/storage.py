@@ -13,12 +13,12 @@ __all__ = ["StorageError"]
 
 _LOCATIONS = "a path, file://…, s3://bucket/prefix, az://container/prefix, abfss://… or gs://bucket/prefix"
 _SCHEMES = ("s3", "s3a", "az", "azure", "abfs", "abfss", "gs", "gcs", "file")
-_SPARK_ONLY = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "har", "ofs", "o3fs")
+_OF_HADOOP = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "har", "ofs", "o3fs")
 _BLOB_HOST = re.compile(r"https?://([a-z0-9]+)\.(?:blob|dfs)\.core\.windows\.net/([^/]+)/?(.*)")
 _BUCKET_HOST = re.compile(r"https?://storage\.(?:googleapis|cloud\.google)\.com/(.+)")
 
 
-def _instead(scheme: str, url: str) -> str | None:
+def _instead(scheme: str | None, url: str) -> str | None:
     """The same place by a name that can be opened, where one is known."""
     if scheme in ("http", "https"):
         if found := _BLOB_HOST.fullmatch(url):
@@ -50,18 +50,13 @@ class StorageError(HeadwaterError, OSError):
         return cls("E6003", f"storage failed: {why}", where=path, hint=f"check {what}, then try again")
 
     @classmethod
-    def bad_url(cls, url: str) -> Self:
-        return cls("E6004", f"`{url}` is not a location Headwater can open", hint=f"use {_LOCATIONS}")
-
-    @classmethod
-    def unknown_scheme(cls, scheme: str, url: str) -> Self:
-        message = f"`{url}` is not a location Headwater can open: it has no way to `{scheme}`"
-        if scheme in _SPARK_ONLY:
-            return cls("E6004", message, actions=[Action("copy_by_spark", location=url)])
-        if (hint := _instead(scheme, url)) is not None:
-            return cls("E6004", message, hint=hint)
-        near = did_you_mean(scheme, _SCHEMES)
-        return cls("E6004", message, hint=f"did you mean {near}://…? use {_LOCATIONS}" if near else f"use {_LOCATIONS}")
+    def bad_url(cls, url: str, scheme: str | None = None) -> Self:
+        """``scheme`` where it is the one that is not known."""
+        message = f"`{url}` is not a location Headwater can open"
+        near = did_you_mean(scheme, _SCHEMES) if scheme else None
+        hint = _instead(scheme, url) or (f"did you mean {near}://…? " if near else "") + f"use {_LOCATIONS}"
+        actions = [Action("copy_from_hadoop")] if scheme in _OF_HADOOP else []
+        return cls("E6004", message, hint=None if actions else hint, actions=actions)
 
     @classmethod
     def secret_in_url(cls, url: str, what: str) -> Self:

@@ -90,10 +90,10 @@ def parse_address(url: str) -> Address:
     """
     found = _URL.fullmatch(url)
     if found is None:
-        raise StorageError.unknown_scheme(url.partition(":")[0].lower(), url)
+        raise StorageError.bad_url(url, url.partition(":")[0].lower())
     scheme, authority, rest = found[1].lower(), found[2], found[3]
     if scheme not in SCHEMES:  # what stands before an @ may be a password
-        raise StorageError.unknown_scheme(scheme, f"{scheme}://{authority.rpartition('@')[2]}{rest.partition('?')[0]}")
+        raise StorageError.bad_url(f"{scheme}://{authority.rpartition('@')[2]}{rest.partition('?')[0]}", scheme)
     service, (bucket, at, host) = SCHEMES[scheme], authority.partition("@")
     shown = f"{scheme}://{host or bucket}/…"
     if ":" in authority or (at and service != "azure"):
