@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -21,8 +25,6 @@ PLACES = {"S3": "s3://b/x", "Azure": "az://c/x", "Google Cloud": "gs://b/x"}
 
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     for name in os.environ:
         if name.upper().startswith(("AWS_", "AZURE_", "GOOGLE_")):
             monkeypatch.delenv(name)
@@ -106,3 +108,33 @@ def test_a_file_that_holds_no_key(tmp_path: Path) -> None:
     with pytest.raises(StorageError) as caught:
         open_storage("gs://b/x", {"GOOGLE_SERVICE_ACCOUNT": str(tmp_path / "key.json")})
     assert caught.value.code == "E6012"
+
+
+def test_a_session_token_is_sent_with_each_request() -> None:
+    """Temporary credentials of S3 have three parts, of which the third is a header."""
+    seen: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("x-amz-security-token"))
+            self.send_response(403)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        options = {
+            "AWS_ACCESS_KEY_ID": "id",
+            "AWS_SECRET_ACCESS_KEY": "secret77",
+            "AWS_SESSION_TOKEN": "session77",
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+        }
+        storage = pickle.loads(pickle.dumps(open_storage("s3://b/x", options)))
+        with pytest.raises(StorageError) as caught:
+            storage.get("a")
+        server.shutdown()
+    assert seen == ["session77"] and caught.value.code == "E6001"
+    assert "77" not in f"{caught.value} {caught.value.__cause__} {storage!r}"

@@ -83,6 +83,10 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self._link = http.client.HTTPConnection(self.gate.upstream, timeout=60)
 
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # a client that gives up an upload just goes
+            super().handle()
+
     def finish(self) -> None:
         self._link.close()
         super().finish()
