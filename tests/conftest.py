@@ -1,4 +1,4 @@
-"""What every test may ask for: a Spark session, a real S3 server and emulators of other clouds, one of each per worker."""
+"""What every test may ask for: a Spark session, a real S3 server and emulators of other clouds, one per worker."""
 
 from __future__ import annotations
 

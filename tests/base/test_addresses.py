@@ -1,4 +1,4 @@
-"""URLs of object stores: every spelling leads to one place, secrets are refused, and what cannot be opened says what can."""
+"""URLs of object stores: every spelling leads to one place, secrets are refused, and errors say what can be opened."""
 
 from __future__ import annotations
 

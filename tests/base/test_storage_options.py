@@ -1,4 +1,4 @@
-"""Storage options: names of obstore, delta-rs and fsspec, read strictly, and credentials that are missing or unusable."""
+"""Storage options: names of obstore, delta-rs and fsspec, read strictly, and credentials that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One lake on each cloud: tables, SQL, views, exports, online tables and changes give what the same steps give on the disk."""
+"""One lake on each cloud: tables, SQL, views, exports, online tables and changes, all as on the disk."""
 
 from __future__ import annotations
 

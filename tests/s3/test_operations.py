@@ -1,4 +1,4 @@
-"""Every operation of a table, in one history, on an object store: each step has the rows that plain Python says it has."""
+"""Every operation of a table, in one history, on an object store: each step has the rows that Python says it has."""
 
 from __future__ import annotations
 

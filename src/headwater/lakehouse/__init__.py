@@ -45,9 +45,9 @@ def connect(
         Where the lake lies. A local folder is made if it is not there.
     storage_options
         For S3: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``
-        and ``AWS_ALLOW_HTTP``. For Azure: ``account_name`` with ``account_key`` or ``sas_token``, or ``connection_string``. For
-        Google Cloud: ``GOOGLE_APPLICATION_CREDENTIALS``, the path of a key file, and ``project``. Variables of the environment are
-        used where an option is not given; the guide has all names.
+        and ``AWS_ALLOW_HTTP``. For Azure: ``account_name`` with ``account_key`` or ``sas_token``, or ``connection_string``.
+        For Google Cloud: ``GOOGLE_APPLICATION_CREDENTIALS``, the path of a key file, and ``project``. Variables of the
+        environment are used where an option is not given; the guide has all names.
     spark
         A Spark session to use; without one, a local session is started when it is first needed.
 

@@ -59,7 +59,7 @@ class AzureServer(ObjectServer):
     def signature(self, rights: str = "racwdl", *, hours: float = 1) -> str:
         """A shared access signature of the container: the query string that `sas_token` takes."""
         until = (datetime.now(UTC) + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # Rights, start, end, resource, policy, addresses, protocol, version, kind, and seven fields that are empty here.
+        # Rights, start, end, resource, policy, addresses, protocol, version, kind, and seven more that are empty.
         signed = [rights, "", until, f"/blob/{_ACCOUNT}/{self.bucket}", "", "", "", _API, "c", *[""] * 7]
         fields = {"sv": _API, "sr": "c", "sp": rights, "se": until, "sig": self._sign("\n".join(signed))}
         return "&".join(f"{name}={quote(value, safe='')}" for name, value in fields.items())
@@ -69,7 +69,8 @@ class AzureServer(ObjectServer):
         date, path = formatdate(usegmt=True), f"/{_ACCOUNT}/{self.bucket}"
         headers = f"x-ms-date:{date}\nx-ms-version:{_API}"
         signed = f"PUT{chr(10) * 12}{headers}\n/{_ACCOUNT}{path}\nrestype:container"
-        request = urllib.request.Request(f"{self.endpoint}{path}?restype=container", method="PUT")  # noqa: S310  (loopback)
+        target = f"{self.endpoint}{path}?restype=container"
+        request = urllib.request.Request(target, method="PUT")  # noqa: S310  (loopback)
         request.add_header("x-ms-date", date)
         request.add_header("x-ms-version", _API)
         request.add_header("Authorization", f"SharedKey {_ACCOUNT}:{self._sign(signed)}")

@@ -28,8 +28,9 @@ __all__ = ["Gateway", "gateway"]
 
 _HOP = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "host"}
 _PART = re.compile(r"<PartNumber>(\d+)</PartNumber>")
-_NO_BUCKET = b"<?xml version='1.0'?><Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist.</Message></Error>"
-_DENIED = b"<?xml version='1.0'?><Error><Code>AuthenticationRequired</Code><Message>Authentication required.</Message></Error>"
+_ERROR = "<?xml version='1.0'?><Error><Code>%s</Code><Message>%s</Message></Error>"
+_NO_BUCKET = (_ERROR % ("NoSuchBucket", "The specified bucket does not exist.")).encode()
+_DENIED = (_ERROR % ("AuthenticationRequired", "Authentication required.")).encode()
 
 
 class Gateway:

@@ -1,8 +1,8 @@
 """Google Cloud Storage for tests: fake-gcs-server on the loopback interface.
 
 fake-gcs-server is a Go module (`server_tools`). It keeps objects with their generations and decides put-if-absent; a
-gateway in front of it speaks the interface that obstore uses (`gcs_gateway`). Requests are signed as with the service: the
-options name a key file of a service account, whose key is made for the server.
+gateway in front of it speaks the interface that obstore uses (`gcs_gateway`). Requests are signed as with the service:
+the options name a key file of a service account, whose key is made for the server.
 
 >>> with serve_gcs() as gcs:  # doctest: +SKIP
 ...     lake = hw.connect(gcs.url("lake"), storage_options=gcs.options)
@@ -59,7 +59,8 @@ class GcsServer(ObjectServer):
         request = urllib.request.Request(f"http://{self.gate.upstream}/storage/v1/b", method="POST")
         request.add_header("Content-Type", "application/json")
         try:
-            urllib.request.urlopen(request, json.dumps({"name": self.bucket}).encode(), timeout=10).close()  # noqa: S310
+            wanted = json.dumps({"name": self.bucket}).encode()
+            urllib.request.urlopen(request, wanted, timeout=10).close()  # noqa: S310
         except urllib.error.HTTPError as e:
             with e:
                 if e.code != 409:

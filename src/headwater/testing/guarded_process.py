@@ -1,7 +1,7 @@
 """Servers of tests as processes that never outlive their owner.
 
-A shell beside the server waits for the end of a pipe that the owner holds, and then kills the server, by its process id,
-however the owner ended. The server's folder goes with it.
+A shell beside the server waits for the end of a pipe that the owner holds, and then kills the server, by its process
+id, however the owner ended. The server's folder goes with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Emulators of cloud storage, installed once per machine, in the versions that the tests are known to pass with.
 
 They come from public registries: Azurite from npm, fake-gcs-server as a Go module. They lie in
-``$XDG_CACHE_HOME/headwater/servers/<name>-<version>`` (``~/.cache`` by default). A folder appears there in one step, when
-everything is in it; of several processes one installs, and the others wait.
+``$XDG_CACHE_HOME/headwater/servers/<name>-<version>`` (``~/.cache`` by default). A folder appears there in one step,
+when everything is in it; of several processes one installs, and the others wait.
 """
 
 from __future__ import annotations

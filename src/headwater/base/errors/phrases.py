@@ -122,8 +122,8 @@ _VERSIONS: dict[str, Phrase] = {
         cli="set {names} in the environment",
     ),
     "copy_from_hadoop": Phrase(
-        python="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path; a frame that Spark reads there becomes "
-        "a table by «lake.write(name, frame)»",
+        python="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path; a frame that Spark reads "
+        "there becomes a table by «lake.write(name, frame)»",
         sql="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
         cli="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
     ),

@@ -29,7 +29,7 @@ def _instead(scheme: str | None, url: str) -> str | None:
     if scheme in ("wasb", "wasbs"):
         return "use abfss://container@account.dfs.core.windows.net/prefix, which names the same container"
     if scheme == "dbfs":
-        return "use what it is mounted from (s3://…, abfss://… or gs://…), or the path below /dbfs on a machine that has it"
+        return "use what it is mounted from (s3://…, abfss://… or gs://…), or the path below /dbfs where there is one"
     return None
 
 
@@ -73,7 +73,7 @@ class StorageError(HeadwaterError, OSError):
             "E6010",
             f"`{host}` is not the host of a storage account of Azure",
             where=url,
-            hint="use abfss://container@account.dfs.core.windows.net/prefix, or az://container/prefix with the option `endpoint`",
+            hint="use abfss://container@account.dfs.core.windows.net/prefix, or az://… with the option `endpoint`",
         )
 
     @classmethod
@@ -91,7 +91,7 @@ class StorageError(HeadwaterError, OSError):
             "E6012",
             f"the credentials in `{file}` cannot be used: {why}",
             where=path,
-            hint="give the path of a service account's JSON key, or of what `gcloud auth application-default login` wrote",
+            hint="give the path of a service account's key, or of what `gcloud auth application-default login` wrote",
         )
 
     @classmethod
@@ -100,7 +100,7 @@ class StorageError(HeadwaterError, OSError):
             "E6013",
             "the service ignores the condition of a put, so that two writers could both be told they had committed",
             where=path,
-            hint="nothing was committed; use a service that honours If-None-Match (S3, Azure) or x-goog-if-generation-match",
+            hint="nothing was committed; use a service that honours If-None-Match or x-goog-if-generation-match",
         )
 
     @classmethod

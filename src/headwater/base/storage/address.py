@@ -1,7 +1,7 @@
 """Addresses: which service, account, bucket and prefix a URL names, and when two URLs name the same place.
 
-One place has many spellings. ``s3a://`` is ``s3://``; a container of Azure is ``az://container`` where the account is an
-option, and ``abfss://container@account.dfs.core.windows.net`` where the URL names it, as Spark and delta-spark write it
+One place has many spellings. ``s3a://`` is ``s3://``; a container of Azure is ``az://container`` where the account is
+an option, and ``abfss://container@account.dfs.core.windows.net`` where the URL names it, as Spark and delta-spark write it
 into logs. Everything that compares or opens places reads them here, once, so that a vacuum recognises its own files
 under any name.
 
@@ -9,11 +9,11 @@ under any name.
 |---|---|---|
 | S3 | ``s3://bucket/prefix``, ``s3a``, ``s3n`` | ``s3://bucket/prefix`` |
 | Azure | ``az://container/prefix``, ``azure``, ``abfs``, ``abfss`` | ``az://container/prefix`` |
-| Azure, account named | ``abfs[s]://container@account.dfs.core.windows.net/prefix``, ``az``, ``azure``, ``.blob.`` | ``abfss://container@…`` |
+| Azure, account named | ``abfs[s]://container@account.dfs.core.windows.net/prefix``, ``.blob.`` | ``abfss://container@…`` |
 | Google Cloud | ``gs://bucket/prefix``, ``gcs`` | ``gs://bucket/prefix`` |
 
-A URL holds no credentials: a signature, or a user and password, is refused, and the error does not repeat it. The host of
-an account must be one of Microsoft's: a Delta log may name files anywhere, and must not be able to send a token to
+A URL holds no credentials: a signature, or a user and password, is refused, and the error does not repeat it. The host
+of an account must be one of Microsoft's: a Delta log may name files anywhere, and must not be able to send a token to
 another host.
 """
 

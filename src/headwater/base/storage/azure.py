@@ -1,10 +1,10 @@
 """Prefixes of containers in Azure's blob storage, with or without a hierarchical namespace.
 
-The account is in the URL (``abfss://container@account.dfs.core.windows.net/prefix``) or an option; credentials are a key,
-a shared access signature, a service principal, a federated token, or the identity of the machine. Those that are given
+The account is in the URL (``abfss://container@account.dfs.core.windows.net/prefix``) or an option; credentials are a
+key, a shared access signature, a service principal, a federated token, or the identity of the machine. Those that are given
 as options count, whatever else the environment has. Put-if-absent is ``If-None-Match: *``.
 
-A connection string, as the portal shows it, is a shorter way to say the account, its key or signature, and its endpoint.
+A connection string, as the portal shows it, is a shorter way to say the account, its key or signature, and endpoint.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class AzureStorage(ObjectStorage):
 def _parse_connection_string(text: str) -> dict[str, str]:
     """The options that a connection string stands for.
 
-    >>> _parse_connection_string("DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=YQ==;EndpointSuffix=core.windows.net")
+    >>> _parse_connection_string("DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=YQ==")
     {'account_name': 'acme', 'account_key': 'YQ=='}
     """
     pairs = dict(part.split("=", 1) for part in text.split(";") if "=" in part)

@@ -32,7 +32,7 @@ _LEAST_SECRET = 6
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What a service is reached with: obstore's configuration, HTTP options, and the values that no message may show."""
+    """What a service is reached with: obstore's configuration, HTTP options, and values that no message may show."""
 
     config: Mapping[str, Any]
     http: Mapping[str, Any]

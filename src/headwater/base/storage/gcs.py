@@ -2,8 +2,8 @@
 
 Credentials are a key file of a service account, or the file that ``gcloud auth application-default login`` writes, or
 the identity of the machine. A key file is read where the lake is opened, and its contents go to Spark's tasks: the
-machines that they run on need no copy. ``project`` is the one that pays for the requests (``x-goog-user-project``), where
-it is not the bucket's own. Put-if-absent is ``x-goog-if-generation-match: 0``.
+machines that they run on need no copy. ``project`` is the one that pays for the requests (``x-goog-user-project``),
+where it is not the bucket's own. Put-if-absent is ``x-goog-if-generation-match: 0``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ There are three ways, and a table takes the first that is right for it:
    share a scan by where their partition values can be had (`placement`), and those with a deletion vector have a scan
    of their own (`vectors`), so the others are read as plain Parquet is. Column mapping is a change of names on top;
 3. tasks read the files with Arrow (`tasks`): where Spark has no way to the storage (Azure, Google Cloud, S3 without its
-   JARs), and for what its reader cannot tell apart (columns found by id, paths with a colon, names that Spark hides or uses itself).
+   JARs), and for what its reader cannot tell apart (columns found by id, paths with a colon, names that Spark hides or
+   uses itself).
 
 A frame stands for one version, whatever is committed later. It is lazy; ``where`` narrows it to the files that may
 match by the log's statistics, which no filter put on afterwards can do, and filters the rows too.
