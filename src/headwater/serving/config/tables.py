@@ -112,7 +112,7 @@ class LakeSource(Model):
     """An online table of a lake."""
 
     location: Location
-    """Where the lake is: a path, or ``s3://bucket/prefix``."""
+    """Where the lake is: a path, or a URL such as ``s3://bucket/prefix`` or ``az://container/prefix``."""
     table: TableName | None = None
     """The online table's name in the lake; without it, the name of this table."""
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)
