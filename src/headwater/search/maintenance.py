@@ -33,22 +33,28 @@ def rewrite(index: SearchIndex, *, fan: int | None, retention_ms: int | None) ->
                 raise InputError.not_built(index.name, 0, index.log.path, index.kind)
             after = _rewritten(index, record, fan=fan, retention_ms=retention_ms)
             if after.splits == record.splits:
+                _delete_orphans(index, record, retention_ms)
                 return len(record.splits)
             try:
                 index.log.commit(committed.number, committed.definition, replace(after, published=committed.number + 1).to_json())
             except ConflictError:
                 continue
             index.tidy(record, after)
-            if retention_ms is not None:
-                faults.point("search.vacuum.before_delete", index.name)
-                index.store.delete(index.store.orphans(after.names, young_ms=max(retention_ms, 1)))
+            _delete_orphans(index, after, retention_ms)
             index.log.sweep()
             return len(after.splits)
     raise ConflictError.lost("another refresh was committed first", committed.number, index.kind.name, index.log.path)
 
 
+def _delete_orphans(index: SearchIndex, record: IndexRecord, retention_ms: int | None) -> None:
+    """Delete the files of splits that no commit names, which a process that was killed may have left too."""
+    if retention_ms is not None:
+        faults.point("search.vacuum.before_delete", index.name)
+        index.store.delete(index.store.orphans(record.names, young_ms=max(retention_ms, 1)))
+
+
 def _rewritten(index: SearchIndex, record: IndexRecord, *, fan: int | None, retention_ms: int | None) -> IndexRecord:
-    meant, base = index.meant, index.snapshot
+    meant, base = index.meant, index.newest
     stamp = meant.stamp_of(base)
     found = index.coverage_at(record, base)
     entries, covers, now = list(found.entries), found.covers, now_ms()
@@ -72,8 +78,9 @@ def _rewritten(index: SearchIndex, record: IndexRecord, *, fan: int | None, rete
         groups = []
     for group in groups:
         faults.point("search.merge.before", index.name)
-        made = merged_entries(meant, index.store, group, covers, base)
+        made = merged_entries(meant, index.store, group, covers, base, report=index.report_damage)
         gone = {one.name for one in group}
         entries = [one for one in entries if one.name not in gone] + made
+    entries += [one for one in record.splits if one.name in found.broken]  # the next refresh finds and replaces them
     superseded = tuple(sorted({*record.names} - {one.name for one in entries}))
     return replace(record, splits=tuple(entries), superseded=superseded)

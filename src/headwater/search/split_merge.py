@@ -100,15 +100,7 @@ def _lay_out(fields: Fields, inputs: Sequence[_Input], gone: Collection[str], fo
                 segments.append(Segment(one.folder, id_, count, alive, claimed=1))
     with tempfile.TemporaryDirectory(prefix="headwater-pad-", dir=settings.current().spill_dir) as pads:
         segments += _padding(fields, pads, max(0, _ENOUGH - len(segments)))
-        assemble(segments, folder, link=_link)
-
-
-def _link(source: str, to: str) -> None:
-    """A second name of a file, or a copy where that cannot be: the library deletes what it has merged."""
-    try:
-        os.link(os.path.realpath(source), to)
-    except OSError:
-        shutil.copyfile(source, to)
+        assemble(segments, folder)
 
 
 def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
