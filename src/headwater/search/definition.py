@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError, SchemaError
+from headwater.base.errors import CorruptionError, HeadwaterError, InputError, SchemaError
 from headwater.base.frontier import TableIdentity
 from headwater.base.kinds import words_of
 from headwater.base.schema import Schema, spark_type
@@ -49,11 +49,19 @@ class Definition:
     target_rows: int = TARGET_ROWS
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Definition:
-        """Read what `to_json` gives."""
-        assert found["version"] == _VERSION, "there is one version so far"
-        fields = Fields.from_json(found["fields"])
-        return cls(found["source"], found["schema"], fields, tuple(found["hot"]), int(found["target_rows"]))
+    def from_json(cls, found: Mapping[str, Any], where: str) -> Definition:
+        """Read what `to_json` gives; ``where`` is the log that it was found in."""
+        try:
+            if found["version"] != _VERSION:
+                raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
+            fields = Fields.from_json(found["fields"])
+            schema = Schema.from_json(found["schema"])
+            made = cls(str(found["source"]), found["schema"], fields, tuple(found["hot"]), int(found["target_rows"]))
+            if missing := set(made.columns) - set(schema.names):
+                raise ValueError(f"its schema lacks {sorted(missing)}")
+        except (KeyError, TypeError, ValueError, AttributeError, HeadwaterError) as e:
+            raise CorruptionError.state_file("the definition of the index", str(e), where) from e
+        return made
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""

@@ -111,11 +111,12 @@ def _vector_column(reader: Reader, column: str | None) -> str:
             )
         return vectors[0]
     f = base.schema.field(column, base.where)
+    name: str = f.name
     if not _is_vector(f.arrow.type):
         raise SearchQueryError.not_possible(
             "nearness", f.name, f"it is of type {spark_type(f.arrow.type)}", "name a column of arrays of numbers"
         )
-    return str(f.name)
+    return name
 
 
 def _is_vector(dtype: pa.DataType) -> bool:

@@ -11,15 +11,23 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pyarrow as pa
 
 from headwater.base import events, faults
-from headwater.base.errors import ConflictError, CorruptionError, InputError, NotFoundError
+from headwater.base.errors import (
+    ConflictError,
+    CorruptionError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+    SearchQueryError,
+)
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import words_of
 from headwater.base.packages import required
@@ -44,7 +52,7 @@ from headwater.search.refreshing import (
     retained,
 )  # fmt: skip
 from headwater.search.split_builder import build_splits
-from headwater.search.split_store import SplitStore, discarded
+from headwater.search.split_store import SplitStore, discarded, forget_corrupt
 
 if TYPE_CHECKING:
     from headwater.search.aggregation import Aggregation
@@ -52,6 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexPlan", "IndexStatus", "SearchIndex"]
 
+_T = TypeVar("_T")
 _MOST_READERS = 16
 _TRIES = 10
 _readers: OrderedDict[tuple[Any, ...], Reader] = OrderedDict()
@@ -93,7 +102,7 @@ class SearchIndex(RecordedArtefact):
     def __init__(self, name: str, environment: Environment) -> None:
         required("tantivy", "a search index", "search")
         super().__init__(name, environment)
-        self._meant = Definition.from_json(self.committed().definition)
+        self._meant = Definition.from_json(self.committed().definition, self.log.path)
         self.store = SplitStore(environment.root, f"{self.folder_path}/splits")
         self._at: Snapshot | None = None
 
@@ -148,7 +157,12 @@ class SearchIndex(RecordedArtefact):
     @property
     def snapshot(self) -> Snapshot:
         """The version of the table that is searched: the newest one, or that of `at`."""
-        return self._at if self._at is not None else self._environment.table(self._meant.source).snapshot
+        return self._at if self._at is not None else self.newest
+
+    @property
+    def newest(self) -> Snapshot:
+        """The newest version of the table."""
+        return self._environment.table(self._meant.source).snapshot
 
     def reader(self, base: Snapshot | None = None) -> Reader:
         """A reader of the table as it is now, or of another version; an error if the index was never built."""
@@ -157,32 +171,48 @@ class SearchIndex(RecordedArtefact):
         if not record.published:
             raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
         base = base or self.snapshot
-        key = (self._environment.root.url, self.name, committed.number, base.where, base.table_id, base.version)
+        at = (self.store.url, self._meant.stamp_of(base), base.where, base.table_id, base.version)
+        key = (*at, record.splits)
         with _guard:
             if key in _readers:
                 _readers.move_to_end(key)
                 return _readers[key]
         self._meant.check(self.name, base)
         for _ in range(3):
-            found = open_reader(self._meant, base, self.store, record.names, report=self._damaged)
+            found = open_reader(self._meant, base, self.store, record.names, report=self.report_damage)
             newer = self.committed()
             if newer.number == committed.number:
                 break  # else a split may have been missing because it was merged meanwhile
             committed, record = newer, self.record_of(newer)
-        key = (*key[:2], committed.number, *key[3:])
         with _guard:
-            _readers[key] = found
+            _readers[*at, record.splits] = found
             while len(_readers) > _MOST_READERS:
                 _readers.popitem(last=False)
         return found
 
-    def _damaged(self, name: str, error: Exception) -> None:
+    def report_damage(self, name: str, error: Exception) -> None:
         """A split cannot be used: say so, and have it built again by the next refresh."""
         if name in self.record.names:
-            self.store.mark_damaged(name)
+            with suppress(HeadwaterError, OSError):  # who may not write may still search
+                self.store.mark_damaged(name)
             events.notice(
                 f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}"
             )
+
+    def _steadily(self, ask: Callable[[], _T]) -> _T:
+        """Ask; again if the library fails and the copy of a split that this machine has turns out to be corrupt."""
+        try:
+            return ask()
+        except SearchQueryError:
+            with _guard:
+                mine = [(key, one) for key, one in _readers.items() if key[0] == self.store.url]
+            damaged = [key for key, one in mine if forget_corrupt(one.lent)]
+            if not damaged:
+                raise
+            with _guard:
+                for key in damaged:
+                    _readers.pop(key, None)
+            return ask()
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -244,13 +274,13 @@ class SearchIndex(RecordedArtefact):
             query=query, columns=columns, k=k, offset=offset, order_by=order_by, descending=descending, where=filter,
             fields=fields, default=default, lenient=lenient, vector=vector, vector_column=vector_column, fuse=fuse,
         )  # fmt: skip
-        return search(self.reader(), request)
+        return self._steadily(lambda: search(self.reader(), request))
 
     def filter(self, where: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """The rows that meet a condition of Spark SQL, exactly those that a scan gives; the index helps where it can."""
         from headwater.search.filtering import filtered
 
-        return filtered(self.reader(), where, columns)
+        return self._steadily(lambda: filtered(self.reader(), where, columns))
 
     def explain_filter(self, where: str) -> str:
         """How `filter` would find the rows."""
@@ -262,13 +292,13 @@ class SearchIndex(RecordedArtefact):
         """How many rows match."""
         from headwater.search.searching import count
 
-        return count(self.reader(), query, where=filter, default=default)
+        return self._steadily(lambda: count(self.reader(), query, where=filter, default=default))
 
     def aggregate(self, query: str = "*", **wanted: Aggregation | Mapping[str, Any]) -> dict[str, Any]:
         """Figures of the rows that match, by name: see `headwater.search.aggregation`."""
         from headwater.search.aggregation import aggregate
 
-        return aggregate(self.reader(), query, wanted)
+        return self._steadily(lambda: aggregate(self.reader(), query, wanted))
 
     def more_like(
         self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10
@@ -276,7 +306,7 @@ class SearchIndex(RecordedArtefact):
         """The rows whose text has most in common with a text."""
         from headwater.search.searching import more_like
 
-        return more_like(self.reader(), text, columns=columns, k=k)
+        return self._steadily(lambda: more_like(self.reader(), text, columns=columns, k=k))
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
@@ -291,7 +321,7 @@ class SearchIndex(RecordedArtefact):
         if not record.published:
             raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
         base = self.pinned(Frontier(), record.frontier).pinned[self._meant.source]
-        return indexed_postings(open_reader(self._meant, base, self.store, record.names, report=self._damaged))
+        return indexed_postings(open_reader(self._meant, base, self.store, record.names, report=self.report_damage))
 
     def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         """The same, by reading every row of the table at ``at`` and taking its text apart."""
@@ -344,7 +374,7 @@ class SearchIndex(RecordedArtefact):
             todo = tuple(base.files.values())
             return IndexPlan(mode="full", reason=why, rows=rows, todo=todo, engine=self._engine(todo))
         found = self.coverage_at(record, base)
-        if sources.frontier == record.frontier and not found.broken:
+        if sources.frontier == record.frontier and not found.broken and not any(f.num_records for f in found.missing):
             return IndexPlan(mode="noop", reason="nothing has changed", rows=rows)
         todo = found.missing
         changes = {self._meant.source: sum(f.num_records or 0 for f in todo)}
@@ -380,7 +410,7 @@ class SearchIndex(RecordedArtefact):
         dead = {one.name: _dead(covers[one.name], base) for one in used}
         for group in choose_merges(used, dead, self._meant.target_rows):
             faults.point("search.merge.before", self.name)
-            made = merged_entries(self._meant, self.store, group, covers, base)
+            made = merged_entries(self._meant, self.store, group, covers, base, report=self.report_damage)
             gone = {one.name for one in group}
             entries = [one for one in entries if one.name not in gone] + made
         rows_in = sum(one.rows for one in added)
@@ -427,10 +457,15 @@ class SearchIndex(RecordedArtefact):
                 record: IndexRecord = self.record_of(committed)
                 if not record.published:
                     raise InputError.not_built(self.name, 0, self.log.path, self.kind)
-                base = self.snapshot
+                base = self.newest
                 found = self.coverage_at(record, base)
-                splits = rewritten(self._meant, self.store, base, found, fan=fan, retention_ms=retention_ms)
+                made = rewritten(
+                    self._meant, self.store, base, found, fan=fan, retention_ms=retention_ms, report=self.report_damage
+                )
+                # What is damaged stays named: the next refresh finds and replaces it.
+                splits = (*made, *(one for one in record.splits if one.name in found.broken))
                 if splits == record.splits:
+                    self._delete_orphans(record, retention_ms)
                     return len(splits)
                 gone = tuple(sorted({*record.names} - {one.name for one in splits}))
                 after = replace(record, splits=splits, superseded=gone, published=committed.number + 1)
@@ -439,12 +474,16 @@ class SearchIndex(RecordedArtefact):
                 except ConflictError:
                     continue
                 self.tidy(record, after)
-                if retention_ms is not None:
-                    faults.point("search.vacuum.before_delete", self.name)
-                    self.store.delete(self.store.orphans(after.names, young_ms=max(retention_ms, 1)))
+                self._delete_orphans(after, retention_ms)
                 self.log.sweep()
                 return len(splits)
         raise ConflictError.lost("another refresh was committed first", committed.number, self.kind.name, self.log.path)
+
+    def _delete_orphans(self, record: IndexRecord, retention_ms: int | None) -> None:
+        """Delete the files of splits that no commit names, which a process that was killed may have left too."""
+        if retention_ms is not None:
+            faults.point("search.vacuum.before_delete", self.name)
+            self.store.delete(self.store.orphans(record.names, young_ms=max(retention_ms, 1)))
 
     def prewarm(self) -> int:
         """Have every split unpacked and open on this machine; gives how many rows can be searched."""

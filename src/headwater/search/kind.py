@@ -48,7 +48,7 @@ def make(name: str, source: str, environment: Environment, *, replaces: bool = F
                 raise InputError.already_exists(name, environment.table(name).location)
             environment.check_free(name)
         else:
-            have = Definition.from_json(found.definition)
+            have = Definition.from_json(found.definition, log.path)
             if have.to_json() == meant.to_json():
                 return SearchIndex(name, environment)
             if not replaces:

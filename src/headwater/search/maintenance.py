@@ -6,6 +6,8 @@ machine, and where another machine commits first, it begins again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headwater.base import faults
 from headwater.base.storage import now_ms
 from headwater.lake.snapshot import Snapshot
@@ -25,6 +27,7 @@ def rewritten(
     *,
     fan: int | None,
     retention_ms: int | None,
+    report: Callable[[str, Exception], object],
 ) -> tuple[SplitEntry, ...]:
     """Other splits for the same rows: merged (``fan`` of a size are enough), or without what is older than a retention."""
     stamp = meant.stamp_of(base)
@@ -49,7 +52,7 @@ def rewritten(
         groups = []
     for group in groups:
         faults.point("search.merge.before", meant.source)
-        made = merged_entries(meant, store, group, covers, base)
+        made = merged_entries(meant, store, group, covers, base, report=report)
         gone = {one.name for one in group}
         entries = [one for one in entries if one.name not in gone] + made
     return tuple(entries)

@@ -10,10 +10,13 @@ written again without them. One of which nothing is left stays for a while, for 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headwater.base import settings
+from headwater.base.errors import CorruptionError, NotFoundError, SearchQueryError
 from headwater.base.storage import now_ms
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
@@ -21,7 +24,7 @@ from headwater.search.cover import Cover
 from headwater.search.definition import Definition
 from headwater.search.record import SplitEntry
 from headwater.search.split_merge import Unmergeable, merge_splits
-from headwater.search.split_store import SplitStore, discarded
+from headwater.search.split_store import SplitStore, discarded, forget_corrupt
 
 __all__ = ["RETENTION_MS", "Coverage", "choose_merges", "coverage_of", "entry_of", "merged_entries", "retained"]
 
@@ -98,20 +101,45 @@ def choose_merges(
 
 
 def merged_entries(
-    meant: Definition, store: SplitStore, group: Sequence[SplitEntry], covers: Mapping[str, Cover], base: Snapshot
+    meant: Definition,
+    store: SplitStore,
+    group: Sequence[SplitEntry],
+    covers: Mapping[str, Cover],
+    base: Snapshot,
+    *,
+    report: Callable[[str, Exception], object],
 ) -> list[SplitEntry]:
-    """What becomes of a group of splits; the group itself where they cannot be merged."""
+    """What becomes of a group of splits; the group itself where they cannot be merged.
+
+    Those that are missing or corrupt are given to ``report``, so that the next refresh builds them again.
+    """
     gone = {path for one in group for path in covers[one.name].files if path not in base.files}
-    with ExitStack() as leases:
-        folders = [leases.enter_context(store.lease(one.name)).folder for one in group]
+    with tempfile.TemporaryDirectory(prefix="headwater-group-", dir=settings.current().spill_dir) as home:
+        folders = {one.name: os.path.join(home, one.name) for one in group}
         try:
-            built = merge_splits(
-                meant, [(folder, covers[one.name]) for folder, one in zip(folders, group, strict=True)], gone
-            )
-        except Unmergeable:
+            for name, folder in folders.items():
+                _lend(store, name, folder, report)
+            built = merge_splits(meant, [(folder, covers[name]) for name, folder in folders.items()], gone)
+        except (Unmergeable, _Damaged):
+            return list(group)
+        except (SearchQueryError, OSError, ValueError):
+            if not forget_corrupt(folders):
+                raise
             return list(group)
     if built is None:
         return []
     with discarded(built):
         cover = store.add(built)
     return [entry_of(built.name, cover)]
+
+
+class _Damaged(Exception):
+    """A split cannot be used."""
+
+
+def _lend(store: SplitStore, name: str, to: str, report: Callable[[str, Exception], object]) -> None:
+    try:
+        store.lend(name, to)
+    except (NotFoundError, CorruptionError) as e:
+        report(name, e)
+        raise _Damaged from e

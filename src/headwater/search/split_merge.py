@@ -103,17 +103,9 @@ def _lay_out(fields: Fields, inputs: Sequence[_Input], gone: Collection[str], fo
     pads = scratch_folder("padding", small=True)
     try:
         segments += _padding(fields, pads, max(0, _ENOUGH - len(segments)))
-        assemble(segments, folder, link=_link)
+        assemble(segments, folder)
     finally:
         shutil.rmtree(pads, ignore_errors=True)
-
-
-def _link(source: str, to: str) -> None:
-    """A second name of a file, or a copy where that cannot be: the library deletes what it has merged."""
-    try:
-        os.link(os.path.realpath(source), to)
-    except OSError:
-        shutil.copyfile(source, to)
 
 
 def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
