@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headwater.base.errors import ConflictError, InputError, UnsupportedError
+from headwater.base.errors import ConflictError, InputError
 from headwater.derived.environment import Environment
 from headwater.derived.kinds import Kind
 from headwater.derived.record_log import RecordLog
@@ -12,7 +12,8 @@ from headwater.lake.snapshot import Snapshot
 from headwater.search.definition import Definition, define
 from headwater.search.index import SearchIndex
 from headwater.search.record import IndexRecord
-from headwater.sql.statements import CreateArtefact
+from headwater.search.statement import options_of
+from headwater.sql.statements import CreateArtefact, CreateSearchIndex
 
 __all__ = ["KIND", "IndexKind", "make"]
 
@@ -27,7 +28,15 @@ class IndexKind(Kind):
 
     def create(self, statement: CreateArtefact, environment: Environment) -> SearchIndex:
         """What a statement defines."""
-        raise UnsupportedError.operation("CREATE SEARCH INDEX", "it is not there yet", "lake.index(name, on=…)")
+        assert isinstance(statement, CreateSearchIndex)
+        log = RecordLog(environment.root, SearchIndex.kind.name, statement.table)
+        if log.newest() is not None:
+            if statement.mode == "ignore":
+                return SearchIndex(statement.table, environment)
+            if statement.mode == "error":
+                raise InputError.name_taken(statement.table, SearchIndex.kind.name, environment.root.url)
+        replaces = statement.mode == "replace"
+        return make(statement.table, statement.source, environment, replaces=replaces, **options_of(statement))
 
 
 KIND = IndexKind()
