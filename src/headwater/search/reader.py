@@ -13,7 +13,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -75,8 +75,17 @@ class _Part:
 class Reader:
     """An index at one version of its table."""
 
-    def __init__(self, meant: Definition, base: Snapshot, parts: Sequence[tuple[str, Cover]], covered: int) -> None:
+    def __init__(
+        self,
+        meant: Definition,
+        base: Snapshot,
+        parts: Sequence[tuple[str, Cover]],
+        covered: int,
+        uncovered: Collection[str] = (),
+    ) -> None:
         self.meant, self.base = meant, base
+        self.uncovered = frozenset(uncovered)
+        """Files of the snapshot whose rows it does not find."""
         self.covered_rows = covered
         self.paths: list[str] = list(base.files)
         self._numbers = {path: n for n, path in enumerate(self.paths)}
@@ -269,8 +278,9 @@ def open_reader(
     names: Sequence[str],
     *,
     report: Callable[[str, Exception], object] = lambda name, error: None,
+    whole: bool = True,
 ) -> Reader:
-    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left.
+    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left, if it has to be ``whole``.
 
     A split that is missing or corrupt is given to ``report``, and not used.
     """
@@ -289,6 +299,8 @@ def open_reader(
         covered.update(cover.files)
     missing = [f for path, f in base.files.items() if path not in covered and f.num_records != 0]
     rows = sum((f.num_records or 0) - f.num_deleted for path, f in base.files.items() if path in covered)
+    if not whole:
+        return Reader(meant, base, parts, rows, [f.path for f in missing])
     parts += _for_now(meant, base, missing, stamp)
     return Reader(meant, base, parts, rows)
 

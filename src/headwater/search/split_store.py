@@ -141,6 +141,10 @@ class SplitStore:
                 name: self.cover(name) for name in listed
             }  # fmt: skip
 
+    def is_here(self, name: str) -> bool:
+        """Whether this machine has a split unpacked."""
+        return os.path.exists(os.path.join(cache_folder(), name, _USED))
+
     def folder(self, name: str) -> str:
         """The folder of a split, unpacked here if it was not."""
         to = os.path.join(cache_folder(), name)

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from headwater.sql.statements.cursor import Cursor
 from headwater.sql.statements.derived import CreateArtefact, CreateMode
+from headwater.sql.statements.names import listed_names
 from headwater.sql.statements.registry import reader
 
 __all__ = ["CreateSearchIndex", "IndexedColumn", "read_create_index", "read_replace_index"]
@@ -79,7 +80,7 @@ def _read(cursor: Cursor, mode: CreateMode) -> CreateSearchIndex:
             elif name == "TARGET_ROWS":
                 target_rows = cursor.number("a number of rows")
             else:
-                lists[name] = _names(cursor)
+                lists[name] = listed_names(cursor.text_value("the names of columns"))
     return CreateSearchIndex(
         table,
         mode,
@@ -129,12 +130,3 @@ def _flag(cursor: Cursor) -> bool:
     if not isinstance(value, bool):
         cursor.fail("true or false is expected", at=cursor.tokens[cursor.at - 1])
     return value
-
-
-def _names(cursor: Cursor) -> tuple[str, ...]:
-    """Names of columns, in one string."""
-    inner = Cursor(cursor.text_value("the names of columns"))
-    inner.form = "the names with commas between, in backticks where they are no plain words"
-    found = inner.listed(lambda: inner.identifier("a column"))
-    inner.end()
-    return tuple(found)
