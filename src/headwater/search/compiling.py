@@ -221,8 +221,9 @@ class Compiler:
                 "a phrase", f.column, "it is indexed without positions", "define the index with positions"
             )
         if prefix:
-            return self._make.phrase_prefix_query(schema, name, words)
-        return self._make.phrase_query(schema, name, words if f.kind == "json" else list(terms), slop)
+            return self._make.phrase_prefix_query(schema, name, list(words))
+        placed: list[str | tuple[int, str]] = [*words] if f.kind == "json" else [*terms]
+        return self._make.phrase_query(schema, name, placed, slop)
 
     def _value(self, f: Field, name: str, text: str) -> Any:
         schema = self.reader.schema

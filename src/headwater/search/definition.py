@@ -30,7 +30,10 @@ from headwater.lake.snapshot import Snapshot
 from headwater.search.analyzers import parse_analyzer
 from headwater.search.fields import Field, FieldKind, Fields, checked_kind, kind_of_type
 
-__all__ = ["TARGET_ROWS", "Definition", "define"]
+__all__ = ["TARGET_ROWS", "AskedField", "Definition", "define"]
+
+AskedField = tuple[str, FieldKind | Literal["numeric"] | None, Mapping[str, Any]]
+"""A column, the kind of its field (None: the one that fits its type) and its options."""
 
 _VERSION = 1
 _SPLIT_FORMAT = 1
@@ -122,6 +125,7 @@ def define(
     base: Snapshot,
     source: str,
     *,
+    fields: Sequence[AskedField] | None = None,
     text: Sequence[str] | Mapping[str, Any] | str | None = None,
     keyword: Sequence[str] | str | None = None,
     numeric: Sequence[str] | str | None = None,
@@ -133,8 +137,11 @@ def define(
     analyzer: str = "default",
     target_rows: int = TARGET_ROWS,
 ) -> Definition:
-    """The definition of an index on the columns of a snapshot; errors name the column."""
-    asked: list[tuple[str, FieldKind | Literal["numeric"] | None, Mapping[str, Any]]] = []
+    """The definition of an index on the columns of a snapshot; errors name the column.
+
+    With ``fields``, these come first, in their order; the other arguments are as in ``lake.index``.
+    """
+    asked: list[AskedField] = list(fields or ())
     given: list[tuple[FieldKind | Literal["numeric"], Any]] = [
         ("text", text), ("keyword", keyword), ("numeric", numeric), ("binary", binary), ("ip", ip), ("json", json),
     ]  # fmt: skip
@@ -145,22 +152,22 @@ def define(
         asked = [(f.name, None, {}) for f in base.arrow_schema if kind_of_type(f.type) not in (None, "binary", "json")]
     if not asked:
         raise InputError.bad_argument("text", text, "the columns to index: the table has none that are by themselves")
-    fields: list[Field] = []
-    for column, chosen, options in asked:
+    made_of: list[Field] = []
+    for column, asked_kind, options in asked:
         f = base.schema.field(column, base.where).arrow
-        if any(one.column == f.name for one in fields):
-            raise InputError.bad_argument(str(chosen), column, "each column once")
-        fields.append(_field(f, chosen, options, analyzer))
+        if any(one.column == f.name for one in made_of):
+            raise InputError.bad_argument(asked_kind or "fields", column, "each column once")
+        made_of.append(_field(f, asked_kind, options, analyzer))
     for column in _list("substring", substring):
         name = base.schema.field(column, base.where).name
-        at = next((n for n, one in enumerate(fields) if one.column == name), None)
-        if at is None or not fields[at].is_text:
+        at = next((n for n, one in enumerate(made_of) if one.column == name), None)
+        if at is None or not made_of[at].is_text:
             raise InputError.bad_argument("substring", column, "columns that are indexed as text or keyword")
-        fields[at] = replace(fields[at], substring=True)
+        made_of[at] = replace(made_of[at], substring=True)
     if not isinstance(target_rows, int) or isinstance(target_rows, bool) or target_rows < 1:
         raise InputError.bad_argument("target_rows", target_rows, "a whole number of rows")
     kept = tuple(dict.fromkeys(base.schema.field(c, base.where).name for c in _list("hot", hot)))
-    made = Definition(source, "", Fields(tuple(fields)), kept, target_rows)
+    made = Definition(source, "", Fields(tuple(made_of)), kept, target_rows)
     schema = Schema(tuple(base.schema.field(c) for c in made.columns)).to_json()
     return replace(made, schema=schema)
 
@@ -175,6 +182,9 @@ def _field(
     chosen = options.get("analyzer", analyzer)
     if not isinstance(chosen, str):
         raise InputError.bad_argument("analyzer", chosen, "a name, or a chain such as 'simple | lowercase'")
+    if misplaced := sorted(set(options) - ({"text": known, "json": {"analyzer"}}.get(kind) or set())):
+        what = f"no such option for `{f.name}`, which is {kind}"
+        raise InputError.bad_argument(misplaced[0], options[misplaced[0]], what)
     chain = "" if kind not in ("text", "json") else str(parse_analyzer(chosen))
     if not options.get("frequencies", True):
         record = "basic"

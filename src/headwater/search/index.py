@@ -147,9 +147,12 @@ class SearchIndex(RecordedArtefact):
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Self:
         """The same index over an older version of the table."""
-        pinned = self._environment.table(self._meant.source).at(version, timestamp=timestamp).snapshot
+        return self.pinned_to(self._environment.table(self._meant.source).at(version, timestamp=timestamp).snapshot)
+
+    def pinned_to(self, base: Snapshot) -> Self:
+        """The same index over a snapshot of the table, whatever is committed meanwhile."""
         found = copy.copy(self)
-        found._at = pinned
+        found._at = base
         return found
 
     # -- readers ---------------------------------------------------------------------------------------------------
@@ -164,8 +167,11 @@ class SearchIndex(RecordedArtefact):
         """The newest version of the table."""
         return self._environment.table(self._meant.source).snapshot
 
-    def reader(self, base: Snapshot | None = None) -> Reader:
-        """A reader of the table as it is now, or of another version; an error if the index was never built."""
+    def reader(self, base: Snapshot | None = None, *, whole: bool = True) -> Reader:
+        """A reader of the table as it is now, or of another version; an error if the index was never built.
+
+        Without ``whole``, files that no split covers are left out (`Reader.uncovered`), and not indexed on the spot.
+        """
         committed = self.committed()
         record: IndexRecord = self.record_of(committed)
         if not record.published:
@@ -174,12 +180,13 @@ class SearchIndex(RecordedArtefact):
         at = (self.store.url, self._meant.stamp_of(base), base.where, base.table_id, base.version)
         key = (*at, record.splits)
         with _guard:
-            if key in _readers:
+            known = _readers.get(key)
+            if known is not None and not (whole and known.uncovered):
                 _readers.move_to_end(key)
-                return _readers[key]
+                return known
         self._meant.check(self.name, base)
         for _ in range(3):
-            found = open_reader(self._meant, base, self.store, record.names, report=self.report_damage)
+            found = open_reader(self._meant, base, self.store, record.names, report=self.report_damage, whole=whole)
             newer = self.committed()
             if newer.number == committed.number:
                 break  # else a split may have been missing because it was merged meanwhile

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -77,11 +77,21 @@ class Part:
 class Reader:
     """An index at one version of its table."""
 
-    def __init__(self, meant: Definition, base: Snapshot, parts: Sequence[Part], covered: int, home: str) -> None:
+    def __init__(
+        self,
+        meant: Definition,
+        base: Snapshot,
+        parts: Sequence[Part],
+        covered: int,
+        home: str,
+        uncovered: Collection[str] = (),
+    ) -> None:
         """``home`` is a folder that the reader owns: the parts lie in it, and it is deleted with the reader."""
         self.meant, self.base = meant, base
         self.lent = {part.name: part.folder for part in parts}
         weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+        self.uncovered = frozenset(uncovered)
+        """Files of the snapshot whose rows it does not find."""
         self.covered_rows = covered
         self.paths: list[str] = list(base.files)
         self._numbers = {path: n for n, path in enumerate(self.paths)}
@@ -290,8 +300,9 @@ def open_reader(
     names: Sequence[str],
     *,
     report: _Report,
+    whole: bool = True,
 ) -> Reader:
-    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left.
+    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left, if it has to be ``whole``.
 
     A split that is missing or corrupt is given to ``report``, and not used. If the library cannot open what is there, copies
     in the cache that are corrupt are fetched again, and a split that it cannot open even so counts as corrupt.
@@ -301,8 +312,8 @@ def open_reader(
         home = tempfile.mkdtemp(prefix="headwater-reader-", dir=settings.current().spill_dir)
         parts: list[Part] = []
         try:
-            covered = _lent(meant, base, store, left, home, parts, report)
-            return Reader(meant, base, parts, covered, home)
+            covered, uncovered = _lent(meant, base, store, left, home, parts, report, whole=whole)
+            return Reader(meant, base, parts, covered, home, uncovered)
         except (CorruptionError, SearchQueryError, OSError, ValueError, KeyError, AssertionError) as e:
             corrupt = forget_corrupt({part.name: part.folder for part in parts})
             if corrupt and not reopened:
@@ -341,8 +352,13 @@ def _lent(
     home: str,
     parts: list[Part],
     report: _Report,
-) -> int:
-    """Lend the splits that a snapshot needs to a folder, and give the number of rows that splits of the index cover."""
+    *,
+    whole: bool,
+) -> tuple[int, tuple[str, ...]]:
+    """Lend the splits that a snapshot needs to a folder.
+
+    Gives the number of rows that splits of the index cover, and the files that are left out.
+    """
     stamp = meant.stamp_of(base)
     covered: set[str] = set()
     for name in names:
@@ -358,8 +374,10 @@ def _lent(
         parts.append(Part(name, folder, cover))
         covered.update(cover.files)
     missing = [f for path, f in base.files.items() if path not in covered and f.num_records != 0]
-    _lend_for_now(meant, base, missing, stamp, home, parts)
-    return sum((f.num_records or 0) - f.num_deleted for path, f in base.files.items() if path in covered)
+    if whole:
+        _lend_for_now(meant, base, missing, stamp, home, parts)
+    rows = sum((f.num_records or 0) - f.num_deleted for path, f in base.files.items() if path in covered)
+    return rows, () if whole else tuple(f.path for f in missing)
 
 
 def _lend_for_now(

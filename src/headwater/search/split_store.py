@@ -145,6 +145,10 @@ class SplitStore:
                 name: self.cover(name) for name in listed
             }  # fmt: skip
 
+    def is_here(self, name: str) -> bool:
+        """Whether this machine has a split unpacked."""
+        return os.path.exists(os.path.join(cache_folder(), name, _USED))
+
     def folder(self, name: str) -> str:
         """The folder of a split, unpacked here if it was not; it may be evicted at any time."""
         to = os.path.join(cache_folder(), name)

@@ -184,6 +184,10 @@ _DERIVED: dict[str, Phrase] = {
         "that is there",
         sql="«CREATE OR REPLACE {kind.sql}» gives it another definition, IF NOT EXISTS keeps the one it has",
     ),
+    "create_index": Phrase(
+        python="make one: «lake.index(name, {table!r}, refresh=True)»",
+        sql="make one: «CREATE SEARCH INDEX name ON {table!q}»",
+    ),
     "drop_derived": Phrase(
         python="delete it: «lake.{kind.name}({name!r}).drop()»",
         sql="delete it: «DROP {kind.sql} {name!q}»",
