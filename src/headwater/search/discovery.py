@@ -54,7 +54,7 @@ def _looked_up(root: Storage) -> Mapping[str, Definition]:
         try:
             newest = RecordLog(root, _KIND, name).newest()
             if newest is not None:
-                found[name] = Definition.from_json(newest.definition)
+                found[name] = Definition.from_json(newest.definition, root.url)
         except (HeadwaterError, AssertionError, KeyError, TypeError):  # whoever opens it reports what is wrong with it
             continue
     return found

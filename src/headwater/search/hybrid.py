@@ -103,7 +103,7 @@ def _similarities(array: pa.Array, sought: Any) -> tuple[Any, Any]:
 
 def _vector_column(reader: Reader, column: str | None) -> str:
     base = reader.base
-    vectors = [f.name for f in base.arrow_schema if _is_vector(f.type)]
+    vectors: list[str] = [f.name for f in base.arrow_schema if _is_vector(f.type)]
     if column is None:
         if len(vectors) != 1:
             raise InputError.bad_argument(

@@ -28,7 +28,8 @@ def options_of(statement: CreateSearchIndex) -> dict[str, Any]:
 
 def _asked(column: IndexedColumn) -> AskedField:
     given = {name: getattr(column, name) for name in ("analyzer", "positions", "frequencies")}
-    return column.name, column.kind, {name: value for name, value in given.items() if value is not None}
+    kind: Any = column.kind  # one of the kinds of fields, which the grammar knows by their names
+    return column.name, kind, {name: value for name, value in given.items() if value is not None}
 
 
 def create_statement(name: str, definition: Definition) -> str:
