@@ -60,7 +60,7 @@ def test_unknown_verb(capsys: Capture) -> None:
     assert main(["docter"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    verbs = "demo, doctor, history, lookup, refresh, serve, sql, status, tables, views, warm"
+    verbs = "demo, doctor, history, index, lookup, refresh, search, serve, sql, status, tables, views, warm"
     assert err == f"error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: {verbs}\n"
 
 
