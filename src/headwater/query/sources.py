@@ -270,9 +270,9 @@ class NarrowedSource(_Streamed):
         if self.rest.only is None:
             return f"{self.rest.describe()}; {self.note}"
         columns = f"{len(self.rest.columns)} of {len(self.rest.snapshot.schema.fields)} columns"
-        said = f"version {self.rest.snapshot.version}: {self.note}, {columns}"
         scanned = len(self.rest.files)
-        return said + (f"; {scanned} file{'' if scanned == 1 else 's'} that it does not cover scanned" if scanned else "")
+        more = f"; {scanned} file{'' if scanned == 1 else 's'} without it scanned" if scanned else ""
+        return f"version {self.rest.snapshot.version}: {self.note}, {columns}{more}"
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,10 @@ from headwater.lake.snapshot import Snapshot
 from headwater.search.analyzers import parse_analyzer
 from headwater.search.fields import Field, FieldKind, Fields, checked_kind, kind_of_type
 
-__all__ = ["TARGET_ROWS", "AskedField", "Definition", "define"]
+__all__ = ["TARGET_ROWS", "AskedField", "AskedKind", "Definition", "define"]
 
-AskedField = tuple[str, FieldKind | Literal["numeric"] | None, Mapping[str, Any]]
+AskedKind = FieldKind | Literal["numeric"]
+AskedField = tuple[str, AskedKind | None, Mapping[str, Any]]
 """A column, the kind of its field (None: the one that fits its type) and its options."""
 
 _VERSION = 1

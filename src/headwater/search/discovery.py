@@ -52,10 +52,11 @@ def _looked_up(root: Storage) -> Mapping[str, Definition]:
     found = {}
     for name in root.folders(f"{RECORDS}/{_KIND}"):
         try:
-            newest = RecordLog(root, _KIND, name).newest()
+            log = RecordLog(root, _KIND, name)
+            newest = log.newest()
             if newest is not None:
-                found[name] = Definition.from_json(newest.definition, root.url)
-        except (HeadwaterError, AssertionError, KeyError, TypeError):  # whoever opens it reports what is wrong with it
+                found[name] = Definition.from_json(newest.definition, log.path)
+        except HeadwaterError:  # whoever opens it reports what is wrong with it
             continue
     return found
 

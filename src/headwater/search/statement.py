@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from headwater.base.spark_text import plain_name, text_literal
 from headwater.search.analyzers import parse_analyzer
-from headwater.search.definition import TARGET_ROWS, AskedField, Definition
+from headwater.search.definition import TARGET_ROWS, AskedField, AskedKind, Definition
 from headwater.search.fields import Field
 from headwater.sql.statements import CreateSearchIndex, IndexedColumn
 
@@ -28,8 +28,11 @@ def options_of(statement: CreateSearchIndex) -> dict[str, Any]:
 
 def _asked(column: IndexedColumn) -> AskedField:
     given = {name: getattr(column, name) for name in ("analyzer", "positions", "frequencies")}
-    kind: Any = column.kind  # one of the kinds of fields, which the grammar knows by their names
-    return column.name, kind, {name: value for name, value in given.items() if value is not None}
+    return (
+        column.name,
+        cast("AskedKind | None", column.kind),
+        {name: value for name, value in given.items() if value is not None},
+    )
 
 
 def create_statement(name: str, definition: Definition) -> str:
