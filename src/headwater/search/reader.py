@@ -19,10 +19,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from headwater.base import events, settings
 from headwater.base.errors import CorruptionError, NotFoundError
+from headwater.base.frontier import Frontier
+from headwater.derived.sources import identity_of
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import live_vector
@@ -32,6 +33,7 @@ from headwater.search.cover import Cover
 from headwater.search.definition import Definition
 from headwater.search.fields import BUILD
 from headwater.search.native import guarded
+from headwater.search.patterns import TermList
 from headwater.search.split_builder import build_splits
 from headwater.search.split_file import terms_of
 from headwater.search.split_store import SplitStore, keep
@@ -184,12 +186,13 @@ class Reader:
         with guarded("searching"):
             found = self.searcher.search(query, limit=k, count=count, offset=offset, **options)
             hits = found.hits
-        n = len(hits)
-        segments = np.fromiter((a.segment_ord for _, a in hits), np.int64, n)
-        documents = np.fromiter((a.doc for _, a in hits), np.int64, n)
+        documents = np.array([address.doc for _, address in hits], np.int64)
+        if len(self._segments) == 1:
+            segments = np.zeros(len(hits), np.int64)
+        else:
+            segments = np.array([address.segment_ord for _, address in hits], np.int64)
         files, positions = self.addresses(segments, documents)
-        scores = [score for score, _ in hits]
-        return Hits(files, positions, scores, int(found.count) if count else None, segments, documents)
+        return Hits(files, positions, [score for score, _ in hits], int(found.count) if count else None, segments, documents)
 
     def addresses(self, segments: Integers, documents: Integers) -> tuple[Integers, Integers]:
         """The files and positions of documents."""
@@ -226,9 +229,15 @@ class Reader:
         return found
 
     @cached_property
-    def terms(self) -> Mapping[str, list[pa.Array]]:
+    def frontier(self) -> Frontier:
+        """The version of the table that it answers from."""
+        source, base = self.meant.source, self.base
+        return Frontier({source: base.version}).identified({source: identity_of(base, self.meant.columns)})
+
+    @cached_property
+    def terms(self) -> Mapping[str, list[TermList]]:
         """The sorted terms of each text field, by split; some may be of rows that are not alive."""
-        found: dict[str, list[pa.Array]] = {}
+        found: dict[str, list[TermList]] = {}
         for folder in dict.fromkeys(part.folder for part, _ in self._segments):
             for field, listed in _terms(folder):
                 found.setdefault(field, []).append(listed)
@@ -239,16 +248,16 @@ class Reader:
         return list(dict.fromkeys(part.folder for part, _ in self._segments))
 
 
-_term_lists: OrderedDict[str, list[tuple[str, pa.Array]]] = OrderedDict()
+_term_lists: OrderedDict[str, list[tuple[str, TermList]]] = OrderedDict()
 _guard = threading.Lock()
 
 
-def _terms(folder: str) -> list[tuple[str, pa.Array]]:
+def _terms(folder: str) -> list[tuple[str, TermList]]:
     with _guard:
         if folder in _term_lists:
             _term_lists.move_to_end(folder)
             return _term_lists[folder]
-    found = list(terms_of(folder))
+    found = [(field, TermList(terms)) for field, terms in terms_of(folder)]
     with _guard:
         _term_lists[folder] = found
         while len(_term_lists) > 256:

@@ -15,8 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import InputError, SearchQueryError
-from headwater.base.frontier import Frontier
-from headwater.derived.sources import identity_of
 from headwater.lake.find import condition
 from headwater.search.compiling import Compiler
 from headwater.search.language import Ignored, parse, parse_leniently
@@ -75,22 +73,16 @@ def search(index: SearchIndex, asked: Request) -> SearchResult:
         from headwater.search.hybrid import fused
 
         hits = fused(reader, query, asked)
-        return SearchResult(reader, hits, columns, frontier_of(index, reader), query, ignored)
+        return SearchResult(reader, hits, columns, reader.frontier, query, ignored)
     if asked.where is None:
         hits = _ranked(reader, query, asked, asked.k, asked.offset)
-        return SearchResult(reader, hits, columns, frontier_of(index, reader), query, ignored)
+        return SearchResult(reader, hits, columns, reader.frontier, query, ignored)
     wanted = condition(base, asked.where)
     assert wanted is not None
     narrowed = _narrowed(reader, query, wanted)
     hits = _verified(reader, narrowed, wanted, asked)
-    found = SearchResult(reader, hits, columns, frontier_of(index, reader), query, ignored)
+    found = SearchResult(reader, hits, columns, reader.frontier, query, ignored)
     return found if hits.total is None else replace(found, matched=hits.total)
-
-
-def frontier_of(index: SearchIndex, reader: Reader) -> Frontier:
-    """The version that a reader answers from."""
-    source = index.meant.source
-    return Frontier({source: reader.base.version}).identified({source: identity_of(reader.base, index.meant.columns)})
 
 
 def compile_query(reader: Reader, asked: Request) -> tuple[Any, tuple[Ignored, ...]]:
@@ -239,6 +231,6 @@ def more_like(
         )
     hits = reader.top(query, Request(query="", k=k).k or 0)
     names = tuple(base.schema.field(c, base.where).name for c in (columns or base.schema.names))
-    return SearchResult(reader, hits, names, frontier_of(index, reader), query)
+    return SearchResult(reader, hits, names, reader.frontier, query)
 
 
