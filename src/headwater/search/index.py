@@ -143,15 +143,19 @@ class SearchIndex(RecordedArtefact):
     def reader(self, base: Snapshot | None = None) -> Reader:
         """A reader of the table as it is now, or of another version; an error if the index was never built."""
         committed = self.committed()
-        record: IndexRecord = self.record_of(committed)
-        if not record.published:
-            raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
         base = base or self.snapshot
-        key = (self._environment.root.url, self.name, committed.number, base.where, base.table_id, base.version)
+        # Commits are counted anew where an index was dropped and made again, perhaps with other fields.
+        key = (
+            self._environment.root.url, self.name, committed.number, self._meant.spec,
+            base.where, base.table_id, base.version,
+        )  # fmt: skip
         with _guard:
             if key in _readers:
                 _readers.move_to_end(key)
                 return _readers[key]
+        record: IndexRecord = self.record_of(committed)
+        if not record.published:
+            raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
         self._meant.check(self.name, base)
         for _ in range(3):
             found = open_reader(self._meant, base, self.store, record.names, report=self._damaged)
