@@ -135,14 +135,16 @@ class Report:
         if self._widths:
             print(self._line(row), flush=True)
 
-    def target(self, what: str, value: float, least: float | None = None, most: float | None = None) -> None:
-        """A ratio, and what we want of it."""
+    def target(
+        self, what: str, value: float, least: float | None = None, most: float | None = None, unit: str = "x"
+    ) -> None:
+        """A ratio, or a figure of another unit, and what we want of it."""
         if not self.full_size:
-            self.notes.append(f"{what}: {value:.2f}x")
+            self.notes.append(f"{what}: {value:.2f}{unit}")
             return
         wanted = f">= {least:g}" if least is not None else f"<= {most:g}"
         met = value >= least if least is not None else value <= (most if most is not None else math.inf)
-        self.notes.append(f"{what}: {value:.2f}x (target {wanted}: {'met' if met else 'MISSED'})")
+        self.notes.append(f"{what}: {value:.2f}{unit} (target {wanted}: {'met' if met else 'MISSED'})")
         targets: dict[str, Any] = self.figures.setdefault("targets", {})
         targets[what] = {"value": value, "target": wanted, "met": met}
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from headwater.base import faults
 from headwater.base.errors import ConflictError, CorruptionError, NotFoundError
-from headwater.base.storage import ObjectExistsError, Storage
+from headwater.base.storage import Entry, ObjectExistsError, Storage
 from headwater.lake.catalog import RECORDS
 
 __all__ = ["Committed", "RecordLog"]
@@ -56,6 +56,7 @@ class RecordLog:
         self.kind = kind
         self.name = name
         self.path = f"{RECORDS}/{kind}/{name}"
+        self._last: tuple[Entry, Committed] | None = None
 
     def numbers(self) -> list[int]:
         """The numbers of the commits that are kept, oldest first."""
@@ -64,12 +65,26 @@ class RecordLog:
 
     def newest(self) -> Committed | None:
         """The newest commit; None if the artefact is not there."""
+        if (known := self._unchanged()) is not None:
+            return known
         while numbers := self.numbers():
             try:
-                return self.read(numbers[-1])
+                there = self.root.head(self._path(numbers[-1]))
+                found = self.read(numbers[-1])
             except NotFoundError:  # it was deleted meanwhile
                 continue
+            self._last = None if there is None else (there, found)
+            return found
         return None
+
+    def _unchanged(self) -> Committed | None:
+        """The newest commit if it is the one that was read last, where that is quick to tell: two looks, and no listing."""
+        if self._last is None or self.root.local_path("") is None:
+            return None
+        there, known = self._last
+        if self.root.head(there.path) != there or self.root.head(self._path(known.number + 1)) is not None:
+            return None
+        return known
 
     def read(self, number: int) -> Committed:
         """A commit by its number."""

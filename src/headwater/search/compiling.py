@@ -260,7 +260,8 @@ class Compiler:
         schema = self.reader.schema
         if not any(part is ANY or part is ONE for part in pattern):
             return self._make.term_query(schema, name, "".join(map(str, pattern)), "basic")
-        found = matching(self.reader.terms.get(self._fields.name(number), ()), pattern)
+        terms = self.reader.terms.get(self._fields.name(number), ())
+        found = matching(terms, pattern, grams=self._fields[number].substring)
         if len(found) > _MANY_TERMS:
             return self._make.regex_query(schema, name, pattern_regex(pattern))
         return self._make.term_set_query(schema, name, sorted(found)) if found else self._make.empty_query()

@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -88,7 +89,7 @@ class Definition:
         """What is read of the source."""
         return Input(self.source, self.source, Schema.from_json(self.schema).arrow, self.columns)
 
-    @property
+    @cached_property
     def spec(self) -> str:
         """A hash of what decides the contents of a split."""
         decisive = {"format": _SPLIT_FORMAT, "fields": self.fields.to_json(), "hot": list(self.hot)}

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from headwater.base import events, settings
 from headwater.base.errors import CorruptionError, NotFoundError, SearchQueryError
@@ -34,6 +33,7 @@ from headwater.search.cover import Cover
 from headwater.search.definition import Definition
 from headwater.search.fields import BUILD, DOCUMENT
 from headwater.search.native import guarded
+from headwater.search.patterns import TermList
 from headwater.search.split_builder import build_splits
 from headwater.search.split_file import terms_of
 from headwater.search.split_store import SplitStore, forget, forget_corrupt, keep, lend
@@ -166,13 +166,6 @@ class Reader:
             if (build, number) != (first.build, first.number):
                 raise CorruptionError.state_file(part.name, "its documents are not those of its cover", "the cache")
 
-    @property
-    def frontier(self) -> Frontier:
-        """The version of the table that it answers from."""
-        source = self.meant.source
-        identity = identity_of(self.base, self.meant.columns)
-        return Frontier({source: self.base.version}).identified({source: identity})
-
     # -- questions -------------------------------------------------------------------------------------------------
 
     def count(self, query: Any) -> int:
@@ -212,12 +205,15 @@ class Reader:
         with guarded("searching"):
             found: Any = self.searcher.search(query, limit=k, count=count, offset=offset, **options)
             hits = found.hits
-        n = len(hits)
-        segments = np.fromiter((a.segment_ord for _, a in hits), np.int64, n)
-        documents = np.fromiter((a.doc for _, a in hits), np.int64, n)
+        documents = np.array([address.doc for _, address in hits], np.int64)
+        if len(self._segments) == 1:
+            segments = np.zeros(len(hits), np.int64)
+        else:
+            segments = np.array([address.segment_ord for _, address in hits], np.int64)
         files, positions = self.addresses(segments, documents)
-        scores = [score for score, _ in hits]
-        return Hits(files, positions, scores, int(found.count) if count else None, segments, documents)
+        return Hits(
+            files, positions, [score for score, _ in hits], int(found.count) if count else None, segments, documents
+        )
 
     def addresses(self, segments: Integers, documents: Integers) -> tuple[Integers, Integers]:
         """The files and positions of documents."""
@@ -254,9 +250,15 @@ class Reader:
         return found
 
     @cached_property
-    def terms(self) -> Mapping[str, list[pa.Array]]:
+    def frontier(self) -> Frontier:
+        """The version of the table that it answers from."""
+        source, base = self.meant.source, self.base
+        return Frontier({source: base.version}).identified({source: identity_of(base, self.meant.columns)})
+
+    @cached_property
+    def terms(self) -> Mapping[str, list[TermList]]:
         """The sorted terms of each text field, by split; some may be of rows that are not alive."""
-        found: dict[str, list[pa.Array]] = {}
+        found: dict[str, list[TermList]] = {}
         for part in {part.name: part for part, _ in self._segments}.values():
             for field, listed in _terms(part):
                 found.setdefault(field, []).append(listed)
@@ -267,17 +269,17 @@ class Reader:
         return list(dict.fromkeys(part.folder for part, _ in self._segments))
 
 
-_term_lists: OrderedDict[str, list[tuple[str, pa.Array]]] = OrderedDict()
+_term_lists: OrderedDict[str, list[tuple[str, TermList]]] = OrderedDict()
 _guard = threading.Lock()
 
 
-def _terms(part: Part) -> list[tuple[str, pa.Array]]:
+def _terms(part: Part) -> list[tuple[str, TermList]]:
     with _guard:
         if part.name in _term_lists:
             _term_lists.move_to_end(part.name)
             return _term_lists[part.name]
     with guarded("reading the terms"):
-        found = list(terms_of(part.folder))
+        found = [(field, TermList(terms)) for field, terms in terms_of(part.folder)]
     with _guard:
         _term_lists[part.name] = found
         while len(_term_lists) > 256:

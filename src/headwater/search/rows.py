@@ -23,8 +23,6 @@ from headwater.sql.expressions import Expression
 
 __all__ = ["fetch_rows", "meets"]
 
-_HOT_BATCH = 1024
-
 
 def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
     """The rows of hits, in their order."""
@@ -55,26 +53,33 @@ def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
 def _hot(reader: Reader, hits: Hits, names: Sequence[str], schema: pa.Schema) -> pa.Table:
     """The rows by the hot columns of the splits."""
     assert hits.segments is not None and hits.documents is not None
-    pieces, order = [], np.empty(len(hits), np.int64)
-    first = 0
+    pieces: list[pa.RecordBatch] = []
+    places: list[Any] = []
     for number in np.unique(hits.segments):
         at = np.flatnonzero(hits.segments == number)
         folder, before = reader.place(int(number))
+        firsts, batches = _hot_batches(os.path.join(folder, HOT), tuple(names))
         rows = hits.documents[at] + before
-        batches = _hot_batches(os.path.join(folder, HOT))
-        for batch in np.unique(rows // _HOT_BATCH):
-            mine = rows // _HOT_BATCH == batch
-            taken = batches[int(batch)].select(list(names)).take(pa.array(rows[mine] - batch * _HOT_BATCH))
-            order[at[mine]] = first + np.arange(taken.num_rows)
-            first += taken.num_rows
-            pieces.append(taken)
-    return pa.Table.from_batches(pieces).cast(schema).take(pa.array(order))
+        batch_of = np.searchsorted(firsts, rows, side="right") - 1
+        for batch in np.unique(batch_of):
+            mine = batch_of == batch
+            pieces.append(batches[batch].take(pa.array(rows[mine] - firsts[batch])))
+            places.append(at[mine])
+    found = pa.Table.from_batches(pieces)
+    found = found if found.schema == schema else found.cast(schema)
+    if len(places) == 1:  # they are in the order of the hits
+        return found
+    order = np.empty(len(hits), np.int64)
+    order[np.concatenate(places)] = np.arange(len(hits))
+    return found.take(pa.array(order))
 
 
 @lru_cache(maxsize=256)
-def _hot_batches(path: str) -> list[pa.RecordBatch]:
+def _hot_batches(path: str, names: tuple[str, ...]) -> tuple[Any, list[pa.RecordBatch]]:
+    """Columns of a file of hot columns, with the number of the first row of each batch: batches are of any size."""
     source = pa.ipc.open_file(pa.memory_map(path))
-    return [source.get_batch(n) for n in range(source.num_record_batches)]
+    batches = [source.get_batch(n).select(list(names)) for n in range(source.num_record_batches)]
+    return np.cumsum([0, *(batch.num_rows for batch in batches[:-1])]), batches
 
 
 def meets(reader: Reader, hits: Hits, wanted: Expression) -> Any:

@@ -145,7 +145,7 @@ class _Building:
         if self.hot:
             place = os.path.join(self.folder, HOT)
             with pa.OSFile(place, "wb") as sink, pa.ipc.new_file(sink, self.hot[0].schema) as to:
-                for batch in pa.Table.from_batches(self.hot).combine_chunks().to_batches(max_chunksize=1024):
+                for batch in pa.Table.from_batches(self.hot).combine_chunks().to_batches():
                     to.write_batch(batch)
         name = new_name()
         return BuiltSplit(name, cover, self.folder)

@@ -178,5 +178,5 @@ def _merge_hot(inputs: Sequence[_Input], order: Sequence[tuple[int, Run]], folde
     pieces = [tables[n].slice(int(firsts[n][run.segment]) + run.document, run.count) for n, run in order]
     whole = pa.concat_tables(pieces)
     with pa.OSFile(os.path.join(folder, HOT), "wb") as sink, pa.ipc.new_file(sink, whole.schema) as to:
-        for batch in whole.combine_chunks().to_batches(max_chunksize=1024):
+        for batch in whole.combine_chunks().to_batches():
             to.write_batch(batch)

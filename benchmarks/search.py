@@ -1,0 +1,175 @@
+"""Full-text search against named peers, in three sections over the same documents, which are made from a seed.
+
+    queries   builds, sizes and questions (terms, AND, phrases, prefixes, ``*x*``, top 10, counts, all ids, aggregates);
+              peers: polars, DuckDB and plain Spark scanning Parquet, SQLite's FTS5 by words and by trigrams, LanceDB, bm25s
+    refresh   an index after a change of 0.1% of the table, as a share of building it
+    spark     ``spark.read.format("headwater")`` against plain Spark
+
+Competitors take turns, answers are checked to be equal before a number is printed, and CPU seconds stand beside the wall: those
+of this process, and for Spark of its processes. ``make bench`` runs it, or::
+
+    python benchmarks/search.py --docs 100000 --rounds 3 --only queries --peers polars,lancedb
+
+A peer that is not installed is left out, with a line that says so. LanceDB and bm25s are in the extra ``bench``; SQLite is
+Python's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import headwater as hw
+from benchmarks.queries.measuring import Report
+from benchmarks.searches import freshness, spark_path, suite
+from benchmarks.searches.corpus import Corpus
+from benchmarks.searches.engines import Bm25s, Lance, SqliteFts
+from benchmarks.searches.ours import Headwater, table_files, write_table
+from benchmarks.searches.scans import DuckDBScan, PolarsScan, SparkScan
+from headwater.base import settings
+
+SECTIONS = ("queries", "refresh", "spark")
+FULL_SIZE = 1_000_000
+# Each peer with the module that it needs.
+PEERS = {
+    "polars": "polars",
+    "duckdb": "duckdb",
+    "spark": "pyspark",
+    "sqlite": "sqlite3",
+    "sqlite trigram": "sqlite3",
+    "lancedb": "lancedb",
+    "bm25s": "bm25s",
+}
+_INDEX, _TRIGRAMS, _WIDE = "docs_ix", "docs_trigrams", "docs_wide"
+
+
+def several(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--docs", type=int, default=FULL_SIZE)
+    parser.add_argument("--only", type=several, default=list(SECTIONS), help="sections, with commas between them")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", type=several, default=list(PEERS), help="polars always takes part, as the reference")
+    parser.add_argument("--folder", help="where the lake and the peers' files are made")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    options = parser.parse_args(arguments)
+    for given, known in ((options.only, SECTIONS), (options.peers, PEERS)):
+        for name in given:
+            if name not in known:
+                parser.error(f"there is no `{name}`; there are: {', '.join(known)}")
+    return options
+
+
+def versions() -> dict[str, str]:
+    found = {"sqlite": sqlite3.sqlite_version}
+    for package in ("tantivy", "polars", "duckdb", "pyspark", "lancedb", "bm25s"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def spark_session(folder: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{settings.current().worker_threads}]").appName("search")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.sql.shuffle.partitions": str(settings.current().worker_threads),
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def competitors(lake: hw.Lake, folder: Path, names: list[str], session: Any | None) -> dict[str, Any]:
+    """Everybody who takes part, ours first."""
+    files = table_files(lake)
+
+    def rows() -> Any:
+        """The documents, read from the files, as everybody who builds an index reads them."""
+        import pyarrow.parquet as pq
+
+        return (pq.read_table(file, columns=["id", "body", "category", "views"]) for file in files)
+
+    found: dict[str, Any] = {
+        suite.OURS: Headwater(lake, _INDEX),
+        suite.TRIGRAMS: Headwater(lake, _TRIGRAMS, trigrams=True),
+        suite.POLARS: PolarsScan(files),
+    }
+    made: dict[str, Any] = {
+        "duckdb": lambda: DuckDBScan(files, settings.current().worker_threads),
+        "spark": lambda: SparkScan(files, session),
+        "sqlite": lambda: SqliteFts(folder, rows, "unicode61"),
+        "sqlite trigram": lambda: SqliteFts(folder, rows, "trigram"),
+        "lancedb": lambda: Lance(folder, rows),
+        "bm25s": lambda: Bm25s(folder, rows),
+    }
+    found.update((name, make()) for name, make in made.items() if name in names)
+    return found
+
+
+def main() -> None:
+    options = options_of()
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} cores, load {load:.1f}; " + ", ".join(f"{k} {v}" for k, v in versions().items()), flush=True)
+    if load > (os.cpu_count() or 1) / 2:
+        print("others are at work on this machine: walls are too long, and ratios of walls uncertain", flush=True)
+    for name in (n for n in options.peers if find_spec(PEERS[n]) is None):
+        print(f"{name} is not installed, and left out", flush=True)
+    names = [n for n in options.peers if find_spec(PEERS[n]) is not None]
+    full = options.docs >= FULL_SIZE
+    reports: dict[str, Report] = {}
+    with tempfile.TemporaryDirectory(prefix="headwater-search-", dir=options.folder) as scratch:
+        folder = Path(scratch)
+        corpus = Corpus(options.docs)
+        lake = write_table(folder / "lake", corpus)
+        wants_spark = "spark" in names and ("queries" in options.only or "spark" in options.only)
+        session = spark_session(scratch) if wants_spark else None
+        asked = names if "queries" in options.only else []
+        there = competitors(lake, folder, asked, session)
+        if "queries" not in options.only:
+            del there[suite.TRIGRAMS]
+        built = {name: suite.build(name, one) for name, one in there.items()}
+        if "queries" in options.only:
+            built["hw all columns"] = suite.build("hw all columns", Headwater(lake, _WIDE, every_column=True))
+            reports["queries"] = suite.run(corpus, there, built, options.rounds, full_size=full)
+            print(reports["queries"].text(), flush=True)
+        if "spark" in options.only:
+            if session is None:
+                print("\nspark: left out, since it is not among the peers", flush=True)
+            else:
+                plain = SparkScan(table_files(lake), session)
+                reports["spark"] = spark_path.run(lake, _INDEX, plain, options.rounds, full_size=full)
+                print(reports["spark"].text(), flush=True)
+        if "refresh" in options.only:  # last: it changes the table
+            ours = there[suite.OURS]
+            reports["refresh"] = freshness.run(lake, corpus, ours, built[suite.OURS], options.rounds, full_size=full)
+            print(reports["refresh"].text(), flush=True)
+        if session is not None:
+            session.stop()
+    if options.json:
+        body = {"load": load, "cores": os.cpu_count(), "versions": versions(), "docs": options.docs}
+        body["sections"] = {name: report.as_dict() for name, report in reports.items()}
+        options.json.write_text(json.dumps(body, indent=1, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    main()

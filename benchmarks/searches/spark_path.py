@@ -1,0 +1,95 @@
+"""``spark.read.format("headwater")`` against plain Spark on the same Parquet files, in one session.
+
+Selective questions go through the option ``query``, as users write them; standard predicates are given to Spark as they
+are, on a relation that is loaded without a query, and may cost a little more than on plain Parquet, but not much.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import headwater as hw
+from benchmarks.queries.measuring import Measured, Report, interleaved, timed
+from benchmarks.searches.ours import TABLE, query_of
+from benchmarks.searches.questions import QUESTIONS
+from benchmarks.searches.scans import SparkScan
+
+__all__ = ["DATA_SOURCE", "run"]
+
+DATA_SOURCE = "headwater.search.datasource"
+_PREDICATES = {
+    "contains, rare": "contains(body, 'needle')",
+    "contains, frequent": "contains(body, 'data')",
+    "LIKE": "body LIKE '%machine learning%'",
+    "startswith": "startswith(title, 'A')",
+    "equality": "author = 'author77'",
+    "IN": "author IN ('author1', 'author2', 'author3')",
+    "range": "views >= 99000",
+    "NOT contains": "NOT contains(body, 'data') AND author = 'author77'",
+    "IS NULL": "body IS NULL",
+}
+
+
+def run(lake: hw.Lake, index: str, plain: SparkScan, rounds: int, *, full_size: bool) -> Report:
+    """Compare, for questions and for predicates; a line that says so if there is no such format yet."""
+    report = Report("spark.read.format('headwater') against plain Spark", ["", "rows", "ms", "CPU ms", "plain Spark"])
+    report.full_size = full_size
+    if find_spec(DATA_SOURCE) is None:
+        report.notes.append(f"left out: there is no module {DATA_SOURCE}")
+        return report
+    session = plain.session
+    _register(session)
+    path = str(lake.table(TABLE).snapshot.storage.local_path(""))
+
+    def ours(**options: str) -> Any:
+        return session.read.format("headwater").options(index=index, **options).load(path)
+
+    def ids(frame: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: np.sort(frame().toArrow().column("id").to_numpy())
+
+    ratios: dict[str, dict[str, float]] = {"query": {}, "predicate": {}}
+    for question in (q for q in QUESTIONS if q.kind == "ids"):
+        scan = plain.question(question)
+        assert scan is not None
+        text = query_of(question)
+        ways = {"headwater": ids(lambda text=text: ours(query=text, columns="id")), "plain": lambda scan=scan: np.sort(scan())}  # type: ignore[misc]
+        ratios["query"][question.name] = _line(report, question.name, ways, rounds)
+    for name, where in _PREDICATES.items():
+        ways = {
+            "headwater": ids(lambda where=where: ours().where(where).select("id")),  # type: ignore[misc]
+            "plain": ids(lambda where=where: plain.frame.where(where).select("id")),  # type: ignore[misc]
+        }
+        ratios["predicate"][name] = _line(report, name, ways, rounds)
+    selective = {name: ratio for name, ratio in ratios["query"].items() if "frequent" not in name}
+    report.target("selective queries, least", min(selective.values()), least=8)
+    report.target("standard predicates, most of plain Spark", 1 / min(ratios["predicate"].values()), most=1.3)
+    return report
+
+
+def _register(session: Any) -> None:
+    """Make the format known to a session."""
+    from pyspark.sql.datasource import DataSource
+
+    for one in vars(importlib.import_module(DATA_SOURCE)).values():
+        if inspect.isclass(one) and issubclass(one, DataSource) and one.__module__ == DATA_SOURCE:
+            session.dataSource.register(one)
+
+
+def _line(report: Report, name: str, ways: dict[str, Callable[[], Any]], rounds: int) -> float:
+    """Measure one line; gives how many times longer plain Spark takes."""
+    answers = {who: way() for who, way in ways.items()}
+    assert np.array_equal(answers["headwater"], answers["plain"]), f"{name}: the rows are not those of plain Spark"
+    measured = Measured()
+    for _, who in interleaved(list(ways), rounds):
+        measured.add(who, timed(ways[who], children=True)[1])
+    wall, cpu = (getattr(measured, what)("plain") / getattr(measured, what)("headwater") for what in ("wall", "cpu"))
+    mine = (f"{measured.wall('headwater') * 1e3:.0f}", f"{measured.cpu('headwater') * 1e3:.0f}")
+    report.add([name, f"{len(answers['plain']):,}", *mine, f"{wall:.2f}/{cpu:.2f}"])
+    report.figures.setdefault("lines", {})[name] = measured.figures()
+    return wall
