@@ -147,7 +147,7 @@ class _Building:
         if self.hot:
             with pa.OSFile(os.path.join(self.folder, HOT), "wb") as sink:
                 with pa.ipc.new_file(sink, self.hot[0].schema) as to:
-                    for batch in pa.Table.from_batches(self.hot).to_batches(max_chunksize=1024):
+                    for batch in pa.Table.from_batches(self.hot).combine_chunks().to_batches(max_chunksize=1024):
                         to.write_batch(batch)
         name = new_name()
         return BuiltSplit(name, cover, self.folder)
