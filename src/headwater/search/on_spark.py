@@ -30,9 +30,10 @@ from headwater.spark.progress import followed
 if TYPE_CHECKING:
     from headwater.derived.environment import Environment
 
-__all__ = ["build_on_spark", "shares_of", "write_splits"]
+__all__ = ["PASSED_ON", "build_on_spark", "shares_of", "write_splits"]
 
-_PASSED_ON = ("fsync", "search_cache_bytes", "spill_dir")
+PASSED_ON = ("fsync", "search_cache_bytes", "spill_dir")
+"""The settings of the driver that tasks have too."""
 _ROW_BYTES = 100
 """A guess for files whose rows the log does not count."""
 _WRITTEN = pa.schema([("written", pa.string())])
@@ -50,7 +51,7 @@ def build_on_spark(
     assert environment.session is not None
     session = environment.session()
     shares = shares_of(todo, meant.target_rows)
-    chosen = {k: v for k, v in asdict(settings.current()).items() if k in _PASSED_ON}
+    chosen = {k: v for k, v in asdict(settings.current()).items() if k in PASSED_ON}
     frame, source = blocks.tasks_of(session, len(shares), _Building(meant, store, without_files(base), shares, chosen))
     with followed(session, f"index {len(todo):,} files of {meant.source} by {len(shares):,} tasks"):
         found = blocks.results_of(frame, source, _Names(), "written string")
