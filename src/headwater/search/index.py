@@ -34,6 +34,7 @@ from headwater.base.packages import required
 from headwater.derived.environment import Environment
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.recorded import Built, RecordedArtefact
+from headwater.derived.reports import Refresh
 from headwater.derived.sources import Input, Sources
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
@@ -57,8 +58,9 @@ from headwater.search.split_store import SplitStore, discarded, forget_corrupt
 if TYPE_CHECKING:
     from headwater.search.aggregation import Aggregation
     from headwater.search.result import SearchResult
+    from headwater.spark.types import DataFrame
 
-__all__ = ["IndexPlan", "IndexStatus", "SearchIndex"]
+__all__ = ["IndexPlan", "IndexStatus", "SearchIndex", "splits_path"]
 
 _T = TypeVar("_T")
 _MOST_READERS = 16
@@ -103,8 +105,9 @@ class SearchIndex(RecordedArtefact):
         required("tantivy", "a search index", "search")
         super().__init__(name, environment)
         self._meant = Definition.from_json(self.committed().definition, self.log.path)
-        self.store = SplitStore(environment.root, f"{self.folder_path}/splits")
+        self.store = SplitStore(environment.root, splits_path(name))
         self._at: Snapshot | None = None
+        self._built: Mapping[str, Cover] = {}
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -126,7 +129,7 @@ class SearchIndex(RecordedArtefact):
     @property
     def folder_path(self) -> str:
         """Where its files lie, below the root of the lake."""
-        return f"_headwater/indexes/{self.name}"
+        return _folder_path(self.name)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -289,6 +292,24 @@ class SearchIndex(RecordedArtefact):
 
         return self._steadily(lambda: filtered(self.reader(), where, columns))
 
+    def spark(
+        self,
+        query: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        k: int | None = None,
+        filter: str | None = None,  # noqa: A002  as in `search`
+        **options: Any,
+    ) -> DataFrame:
+        """The rows that match a query, meet a condition, or both, as a lazy Spark DataFrame of the table's version of now.
+
+        ``columns`` are all that tasks read, and may have ``_score``. Further options are those of the data source
+        (`headwater.search.spark.options`).
+        """
+        from headwater.search.spark.source import search_frame
+
+        return search_frame(self._environment, self, query, columns, {"k": k, "filter": filter, **options})
+
     def explain_filter(self, where: str) -> str:
         """How `filter` would find the rows."""
         from headwater.search.filtering import explained
@@ -430,17 +451,36 @@ class SearchIndex(RecordedArtefact):
         self, plan: IndexPlan, base: Snapshot, covers: dict[str, Cover], task: events.Task
     ) -> list[SplitEntry]:
         """Splits of the files that are to be indexed, where readers find them."""
-        if plan.engine == "spark":
+        found = self._ready(plan, self._meant.stamp_of(base))
+        covered = {path for cover in found.values() for path in cover.files}
+        todo = [f for f in plan.todo if f.path not in covered]
+        if plan.engine == "spark" and todo:
             from headwater.search.on_spark import build_on_spark
 
-            found = build_on_spark(self._meant, self.store, base, plan.todo, self._environment, task)
+            found |= build_on_spark(self._meant, self.store, base, todo, self._environment, task)
         else:
-            found = {}
-            for built in build_splits(self._meant, base, plan.todo, advance=task.advance):
+            for built in build_splits(self._meant, base, todo, advance=task.advance):
                 with discarded(built):
                     found[built.name] = self.store.add(built)
         covers.update(found)
         return [entry_of(name, cover) for name, cover in found.items()]
+
+    def _ready(self, plan: IndexPlan, stamp: str) -> dict[str, Cover]:
+        """The splits that were built beforehand, as far as they are still there and of use."""
+        if not self._built:
+            return {}
+        there, paths = self.store.usable(), {f.path for f in plan.todo}
+        return {
+            name: cover
+            for name, cover in self._built.items()
+            if name in there and cover.stamp == stamp and paths.issuperset(cover.files)
+        }
+
+    def refresh_with(self, built: Mapping[str, Cover]) -> Refresh:
+        """Refresh it, with splits that whoever wrote the files has built already."""
+        found = copy.copy(self)
+        found._built = dict(built)
+        return found.refresh_alone(None)
 
     def merge(self) -> int:
         """Merge all splits of the table as it is now as far as their target allows; gives how many there are then."""
@@ -501,13 +541,22 @@ class SearchIndex(RecordedArtefact):
     def tidy(self, before: IndexRecord | None, after: IndexRecord) -> None:
         """Delete splits that readers have had time to finish with."""
         if before is None:
-            self.store.delete(self.store.orphans({*after.names, *after.superseded}))
+            self.store.delete(self.store.orphans({*after.names, *after.superseded, *self._built}))
         else:
             self.store.delete(name for name in before.superseded if name not in after.names)
 
     def remove_output(self) -> None:
         """Delete the splits."""
         self.store.delete(self.store.orphans(()))
+
+
+def _folder_path(name: str) -> str:
+    return f"_headwater/indexes/{name}"
+
+
+def splits_path(name: str) -> str:
+    """Where the splits of an index lie, below the root of the lake."""
+    return f"{_folder_path(name)}/splits"
 
 
 def _dead(cover: Cover, base: Snapshot) -> int:
