@@ -20,6 +20,7 @@ __all__ = ["FIELDS", "NOTES", "Notes", "random_text"]
 NOTES = pa.schema(
     [
         ("id", pa.int64()),
+        ("seq", pa.int64()),
         ("part", pa.string()),
         ("body", pa.string()),
         ("title", pa.string()),
@@ -88,6 +89,7 @@ class Notes:
     ) -> None:
         self.lake: Lake = hw.connect(folder, storage_options=options)
         self.target_rows = target_rows
+        self._seq = 0
         self.table = self.lake.table("notes")
         if not self.table.exists():
             properties = {"delta.columnMapping.mode": "name"} if mapped else {}
@@ -117,10 +119,11 @@ class Notes:
             self.table.set_properties({"note": str(rng.random())})
         elif kind == "merge":
             self.lake.write("given", self.rows(rng, some), mode="overwrite")
-            self.table.delete(f"id IN ({listed})")
+            names = NOTES.names
             self.lake.sql(
                 "MERGE INTO notes t USING given s ON t.id = s.id "
-                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+                f"WHEN MATCHED THEN UPDATE SET {', '.join(f'{c} = s.{c}' for c in names)} "
+                f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{c}' for c in names)})"
             )
         else:
             self.table.overwrite(self.rows(rng, some), where=f"id IN ({listed})")
@@ -154,8 +157,10 @@ class Notes:
         return pa.Table.from_pylist([self._row(rng, number) for number in ids], NOTES)
 
     def _row(self, rng: random.Random, number: int) -> dict[str, Any]:
+        self._seq += 1
         return {
             "id": number,
+            "seq": self._seq,
             "part": rng.choice(["a", "é/=%", None]),
             "body": random_text(rng),
             "title": random_text(rng),
