@@ -115,7 +115,7 @@ class Compiler:
                 clauses.append((occur.Must, self._positive(child)))
         clauses += [(occur.Should, self._positive(child)) for child in should]
         clauses += [(occur.MustNot, self._positive(child)) for child in must_not]
-        if all(kind == occur.MustNot for kind, _ in clauses):
+        if not any(kind == occur.Must for kind, _ in clauses) and (must or not should):  # then nothing else need match
             clauses.append((occur.Must, self._make.const_score_query(self._make.all_query(), 0.0)))
         return self._make.boolean_query(clauses)
 

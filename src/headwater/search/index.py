@@ -35,7 +35,7 @@ from headwater.derived.environment import Environment
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.recorded import Built, RecordedArtefact
 from headwater.derived.reports import Refresh
-from headwater.derived.sources import Input, Sources
+from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
 from headwater.search.cover import Cover
@@ -405,7 +405,7 @@ class SearchIndex(RecordedArtefact):
         if sources.frontier == record.frontier and not found.broken and not any(f.num_records for f in found.missing):
             return IndexPlan(mode="noop", reason="nothing has changed", rows=rows)
         todo = found.missing
-        changes = {self._meant.source: sum(f.num_records or 0 for f in todo)}
+        changes = _changed_rows(sources, todo)
         stamp = self._meant.stamp_of(base)
         engine = self._engine(todo)
         if base.files and not any(one.stamp == stamp for one in record.splits) and record.splits:
@@ -441,7 +441,7 @@ class SearchIndex(RecordedArtefact):
             made = merged_entries(self._meant, self.store, group, covers, base, report=self.report_damage)
             gone = {one.name for one in group}
             entries = [one for one in entries if one.name not in gone] + made
-        rows_in = sum(one.rows for one in added)
+        rows_in = sum(one.rows for one in added) if plan.mode == "full" else sum(plan.changes.values())
         superseded = tuple(sorted({*record.names} - {one.name for one in entries}))
         made_record = IndexRecord(splits=tuple(entries), superseded=superseded)
         changed = sum(one.rows for one in record.splits if one.name in superseded) if plan.mode == "full" else 0
@@ -557,6 +557,15 @@ def _folder_path(name: str) -> str:
 def splits_path(name: str) -> str:
     """Where the splits of an index lie, below the root of the lake."""
     return f"{_folder_path(name)}/splits"
+
+
+def _changed_rows(sources: Sources, todo: Sequence[AddFile]) -> dict[str, int]:
+    """The rows that have changed, by the log; where it does not tell, those that are indexed. Rows that moved are none."""
+    try:
+        sources.check()
+        return sources.changed_rows()
+    except Unavailable:
+        return {name: sum(f.num_records or 0 for f in todo) for name in sources.pinned}
 
 
 def _dead(cover: Cover, base: Snapshot) -> int:

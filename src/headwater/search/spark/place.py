@@ -63,7 +63,9 @@ class TablePlace:
         if named is None and known:
             raise InputError.bad_argument("index", None, f"which of the table's indexes: {', '.join(sorted(known))}")
         if named is None or named not in known:
-            raise NotFoundError.derived(named or f"index on {self.name}", SearchIndex.kind, sorted(known), self.root.url)
+            raise NotFoundError.derived(
+                named or f"index on {self.name}", SearchIndex.kind, sorted(known), self.root.url
+            )
         return SearchIndex(named, environment_of(self.root))
 
 
