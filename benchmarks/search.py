@@ -129,7 +129,9 @@ def competitors(lake: hw.Lake, folder: Path, names: list[str], session: Any | No
 def main() -> None:
     options = options_of()
     load = os.getloadavg()[0]
-    print(f"{os.cpu_count()} cores, load {load:.1f}; " + ", ".join(f"{k} {v}" for k, v in versions().items()), flush=True)
+    print(
+        f"{os.cpu_count()} cores, load {load:.1f}; " + ", ".join(f"{k} {v}" for k, v in versions().items()), flush=True
+    )
     if load > (os.cpu_count() or 1) / 2:
         print("others are at work on this machine: walls are too long, and ratios of walls uncertain", flush=True)
     for name in (n for n in options.peers if find_spec(PEERS[n]) is None):

@@ -117,6 +117,8 @@ class Corpus:
                 "views": pa.array(rng.integers(0, 100_000, BLOCK)),
                 "rating": pa.array(rng.integers(0, 1_000, BLOCK) / 8),
                 "closed": pa.array(rng.random(BLOCK) < 0.3),
-                "created": pa.array(_START_US + np.arange(first, first + BLOCK) * 30_000_000, pa.timestamp("us", "UTC")),
+                "created": pa.array(
+                    _START_US + np.arange(first, first + BLOCK) * 30_000_000, pa.timestamp("us", "UTC")
+                ),
             }
         )

@@ -47,5 +47,7 @@ def run(lake: hw.Lake, corpus: Corpus, ours: Headwater, built: Built, rounds: in
         share = measured.cpu(name) / built.cost.cpu
         report.add([name, f"{measured.wall(name) * 1e3:.1f}", f"{measured.cpu(name) * 1e3:.1f}", f"{share:.2%}"])
     report.figures["runs"] = measured.figures()
-    report.target("refresh as a share of the build's CPU", 100 * measured.cpu("refresh") / built.cost.cpu, most=2, unit="%")
+    report.target(
+        "refresh as a share of the build's CPU", 100 * measured.cpu("refresh") / built.cost.cpu, most=2, unit="%"
+    )
     return report

@@ -103,11 +103,15 @@ def _build_lines(
         for name, one in built.items() if one.bytes
     }  # fmt: skip
     both = [
-        f"{cell(name, lambda b: b.cost.wall)}/{cell(name, lambda b: b.cost.cpu)}" if cell(name, lambda b: 1.0) != "-" else "-"
+        f"{cell(name, lambda b: b.cost.wall)}/{cell(name, lambda b: b.cost.cpu)}"
+        if cell(name, lambda b: 1.0) != "-"
+        else "-"
         for name in others
     ]
     report.add(["build", f"{ours.cost.wall * 1e3:.0f}", f"{ours.cost.cpu * 1e3:.0f}", *both])
-    report.add(["size of the index, MB", f"{ours.bytes / 1e6:.1f}", "", *(cell(n, lambda b: float(b.bytes)) for n in others)])
+    report.add(
+        ["size of the index, MB", f"{ours.bytes / 1e6:.1f}", "", *(cell(n, lambda b: float(b.bytes)) for n in others)]
+    )
 
 
 def _measured(

@@ -238,7 +238,8 @@ def _in_json(leaf: Any, value: Any, inside: str, analyzer: Analyzer) -> bool:
     assert isinstance(leaf, Term | Phrase)
     wanted = _tokens(analyzer, leaf.text)
     return any(
-        _has_sequence(_tokens(analyzer, one), wanted) if isinstance(one, str) else str(one) == leaf.text for one in found
+        _has_sequence(_tokens(analyzer, one), wanted) if isinstance(one, str) else str(one) == leaf.text
+        for one in found
     )
 
 

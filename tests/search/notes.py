@@ -46,17 +46,55 @@ FIELDS: dict[str, Any] = {
     "ip": ["host"],
     "json": ["place", "tags", "counts"],
 }
-WORDS = (
-    "card lost refund Zürich straße STRASSE İstanbul ΣΊΣΥΦΟΣ 日本語 データ café cafe\u0301 naïve 100% a_b c++ o'neil \\path *star* "
-    "what? the of 🙂 data metadata Data DATABASE re-fund x 42 3.14 K ﬁ ǆ"
-).split(" ")
+WORDS = [
+    "card",
+    "lost",
+    "refund",
+    "Zürich",
+    "straße",
+    "STRASSE",
+    "İstanbul",
+    "ΣΊΣΥΦΟΣ",
+    "日本語",
+    "データ",
+    "café",
+    "café",
+    "naïve",
+    "100%",
+    "a_b",
+    "c++",
+    "o'neil",
+    "\\path",
+    "*star*",
+    "what?",
+    "the",
+    "of",
+    "🙂",
+    "data",
+    "metadata",
+    "Data",
+    "DATABASE",
+    "re-fund",
+    "x",
+    "42",
+    "3.14",
+    "K",
+    "ﬁ",
+    "ǆ",
+]
 LONG = "w" * 70_000
 _AUTHORS = [None, "", "ann", "Ann", "Zoë", "日本", "a*b", "a?b", "a b", "A%", "_", "\\", "new\nline"]
 _FLOATS = [None, 0.0, -0.0, float("nan"), -float("nan"), float("inf"), float("-inf"), 1e300, 5e-324, 0.1, -2.5]
 _WHOLE = [None, 0, -1, 7, 41, 42, 43, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)]
 _DAYS = [None, date(1, 1, 1), date(1969, 12, 31), date(2024, 2, 29), date(9999, 12, 31)]
 _TIME_0 = datetime(2024, 1, 1, tzinfo=UTC)
-_TIMES = [None, _TIME_0, _TIME_0 + timedelta(microseconds=1), _TIME_0 - timedelta(microseconds=1), datetime(1, 1, 2, tzinfo=UTC)]
+_TIMES = [
+    None,
+    _TIME_0,
+    _TIME_0 + timedelta(microseconds=1),
+    _TIME_0 - timedelta(microseconds=1),
+    datetime(1, 1, 2, tzinfo=UTC),
+]
 
 
 def random_text(rng: random.Random) -> str | None:

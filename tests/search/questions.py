@@ -10,8 +10,23 @@ from headwater.testing.hostile import HOSTILE_TEXTS
 
 __all__ = ["random_condition", "random_query"]
 
-_PLAIN = ["card", "lost", "refund", "zürich", "STRASSE", "data", "metadata", "日本語", "x", "42", "cafe", "naïve", "absent", "k"]
-_SPECIAL = set('+-!(){}[]^"~*?:\\/&|<>=\'`,')
+_PLAIN = [
+    "card",
+    "lost",
+    "refund",
+    "zürich",
+    "STRASSE",
+    "data",
+    "metadata",
+    "日本語",
+    "x",
+    "42",
+    "cafe",
+    "naïve",
+    "absent",
+    "k",
+]
+_SPECIAL = set("+-!(){}[]^\"~*?:\\/&|<>='`,")
 
 
 def _escaped(text: str) -> str:
@@ -45,7 +60,9 @@ def _pattern(rng: random.Random) -> str:
     word, field = _word(rng), rng.choice(["", "body:", "title:", "author:"])
     begin, end = sorted((rng.randint(0, len(word)), rng.randint(0, len(word))))
     piece = _escaped(word[begin:end]) or "a"
-    return field + rng.choice([f"{piece}*", f"*{piece}", f"*{piece}*", f"?{piece}", f"{piece}?", f"{piece}*{piece}", f"*{piece}?"])
+    return field + rng.choice(
+        [f"{piece}*", f"*{piece}", f"*{piece}*", f"?{piece}", f"{piece}?", f"{piece}*{piece}", f"*{piece}?"]
+    )
 
 
 def _keyword(rng: random.Random) -> str:
@@ -113,7 +130,10 @@ def _needle(rng: random.Random) -> str:
 
 
 def _like(rng: random.Random) -> str:
-    parts = [_needle(rng).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")[:500] for _ in range(rng.randint(1, 2))]
+    parts = [
+        _needle(rng).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")[:500]
+        for _ in range(rng.randint(1, 2))
+    ]
     return rng.choice(["", "%"]) + rng.choice(["%", "_", "%_%"]).join(parts) + rng.choice(["", "%", "_"])
 
 
@@ -132,7 +152,9 @@ def random_condition(rng: random.Random, depth: int = 1) -> str:
              f"lower({column}) = {needle}", f"{column} > {needle}", f"{column} <= {needle}", f"{needle} < {column}",
              f"{column} LIKE 'a!%%' ESCAPE '!'", f"{column} IS NULL", f"{column} IS NOT NULL", f"lower({column}) IN ('ann', 'zoë')"]
         )  # fmt: skip
-    number = rng.choice(["42", "41.5", "-1", "0", "9007199254740992", "9007199254740993.0D", "9223372036854775807", "1e19", "-1e19"])
+    number = rng.choice(
+        ["42", "41.5", "-1", "0", "9007199254740992", "9007199254740993.0D", "9223372036854775807", "1e19", "-1e19"]
+    )
     op = rng.choice(["=", "<", "<=", ">", ">=", "<=>", "!="])
     return rng.choice(
         [f"amount {op} {number}", f"{number} {op} amount", f"amount IN (42, 7, {number})", "amount IS NULL", "amount BETWEEN 7 AND 42",

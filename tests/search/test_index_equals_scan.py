@@ -64,7 +64,9 @@ class History:
         self.notes.commit(self.rng)
 
     def _empty(self) -> None:
-        self.table.overwrite(self.notes.rows(self.rng, self.rng.sample(range(40), 6)).select(self._indexed()), schema_mode="merge")
+        self.table.overwrite(
+            self.notes.rows(self.rng, self.rng.sample(range(40), 6)).select(self._indexed()), schema_mode="merge"
+        )
 
     def _indexed(self) -> list[str]:
         return [f.name for f in self.table.schema if not f.name.startswith("extra")]
@@ -136,7 +138,9 @@ class History:
             if self.rng.random() < 0.5:
                 file.unlink()
             else:
-                file.write_bytes(file.read_bytes()[: self.rng.randint(0, file.stat().st_size - 1 if file.stat().st_size else 0)])
+                file.write_bytes(
+                    file.read_bytes()[: self.rng.randint(0, file.stat().st_size - 1 if file.stat().st_size else 0)]
+                )
             split_store.forget(file.stem)
         self._other_process()
 
@@ -199,7 +203,9 @@ def _check_order(index: SearchIndex, rows: list[dict[str, Any]], rng: random.Ran
     every = [*some, *[None] * (len(rows) - len(some))]
     wanted = every[offset : None if k is None else offset + k]
     found = index.search("*", columns=[column], k=k, offset=offset, order_by=column, descending=descending).to_pylist()
-    assert [None if row[column] is None else key(row[column]) for row in found] == wanted, f"by {column}, {descending=} {k=} {offset=}"
+    assert [None if row[column] is None else key(row[column]) for row in found] == wanted, (
+        f"by {column}, {descending=} {k=} {offset=}"
+    )
 
 
 @pytest.fixture(autouse=True)

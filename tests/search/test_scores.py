@@ -43,7 +43,12 @@ def scores(texts: Sequence[str], query: Sequence[str]) -> list[float]:
         for term in query:
             n = sum(term in other for other in documents)
             if counts[term]:
-                total += math.log(1 + (len(documents) - n + 0.5) / (n + 0.5)) * (K1 + 1) * counts[term] / (counts[term] + norm)
+                total += (
+                    math.log(1 + (len(documents) - n + 0.5) / (n + 0.5))
+                    * (K1 + 1)
+                    * counts[term]
+                    / (counts[term] + norm)
+                )
         found.append(total)
     return found
 

@@ -11,6 +11,7 @@ Spark pickles the reader before it asks for the partitions, so what the planner 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -285,7 +286,7 @@ def _by_file(reader: Reader, hits: Hits, *, scored: bool = False, ranked: bool =
     scores = np.asarray(hits.scores, np.float64)[order] if scored and len(hits.scores) else None
     bounds = [0, *(np.flatnonzero(np.diff(files)) + 1).tolist(), len(files)]
     found = []
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in itertools.pairwise(bounds):
         if begin == end:
             continue
         add = reader.base.files[reader.paths[int(files[begin])]]
