@@ -97,7 +97,9 @@ class Lance:
             with_position=True, stem=False, remove_stop_words=False, ascii_folding=False, max_token_length=None
         )
         self._table.create_index("body", config=settings)
-        return sum(file.stat().st_size for file in (self._folder / "docs.lance" / "_indices").rglob("*") if file.is_file())
+        return sum(
+            file.stat().st_size for file in (self._folder / "docs.lance" / "_indices").rglob("*") if file.is_file()
+        )
 
     def question(self, question: Question) -> Callable[[], Any] | None:
         from lancedb.query import BooleanQuery, MatchQuery, Occur, PhraseQuery

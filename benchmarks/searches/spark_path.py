@@ -58,7 +58,10 @@ def run(lake: hw.Lake, index: str, plain: SparkScan, rounds: int, *, full_size: 
         scan = plain.question(question)
         assert scan is not None
         text = query_of(question)
-        ways = {"headwater": ids(lambda text=text: ours(query=text, columns="id")), "plain": lambda scan=scan: np.sort(scan())}  # type: ignore[misc]
+        ways = {
+            "headwater": ids(lambda text=text: ours(query=text, columns="id")),
+            "plain": lambda scan=scan: np.sort(scan()),
+        }  # type: ignore[misc]
         ratios["query"][question.name] = _line(report, question.name, ways, rounds)
     for name, where in _PREDICATES.items():
         ways = {

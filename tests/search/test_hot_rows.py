@@ -14,7 +14,9 @@ def test_hot_rows_are_those_of_the_table(tmp_path: Path, sizes: list[int]) -> No
     lake, first = hw.connect(str(tmp_path)), 0
     for size in sizes:
         numbers = range(first, first + size)
-        lake.write("docs", [{"id": n, "body": f"word{n} {'even' if n % 2 == 0 else 'odd'}"} for n in numbers], mode="append")
+        lake.write(
+            "docs", [{"id": n, "body": f"word{n} {'even' if n % 2 == 0 else 'odd'}"} for n in numbers], mode="append"
+        )
         first += size
     hot = lake.index("hot", "docs", text="body", hot=["id"], refresh=True)
     for n in (0, first // 2, first - 1):

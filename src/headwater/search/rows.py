@@ -20,6 +20,7 @@ from headwater.search.split_file import HOT
 
 __all__ = ["fetch_rows"]
 
+
 def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
     """The rows of hits, in their order."""
     base = reader.base
