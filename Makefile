@@ -46,7 +46,7 @@ $(STAMP): requirements/build.txt requirements/dev.txt pyproject.toml
 # Without a JAVA_HOME a test that starts a JVM all the same fails: it lacks the mark `spark`.
 .PHONY: quick
 quick: $(STAMP) ## run the short tests that need no Spark, no JVM and no S3 server
-	@JAVA_HOME=/nonexistent $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not long and not spark and not s3 and not interop" $(ARGS)
+	@JAVA_HOME=/nonexistent $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not long and not spark and not s3 and not cloud and not interop" $(ARGS)
 
 .PHONY: test
 test: $(STAMP) ## run the tests (JOBS=2, ARGS="tests/lake -k merge")
@@ -62,6 +62,16 @@ test-lake-s3: $(STAMP) ## run the tests of the lake and of SQL with the lake on 
 .PHONY: test-s3
 test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m s3 $(ARGS)
+
+# Node (Azurite, from npm) and Go (fake-gcs-server) are needed; the emulators are installed at first use, outside of the repository.
+CLOUD_TESTS := tests/s3/test_operations.py tests/s3/test_errors.py tests/s3/test_races.py tests/derived/test_contract_on_s3.py \
+	tests/incremental/views/test_s3.py tests/lake_spark/test_s3.py tests/lake tests/query
+
+.PHONY: test-cloud
+test-cloud: $(STAMP) ## run the tests of the lake, SQL and everything derived on emulators of Azure and Google Cloud
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m cloud tests/cloud
+	@for cloud in azure gcs; do \
+		HEADWATER_TEST_STORAGE=$$cloud $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),$(CLOUD_TESTS)); done
 
 # A second environment with the newest Spark: its own pyspark, and everything else out of .venv. Delta's JVM reader has no release for it,
 # so the everyday tests stay on the Spark before.

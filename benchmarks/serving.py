@@ -223,12 +223,22 @@ def _requests(peers: _Peers, world: World, arguments: argparse.Namespace) -> Non
         "redis-py, a hash per row (100,000 rows)", peers.redis.hmget, lambda n: [f"hash_{i}" for i in n], redis_pid
     )
     mine = Competitor("ours -> numpy", lambda k: client.fetch("floats", k).to_numpy(), world.keys, peers.ours.pids)
-    print_table("1,000 keys, a hash per row", interleave([mine, hashes], requests, lambda *_: None), "ours -> numpy")
+
+    def check_all(numbers: Any, answer: Any, name: str) -> None:
+        assert np.array_equal(answer, world.values[numbers]), f"{name} answers something else"
+
+    print_table("1,000 keys, a hash per row", interleave([mine, hashes], requests, check_all), "ours -> numpy")
 
 
 def _strings(lake: Lake, world: World, arguments: argparse.Namespace) -> None:
     online = lake.online("titles", "items", key="key", columns=["title", *COLUMNS[:2]], refresh=True)
     server = Server(Path(lake.location.removeprefix("file://")))
+
+    def check(numbers: Any, answer: Any, name: str) -> None:
+        assert np.array_equal(answer["c0"].to_numpy(), world.values[numbers, 0]), f"{name} answers something else"
+        pairs = zip(numbers.tolist(), answer["title"].to_pylist(), strict=True)
+        assert all(title in (f"the title of item {n % 1000}", "fixed") for n, title in pairs)
+
     for count in (1_000, 100):
         one = Competitor(
             "ours, a string and two floats -> Arrow",
@@ -237,7 +247,7 @@ def _strings(lake: Lake, world: World, arguments: argparse.Namespace) -> None:
             server.pids,
         )
         requests = world.requests(arguments.requests, count, 21)
-        print_table(f"{count:,} keys, strings", interleave([one], requests, lambda *_: None), one.name)
+        print_table(f"{count:,} keys, strings", interleave([one], requests, check), one.name)
     pss, uss = server.memory()
     print(
         f"memory of the server's processes: {pss >> 20} MiB with what they map, {uss >> 20} MiB of their own; {online.rows:,} rows"

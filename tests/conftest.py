@@ -1,4 +1,4 @@
-"""What every test may ask for: a Spark session and a real S3 server, one of each per worker."""
+"""What every test may ask for: a Spark session, a real S3 server and emulators of other clouds, one per worker."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from hypothesis import HealthCheck, settings
 from tests import scratch
 from tests.java_archive import java_options
 from tests.leftovers import Leftovers
+from tests.object_servers import ON_SERVER, STORAGE, start_or_skip
 from tests.prompt_replies import acknowledge_at_once
 
+from headwater.testing.object_server import ObjectServer
 from headwater.testing.s3_server import S3Server, serve_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.interop_driver import Driver
 
-ON_S3 = os.environ.get("HEADWATER_TEST_STORAGE") == "s3"
-
 # The everyday profile finds the same few cases on every machine; `make soak` looks for new ones, and for many.
 settings.register_profile(
     "default",
-    max_examples=6 if ON_S3 else 15,  # what is drawn was compared on the disk already
+    max_examples=6 if ON_SERVER else 15,  # what is drawn was compared on the disk already
     derandomize=True,
     deadline=None,
     database=None,
@@ -61,6 +61,9 @@ _SMALL_QUERIES = {
 # Fixtures that are a Spark session, or are there to start one in another process.
 _STARTS_A_JVM = frozenset({"jvm", "run_python", "spark", "start_spark"})
 
+# Fixtures whose objects lie on the server that HEADWATER_TEST_STORAGE names.
+_ON_SERVERS = frozenset({"lake", "s3", "server"}) if STORAGE == "s3" else frozenset({"lake", "server"})
+
 _SCRATCH = pytest.StashKey[Path]()
 
 # Subprocesses have them too.
@@ -86,9 +89,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if ON_S3:
+    if ON_SERVER:
         # Only what lies on the server can differ there.
-        elsewhere = [item for item in items if not {"lake", "s3"} & set(getattr(item, "fixturenames", ()))]
+        elsewhere = [item for item in items if not _ON_SERVERS & set(getattr(item, "fixturenames", ()))]
         config.hook.pytest_deselected(items=elsewhere)
         left_out = set(elsewhere)
         items[:] = [item for item in items if item not in left_out]
@@ -97,8 +100,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = getattr(item, "fixturenames", ())
         if not _STARTS_A_JVM.isdisjoint(fixtures):
             item.add_marker("spark")
-        if "s3" in fixtures:
+        if "s3" in fixtures or ("server" in fixtures and STORAGE in ("", "s3")):
             item.add_marker("s3")
+        if {"azure", "cloud", "gcs"} & set(fixtures) or ("server" in fixtures and STORAGE in ("azure", "gcs")):
+            item.add_marker("cloud")
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="needs --slow"))
     if hasattr(config, "workerinput"):
@@ -121,7 +126,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Whoever deals out the tests also sees to it that what takes minutes is made and fetched meanwhile."""
     config = session.config
     deals = not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no"
-    if deals and not ON_S3 and "not spark" not in config.getoption("markexpr"):
+    if deals and not ON_SERVER and "not spark" not in config.getoption("markexpr"):
         from tests.interop_jars import fetch_beside
         from tests.java_archive import make_beside
 
@@ -204,6 +209,32 @@ def s3() -> Iterator[S3Server]:
     """A real S3 server: ``s3.url("name")`` is a fresh prefix, ``s3.options`` are the storage options."""
     with serve_s3() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def azure() -> Iterator[ObjectServer]:
+    """Azurite, Microsoft's emulator of blob storage."""
+    yield from start_or_skip("azure")
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[ObjectServer]:
+    """fake-gcs-server, an emulator of Google Cloud Storage."""
+    yield from start_or_skip("gcs")
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> ObjectServer:
+    """The object store that HEADWATER_TEST_STORAGE names; the S3 server where it names none."""
+    found: ObjectServer = request.getfixturevalue(STORAGE or "s3")
+    return found
+
+
+@pytest.fixture(scope="session", params=["azure", "gcs"])
+def cloud(request: pytest.FixtureRequest) -> ObjectServer:
+    """Each of the emulators, for the tests of them that run every day."""
+    found: ObjectServer = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture(scope="module")

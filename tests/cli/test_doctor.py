@@ -30,10 +30,10 @@ def doctor(arguments: Sequence[str] = (), **environment: str) -> tuple[int, str,
 @pytest.mark.spark
 @pytest.mark.s3
 def test_a_good_machine(s3: S3Server) -> None:
-    code, out, err = doctor(["--json", "--s3", s3.url("doctor")], **s3.options)
+    code, out, err = doctor(["--json", "--storage", s3.url("doctor")], **s3.options)
     report = json.loads(out)
     assert {check["check"]: check["status"] for check in report["checks"]} == dict.fromkeys(
-        ("python", "settings", "packages", "java", "memory", "disk", "spark", "lake", "s3"), "ok"
+        ("python", "settings", "packages", "java", "memory", "disk", "spark", "lake", "storage"), "ok"
     ), out
     assert (code, err, report["ok"]) == (0, "", True)
 
@@ -66,7 +66,7 @@ def test_a_server_that_ignores_conditions_is_found_out(monkeypatch: pytest.Monke
     from headwater.base.storage import LocalStorage
 
     monkeypatch.setattr(LocalStorage, "put_if_absent", LocalStorage.put)
-    finding = _checks._s3(str(tmp_path))
+    finding = _checks._storage(str(tmp_path))
     assert finding.status == "fail"
     assert "let 8 of 8 racing writers win" in finding.detail
 
@@ -75,8 +75,8 @@ def test_an_endpoint_without_a_bucket_is_mentioned(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setattr(_checks, "_spark", lambda: _checks.Finding("spark", "ok", ""))
     findings = {finding.check: finding for finding in _checks.examine()}
-    assert findings["s3"].status == "warn"
-    assert findings["s3"].hint is not None
+    assert findings["storage"].status == "warn"
+    assert findings["storage"].hint is not None
 
 
 def test_unknown_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,12 +33,14 @@ def test_no_words_is_help(capsys: Capture) -> None:
     assert capsys.readouterr().out.startswith("Keeps everything")
 
 
-@pytest.mark.parametrize("words", [["doctor", "--help"], ["--help", "doctor"], ["demo", "-h"]])
-def test_help_of_a_verb(words: list[str], capsys: Capture) -> None:
-    assert main(words) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("usage: headwater d")
-    assert "--json" in out
+@pytest.mark.parametrize("verb", all_verbs())
+def test_help_of_a_verb(verb: str, capsys: Capture) -> None:
+    """Also of those that cannot do without an argument."""
+    for words in ([verb, "--help"], ["--help", verb], [verb, "-h"]):
+        assert main(words) == 0
+        out, err = capsys.readouterr()
+        assert out.startswith(f"usage: headwater {verb}") and "--json" in out
+        assert err == ""
 
 
 def test_help_is_instant() -> None:
@@ -58,7 +60,7 @@ def test_unknown_verb(capsys: Capture) -> None:
     assert main(["docter"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    verbs = "demo, doctor, history, lookup, refresh, serve, sql, status, tables, views, warm"
+    verbs = "demo, doctor, history, index, lookup, refresh, search, serve, sql, status, tables, views, warm"
     assert err == f"error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: {verbs}\n"
 
 

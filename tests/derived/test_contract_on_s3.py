@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.incremental.views.test_contract import SHAPES
@@ -14,9 +13,7 @@ from tests.serving.stock import Stock
 from headwater.base.frontier import Frontier
 from headwater.derived.artefact import Artefact
 from headwater.testing.derived_contract import DerivedContract
-from headwater.testing.s3_server import S3Server
-
-pytestmark = pytest.mark.s3
+from headwater.testing.object_server import ObjectServer
 
 
 class Bucket:
@@ -24,7 +21,7 @@ class Bucket:
 
     replacements = ("column", "recreate", "repartition")
 
-    def __init__(self, place: str, server: S3Server, seed: int, shape: str) -> None:
+    def __init__(self, place: str, server: ObjectServer, seed: int, shape: str) -> None:
         self.world = World(server.url(place), seed, options=server.options, mapped=True)
         self.shape = shape
 
@@ -57,8 +54,8 @@ class OnS3(DerivedContract):
     shape = ""
 
     @pytest.fixture(autouse=True)
-    def _server(self, s3: S3Server, request: pytest.FixtureRequest) -> None:
-        self.server: Any = s3
+    def _server(self, server: ObjectServer, request: pytest.FixtureRequest) -> None:
+        self.server = server
         self.place = request.node.name.replace("[", "_").replace("]", "")
 
     def open_subject(self, folder: Path, seed: int) -> Bucket:

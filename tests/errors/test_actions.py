@@ -46,6 +46,7 @@ SAMPLES: dict[str, object] = {
     "kind": VIEW,
     "lake": ".",
     "name": "spend",
+    "names": "AZURE_STORAGE_ACCOUNT_NAME",
     "property": "delta.appendOnly",
     "query": "SELECT 1 AS a",
     "reader": "big",

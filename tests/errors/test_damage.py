@@ -176,7 +176,7 @@ def case_vector_at_a_place_that_cannot_be_opened(lake: Lake) -> Attempt:
     vector_file(t)
     text = entry(t, 3).read_text()
     vector = re.sub(
-        '"storageType":"u","pathOrInlineDv":"[^"]*"', '"storageType":"p","pathOrInlineDv":"abfss://data/x.bin"', text
+        '"storageType":"u","pathOrInlineDv":"[^"]*"', '"storageType":"p","pathOrInlineDv":"wasb://data/x.bin"', text
     )
     entry(t, 3).write_text(vector)
     snapshot.forget(t.storage)

@@ -72,6 +72,34 @@ def case_connect_without_a_bucket(lake: Lake) -> Attempt:
     return lambda: hw.connect("s3:///lake")
 
 
+def case_connect_to_hdfs(lake: Lake) -> Attempt:
+    return lambda: hw.connect("hdfs://namenode:8020/lake")
+
+
+def case_connect_with_a_signature_in_the_url(lake: Lake) -> Attempt:
+    return lambda: hw.connect("az://container/lake?sv=2024&sig=hidden")
+
+
+def case_connect_to_a_host_that_is_no_account(lake: Lake) -> Attempt:
+    return lambda: hw.connect("abfss://container@example.com/lake")
+
+
+def case_connect_to_azure_without_credentials(lake: Lake) -> Attempt:
+    return lambda: hw.connect("az://container/lake", storage_options={"account_name": ""})
+
+
+def case_connect_to_azure_with_a_damaged_key(lake: Lake) -> Attempt:
+    return lambda: hw.connect("az://container/lake", storage_options={"account_name": "acme", "account_key": "a b"})
+
+
+def case_connect_to_google_without_the_key_file(lake: Lake) -> Attempt:
+    return lambda: hw.connect("gs://bucket/lake", storage_options={"GOOGLE_APPLICATION_CREDENTIALS": "/none/key.json"})
+
+
+def case_unknown_azure_option(lake: Lake) -> Attempt:
+    return lambda: hw.connect("az://container/lake", storage_options={"acount_key": "hidden"})
+
+
 def case_unknown_storage_option(lake: Lake) -> Attempt:
     return lambda: hw.connect("s3://bucket/lake", storage_options={"AWS_SECRET_ACESS_KEY": "hidden"})
 

@@ -1,4 +1,4 @@
-"""On S3 without a JAR: tasks read and write by themselves, and nobody sees the keys."""
+"""On object storage without a JAR: tasks read and write by themselves, and nobody sees the keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 import headwater as hw
 from headwater.lake.spark.stream import foreach_batch_append
 from headwater.lakehouse import Lake
-from headwater.testing.s3_server import S3Server
+from headwater.testing.object_server import ObjectServer
 
 from .conftest import agree
 from .test_stream import Batches, collecting, drain, rows
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def s3_lake(s3: S3Server, spark: SparkSession) -> Lake:
-    return hw.connect(s3.url("spark-lake"), storage_options=s3.options, spark=spark)
+def s3_lake(server: ObjectServer, spark: SparkSession) -> Lake:
+    return hw.connect(server.url("spark-lake"), storage_options=server.options, spark=spark)
 
 
 def test_read_and_write(s3_lake: Lake, spark: SparkSession) -> None:
@@ -74,8 +74,8 @@ def test_a_stream(s3_lake: Lake, tmp_path: Path) -> None:
     assert target.spark().count() == target.count() == 4
 
 
-def test_keys_are_not_shown(s3_lake: Lake, s3: S3Server, capsys: pytest.CaptureFixture[str]) -> None:
-    secret = s3.options["AWS_SECRET_ACCESS_KEY"]
+def test_keys_are_not_shown(s3_lake: Lake, server: ObjectServer, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = server.secret
     table = s3_lake.write("t2", rows(0, 5))
     for frame in (table.spark(), table.spark_changes()):
         frame.explain(extended=True)

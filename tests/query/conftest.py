@@ -1,18 +1,17 @@
-"""What the tests of SQL on a lake share: an empty lake, on local disk, or on a real S3 server with HEADWATER_TEST_STORAGE=s3."""
+"""What the tests of SQL on a lake share: an empty lake, on local disk, or on a server with HEADWATER_TEST_STORAGE."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.object_servers import ON_SERVER
 
 import headwater as hw
 from headwater.lakehouse import Lake
 
-ON_S3 = os.environ.get("HEADWATER_TEST_STORAGE") == "s3"
-# On S3 these are left out: they look at a table's files, let another implementation open it by its path, make hundreds of tables to ask about
+# On a server these are left out: they look at a table's files, let another implementation open it by its path, make hundreds of tables to ask about
 # types, or compare texts with a Spark session's. What Spark does on S3 is asked in tests/lake_spark/test_s3.py.
 _TESTS_ON_DISK = {
     "test_a_damaged_file_is_named",
@@ -30,7 +29,7 @@ _TESTS_ON_DISK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items if ON_S3 else ():
+    for item in items if ON_SERVER else ():
         name = getattr(item, "originalname", item.name)
         if item.path.parent == Path(__file__).parent and (name in _TESTS_ON_DISK or "[spark" in item.name):
             item.add_marker(pytest.mark.skip(reason="looks at the disk"))
@@ -39,9 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     """An empty lake; files are not flushed to the disk, which tests need not survive."""
-    if ON_S3:
-        s3 = request.getfixturevalue("s3")
-        yield hw.connect(s3.url("lake"), storage_options=s3.options)
+    if ON_SERVER:
+        server = request.getfixturevalue("server")
+        yield hw.connect(server.url("lake"), storage_options=server.options)
         return
     with hw.settings.override(fsync=False):
         yield hw.connect(tmp_path / "lake")
@@ -50,5 +49,5 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
 @pytest.fixture
 def on_disk() -> None:
     """For tests that look at a table's files."""
-    if ON_S3:
+    if ON_SERVER:
         pytest.skip("looks at the disk")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from tests.object_servers import ON_SERVER
 
 from headwater.base.errors import HeadwaterError
 from headwater.lakehouse import Lake
 from headwater.sql.expressions import parse
 from headwater.testing import HOSTILE_TEXTS
 
-from .conftest import ON_S3
-
 _SHORT = [t for t in HOSTILE_TEXTS if len(t) <= 1000]
 # What only reaches the text of a commit was tried with every text on the disk: for a server a few of them are enough.
-_TOLD = _SHORT[::8] if ON_S3 else _SHORT
+_TOLD = _SHORT[::8] if ON_SERVER else _SHORT
 
 
 def _quoted(text: str) -> str:
@@ -44,7 +43,7 @@ def test_as_values_they_are_stored_and_found(lake: Lake) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(1 if ON_S3 else 4))
+@pytest.mark.parametrize("first", range(1 if ON_SERVER else 4))
 def test_as_values_of_every_statement(lake: Lake, first: int) -> None:
     rows = _orders(lake)
     for number, text in rows[1 + first :: 8]:

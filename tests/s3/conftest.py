@@ -6,9 +6,9 @@ import pytest
 
 import headwater as hw
 from headwater.lakehouse import Lake
-from headwater.testing.s3_server import S3Server
+from headwater.testing.object_server import ObjectServer
 
 
 @pytest.fixture
-def lake(s3: S3Server) -> Lake:
-    return hw.connect(s3.url("lake"), storage_options=s3.options)
+def lake(server: ObjectServer) -> Lake:
+    return hw.connect(server.url("lake"), storage_options=server.options)

@@ -15,9 +15,9 @@ import pytest
 import headwater as hw
 from headwater.base.errors import CorruptionError, NotFoundError, StorageError
 from headwater.lakehouse import Lake
+from headwater.testing.object_server import ObjectServer
 from headwater.testing.s3_server import S3Server
 
-pytestmark = pytest.mark.s3
 ROWS = [{"id": 1}, {"id": 2}]
 CALLS: list[Callable[[Lake], Any]] = [
     lambda lake: lake.tables(),
@@ -38,18 +38,17 @@ def refused(lake: Lake, secret: str, code: str) -> None:
         assert len(error.message) < 200
 
 
-def test_a_wrong_secret(s3: S3Server) -> None:
-    options = {**s3.options, "AWS_SECRET_ACCESS_KEY": "no-such-secret"}
-    refused(hw.connect(s3.url(), storage_options=options), "no-such-secret", "E6001")
+def test_a_wrong_secret(server: ObjectServer) -> None:
+    refused(hw.connect(server.url(), storage_options=server.with_secret("no-such-secret")), "no-such-secret", "E6001")
 
 
 def test_an_unknown_key(s3: S3Server) -> None:
     options = {**s3.options, "AWS_ACCESS_KEY_ID": "nobody"}
-    refused(hw.connect(s3.url(), storage_options=options), s3.options["AWS_SECRET_ACCESS_KEY"], "E6001")
+    refused(hw.connect(s3.url(), storage_options=options), s3.secret, "E6001")
 
 
-def test_a_bucket_that_is_not_there(s3: S3Server) -> None:
-    lake = hw.connect("s3://nowhere/lake", storage_options=s3.options)
+def test_a_bucket_that_is_not_there(server: ObjectServer) -> None:
+    lake = hw.connect(f"{server.scheme}://nowhere/lake", storage_options=server.options)
     with pytest.raises(StorageError) as caught:
         lake.tables()
     assert caught.value.code == "E6006"
@@ -57,17 +56,16 @@ def test_a_bucket_that_is_not_there(s3: S3Server) -> None:
         lake.table("t").to_arrow()
 
 
-def test_an_endpoint_that_is_not_there(s3: S3Server) -> None:
+def test_an_endpoint_that_is_not_there(server: ObjectServer) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{free.getsockname()[1]}"
-    options = {**s3.options, "AWS_ENDPOINT_URL": endpoint}
-    lake = hw.connect(s3.url(), storage_options=options)
+    lake = hw.connect(server.url(), storage_options=server.with_endpoint(endpoint))
     began = time.monotonic()
     with pytest.raises(StorageError) as caught:
         lake.table("t").to_arrow()
     assert caught.value.code == "E6003" and endpoint in caught.value.message
-    assert s3.options["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
+    assert server.secret not in str(caught.value)
     assert time.monotonic() - began < 30
 
 
@@ -100,13 +98,12 @@ def test_a_vector_file_that_ends_early(lake: Lake) -> None:
     assert caught.value.code == "E5005"
 
 
-def test_one_place_on_two_servers_is_two_lakes(s3: S3Server, lake: Lake) -> None:
+def test_one_place_on_two_servers_is_two_lakes(server: ObjectServer, lake: Lake) -> None:
     """What is held in memory belongs to a place and to how it was reached."""
     lake.write("t", ROWS)
     assert lake.table("t").count() == 2
-    options = {**s3.options, "AWS_SECRET_ACCESS_KEY": "wrong"}
     with pytest.raises(StorageError):
-        hw.connect(lake.location, storage_options=options).table("t").count()
+        hw.connect(lake.location, storage_options=server.with_secret("a-wrong-one")).table("t").count()
 
 
 def test_a_forked_process_is_refused_and_does_not_hang(lake: Lake) -> None:

@@ -1,4 +1,4 @@
-"""Every operation of a table, in one history, on S3: each step has the rows that plain Python says it has."""
+"""Every operation of a table, in one history, on an object store: each step has the rows that Python says it has."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from headwater.lake import snapshot
 from headwater.lake.table import Table
 from headwater.lakehouse import Lake
 from headwater.testing.faults import FaultPlan
-from headwater.testing.s3_server import S3Server
-
-pytestmark = pytest.mark.s3
+from headwater.testing.object_server import ObjectServer
 
 
 def rows(ids: Any, value: int = 0) -> pa.Table:
@@ -29,8 +27,8 @@ def rows(ids: Any, value: int = 0) -> pa.Table:
 class Model:
     """The table as a dict of its keys."""
 
-    def __init__(self, t: Table, s3: S3Server) -> None:
-        self.t, self.s3 = t, s3
+    def __init__(self, t: Table, server: ObjectServer) -> None:
+        self.t, self.server = t, server
         self.rows: dict[int, int] = {}
         self.past: list[dict[int, int]] = []
 
@@ -43,7 +41,7 @@ class Model:
         self.past[self.t.version] = dict(self.rows)
 
     def check_others(self) -> None:
-        dt = DeltaTable(self.t.location, storage_options=self.s3.options)
+        dt = DeltaTable(self.t.location, storage_options=self.server.options)
         assert dt.version() == self.t.version
         engine = QueryBuilder().register("t", dt)
         assert self._read(pa.RecordBatchReader.from_stream(engine.execute("SELECT * FROM t")).read_all()) == self.rows
@@ -55,9 +53,9 @@ class Model:
 
 
 @pytest.mark.parametrize("partition_by", [[], ["p"]], ids=["plain", "partitioned"])
-def test_a_whole_history(lake: Lake, s3: S3Server, partition_by: list[str]) -> None:
+def test_a_whole_history(lake: Lake, server: ObjectServer, partition_by: list[str]) -> None:
     t = lake.write("sales.orders", rows(range(30)), partition_by=partition_by)
-    model = Model(t, s3)
+    model = Model(t, server)
     model.rows = dict.fromkeys(range(30), 0)
     model.check()
 
@@ -124,10 +122,10 @@ def test_a_whole_history(lake: Lake, s3: S3Server, partition_by: list[str]) -> N
         t.at(version=3).to_arrow()
 
 
-def test_the_catalogue(lake: Lake, s3: S3Server) -> None:
+def test_the_catalogue(lake: Lake, server: ObjectServer) -> None:
     lake.write("orders", rows(range(3)))
     lake.write("sales.cards", rows(range(4)))
-    other = hw.connect(s3.url("other"), storage_options=s3.options)
+    other = hw.connect(server.url("other"), storage_options=server.options)
     lake.attach("far", other.write("t", rows(range(5))).location)
     assert lake.tables() == ["far", "orders", "sales.cards"]
     assert lake.table("far").count() == 5

@@ -12,9 +12,7 @@ from tests.durability.writers import COUNTER, SCHEMA, Writers
 
 from headwater.base.storage import ObjectExistsError
 from headwater.lakehouse import Lake
-from headwater.testing.s3_server import S3Server
-
-pytestmark = pytest.mark.s3
+from headwater.testing.object_server import ObjectServer
 
 
 @pytest.fixture
@@ -43,11 +41,12 @@ def test_one_of_sixteen_threads_wins(lake: Lake) -> None:
         assert storage.get(f"race/{trial}") == str(won.index(True)).encode()
 
 
-def test_eight_processes_lose_nothing(lake: Lake, s3: S3Server, writers: Writers) -> None:
+def test_eight_processes_lose_nothing(lake: Lake, server: ObjectServer, writers: Writers) -> None:
     t = lake.table("t").create(SCHEMA)
     t.append([{"id": COUNTER, "owner": -1, "v": 0}])
     work = [
-        writers.start("write", location=t.location, owner=owner, commits=5, options=s3.options) for owner in range(1, 9)
+        writers.start("write", location=t.location, owner=owner, commits=5, options=server.options)
+        for owner in range(1, 9)
     ]
     expected: dict[int, int] = {}
     counted = 0

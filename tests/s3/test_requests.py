@@ -108,6 +108,10 @@ def test_what_others_commit_is_seen_at_once(lake: Lake, requests: CountedServer)
 def test_kinds_of_requests(s3: S3Server) -> None:
     with counted(s3) as server:
         storage = hw.connect(server.url("kinds"), storage_options=server.options).catalog.root
+        with server.count() as first:
+            storage.put_if_absent("first", b"")
+        assert dict(first) == {"put_if_absent": 3, "delete": 1}, "the first one asks whether the condition is honoured"
+        storage.delete("first")
         with server.count() as seen, server.count() as both:
             storage.put("a", b"1")
             storage.put_if_absent("b", b"22")

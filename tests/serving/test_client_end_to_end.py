@@ -349,6 +349,14 @@ def test_a_table_from_its_creation_to_its_end(writable: RunningServer, ask: Ask)
         answer = call(lambda client: client.fetch("clicks", [7, 8, 9], min_frontier=gone["frontier"]))
         assert answer["score"].to_pylist() == [-1.0, None, 4.5] and answer.found.tolist() == [True, False, True]
 
+        # Nothing but nulls, and nothing at all, have no type of their own.
+        nulls = call(lambda client: client.write("clicks", [{"user": 9, "score": None, "name": None, "tags": None}]))
+        answer = call(lambda client: client.fetch("clicks", [9, None], min_frontier=nulls["frontier"]))
+        assert answer.to_pylist()[0] == {"score": None, "name": None, "tags": None}
+        assert answer.found.tolist() == [True, False]
+        assert len(call(lambda client: client.fetch("clicks", []))) == 0
+        assert call(lambda client: client.fetch("clicks", [None, None])).found.tolist() == [False, False]
+
         with pytest.raises(AccessError, match="E8101"):
             call(lambda client: client.fetch("clicks", [7]), None)
         with pytest.raises(AccessError, match="E8102"):

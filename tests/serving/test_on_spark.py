@@ -13,7 +13,7 @@ import headwater as hw
 from headwater.base import settings
 from headwater.base.errors import InputError
 from headwater.testing import assert_same_rows
-from headwater.testing.s3_server import S3Server
+from headwater.testing.object_server import ObjectServer
 
 ROWS = 40_000
 
@@ -69,9 +69,8 @@ def test_a_key_that_occurs_twice_is_refused_by_the_task(spark: SparkSession, tmp
     assert latest.rows == ROWS and latest.verify().equal
 
 
-@pytest.mark.s3
-def test_parts_reach_the_bucket(spark: SparkSession, s3: S3Server) -> None:
-    lake = hw.connect(s3.url("online_spark"), s3.options, spark=spark)
+def test_parts_reach_the_bucket(spark: SparkSession, server: ObjectServer) -> None:
+    lake = hw.connect(server.url("online_spark"), server.options, spark=spark)
     lake.write("t", table())
     made = lake.online("o", "t", key="k", parts=3)
     with settings.override(online_spark_rows=1_000):

@@ -80,4 +80,8 @@ VIEW = KindWords(
 declare_words(VIEW)
 declare_words(KindWords("export", "export", "exports", "EXPORT", "EXPORTS"))
 declare_words(KindWords("online", "online table", "online tables", "ONLINE TABLE", "ONLINE TABLES"))
-declare_words(KindWords("index", "search index", "search indexes", "SEARCH INDEX", "SEARCH INDEXES", short="index", shorts="indexes"))
+declare_words(
+    KindWords(
+        "index", "search index", "search indexes", "SEARCH INDEX", "SEARCH INDEXES", short="index", shorts="indexes"
+    )
+)

@@ -141,6 +141,7 @@ class Settings:
     search_spark_rows: int = _setting(
         5_000_000, _count(0), "rows from which on Spark builds a search index, where there is a session"
     )
+    use_indexes: bool = _setting(True, _flag, "let SQL on DuckDB read just the rows that a search index names")
     online_spark_rows: int = _setting(
         20_000_000, _count(0), "rows from which on Spark builds an online table, where there is a session"
     )
@@ -160,7 +161,7 @@ class Settings:
         ...
         headwater.base.errors.InputError: error[E1008]: no setting `progres`
           hint: did you mean `progress`? settings: progress, color, fsync, commit_retries, checkpoint_interval, \
-target_file_bytes, row_group_rows, parquet_compression, … (15 in all)
+target_file_bytes, row_group_rows, parquet_compression, … (18 in all)
         """
         fields = {f.name: f for f in dataclasses.fields(self)}
         parsed = {}

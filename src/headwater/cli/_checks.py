@@ -36,7 +36,7 @@ class Finding:
     hint: str | None = None
 
 
-def examine(*, s3: str | None = None, debug: bool = False) -> Iterator[Finding]:
+def examine(*, storage: str | None = None, debug: bool = False) -> Iterator[Finding]:
     """Run the checks one by one, cheap ones first; ``debug`` shows where a failing one broke."""
     guarded = partial(_run, debug=debug)
     yield guarded("python", _python)
@@ -54,12 +54,12 @@ def examine(*, s3: str | None = None, debug: bool = False) -> Iterator[Finding]:
     else:
         yield guarded("spark", _spark)
     yield guarded("lake", _lake)
-    location = s3 or os.environ.get("HEADWATER_TEST_S3")
+    location = storage or os.environ.get("HEADWATER_TEST_S3")
     if location:
-        yield guarded("s3", lambda: _s3(location))
+        yield guarded("storage", lambda: _storage(location))
     elif "AWS_ENDPOINT_URL" in os.environ:
-        hint = "name a place to try: headwater doctor --s3 s3://bucket/prefix"
-        yield Finding("s3", "warn", "not tried: an endpoint is configured, but no bucket is named", hint)
+        hint = "name a place to try: headwater doctor --storage s3://bucket/prefix"
+        yield Finding("storage", "warn", "not tried: an endpoint is configured, but no bucket is named", hint)
 
 
 def _run(check: str, function: Callable[[], Finding], *, debug: bool) -> Finding:
@@ -174,7 +174,7 @@ def _lake() -> Finding:
     return Finding("lake", "ok", f"wrote a Delta table and read it back in {1000 * seconds:.0f} ms")
 
 
-def _s3(location: str, writers: int = 8) -> Finding:
+def _storage(location: str, writers: int = 8) -> Finding:
     """Conditional puts are how a commit is decided, and some servers accept them and ignore the condition."""
     from headwater.base.storage import ObjectExistsError, open_storage
 
@@ -195,15 +195,19 @@ def _s3(location: str, writers: int = 8) -> Finding:
             won = [writer for writer, first in enumerate(pool.map(create, range(writers))) if first]
         if len(won) != 1:
             detail = f"put-if-absent let {len(won)} of {writers} racing writers win"
-            return Finding("s3", "fail", detail, "a lake would lose commits here: use a server with conditional puts")
+            return Finding(
+                "storage", "fail", detail, "a lake would lose commits here: use a server with conditional puts"
+            )
         if storage.get("race") != b"%d" % won[0] or [entry.path for entry in storage.list()] != ["race"]:
-            return Finding("s3", "fail", "what was written is not what is read or listed", "use a consistent server")
+            return Finding(
+                "storage", "fail", "what was written is not what is read or listed", "use a consistent server"
+            )
     finally:
         storage.delete("race")
     if list(storage.list()):
-        return Finding("s3", "fail", "a deleted object is still listed", "use a consistent server")
+        return Finding("storage", "fail", "a deleted object is still listed", "use a consistent server")
     return Finding(
-        "s3",
+        "storage",
         "ok",
         f"{location}: one of {writers} racing writers won, list and delete work, {time.monotonic() - begin:.1f} s",
     )

@@ -56,8 +56,9 @@ def _dispatch(words: list[str], screen: Screen) -> int:
     verb.configure(parser)
     _add_common(parser)
     words.remove(name)
-    arguments = parser.parse_args(words)
-    if arguments.help:
+    try:
+        arguments = parser.parse_args(words)
+    except _HelpAsked:
         screen.data(parser.format_help().rstrip())
         return Exit.OK
     screen.lake = getattr(arguments, "lake", None)
@@ -68,15 +69,22 @@ def _without_verb(words: list[str], screen: Screen) -> int:
     parser = _Parser(prog="headwater", add_help=False, allow_abbrev=False, usage="headwater <verb> [options]")
     _add_common(parser)
     parser.add_argument("-V", "--version", action="store_true", help="print the version")
-    arguments = parser.parse_args(words)
+    try:
+        arguments = parser.parse_args(words)
+    except _HelpAsked:
+        return _print_verbs(parser, screen)
     if arguments.version:
         if screen.as_json:
             screen.document({"version": __version__})
         else:
             screen.data(f"headwater {__version__}")
         return Exit.OK
-    if not arguments.help and words:
+    if words:
         raise _UsageError("E8002", "a verb is missing", hint=f"verbs: {', '.join(verb_names())}")
+    return _print_verbs(parser, screen)
+
+
+def _print_verbs(parser: argparse.ArgumentParser, screen: Screen) -> int:
     verbs = "\n".join(f"  {name:<10} {verb.SUMMARY}" for name, verb in all_verbs().items())
     parser.description = "Keeps everything derived from a Delta lake fresh, on Spark, from Python."
     usage, described, options = parser.format_help().rstrip().split("\n\n", 2)
@@ -90,7 +98,18 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("everywhere")
     group.add_argument("--json", action="store_true", help="print one JSON document")
     group.add_argument("--debug", action="store_true", help="show tracebacks")
-    group.add_argument("-h", "--help", action="store_true", help="print this")
+    group.add_argument("-h", "--help", action=_AskForHelp, nargs=0, help="print this")
+
+
+class _HelpAsked(Exception):
+    """The words ask what they could be."""
+
+
+class _AskForHelp(argparse.Action):
+    """Ends parsing where help is asked for: arguments that are required may be missing then."""
+
+    def __call__(self, *_: object) -> None:
+        raise _HelpAsked
 
 
 def _described(summary: str) -> str:

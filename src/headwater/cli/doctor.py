@@ -15,13 +15,18 @@ from headwater.cli._screen import Screen
 if TYPE_CHECKING:
     from headwater.cli._checks import Finding
 
-SUMMARY = "check this machine: Python, Java, memory, Spark, a lake, S3"
+SUMMARY = "check this machine: Python, Java, memory, Spark, a lake, object storage"
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--s3", metavar="URL", help="also try this location, s3://bucket/prefix")
+    parser.add_argument(
+        *("--storage", "--s3"),
+        dest="storage",
+        metavar="URL",
+        help="also try this location: s3://…, az://…, abfss://… or gs://…",
+    )
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -30,7 +35,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
     findings = []
     with screen.waiting("checking, Spark takes a few seconds to start"):
-        for finding in examine(s3=arguments.s3, debug=arguments.debug):
+        for finding in examine(storage=arguments.storage, debug=arguments.debug):
             findings.append(finding)
             if not screen.is_terminal and not screen.as_json:
                 screen.data(_line(finding))

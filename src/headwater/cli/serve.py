@@ -23,9 +23,7 @@ _REMOTE_S = 5.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source", metavar="CONFIG|LAKE", nargs="?", help="a YAML file, or the folder or s3://bucket/prefix of a lake"
-    )
+    parser.add_argument("source", metavar="CONFIG|LAKE", nargs="?", help="a YAML file, or the folder or URL of a lake")
     parser.add_argument("--workers", type=int, metavar="N", help="processes that answer (default: 1, or the file's)")
     parser.add_argument("--host", metavar="HOST", help="where to listen (default: 127.0.0.1, or the file's)")
     parser.add_argument("--port", type=int, metavar="PORT", help="default: 8080, or the file's; 0 takes a free one")

@@ -19,6 +19,7 @@ from headwater.demo import payments
 from headwater.demo.act import Act, Grid
 from headwater.demo.answering import ANSWER, answer
 from headwater.demo.files import EXPORT, hand_over
+from headwater.demo.finding import find
 from headwater.demo.following import follow
 from headwater.demo.knowing import STREAM, know
 
@@ -48,6 +49,7 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         story.log,
         story.export,
         story.answer,
+        lambda: find(lake),
     ):
         start = time.perf_counter()
         scene = act()

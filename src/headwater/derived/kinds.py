@@ -3,12 +3,16 @@
 Statements, the command line, the facade and the graph of dependencies ask here and know no kind by name. A kind is
 declared with the module that holds it, which is imported when the first artefact of the kind is opened: a lake without
 views loads no circuits. The module has a `Kind` called ``KIND``. What the kind is called is in `headwater.base.kinds`.
+
+Two things a kind may bring for queries, which its declaration says so that nobody imports it to find out: table functions,
+and narrowing, which finds the rows of a scan that may meet the conditions of a query (`narrowing`).
 """
 
 from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headwater.base.errors import UnsupportedError
@@ -16,10 +20,14 @@ from headwater.base.errors import UnsupportedError
 if TYPE_CHECKING:
     from headwater.derived.artefact import Artefact
     from headwater.derived.environment import Environment
+    from headwater.derived.narrowing import Conditions, Narrowed
+    from headwater.derived.port import PinnedTables
+    from headwater.lake.relation import Relation
     from headwater.lake.snapshot import Snapshot
+    from headwater.sql.query import Arguments
     from headwater.sql.statements import CreateArtefact
 
-__all__ = ["Kind", "declare", "kind", "loaded"]
+__all__ = ["Kind", "declare", "kind", "kind_of_function", "loaded", "narrowing_kinds", "table_functions"]
 
 
 class Kind(ABC):
@@ -39,14 +47,44 @@ class Kind(ABC):
     def finish(self, environment: Environment) -> None:
         """Return when nothing is done in the background for artefacts of this kind any more."""
 
+    def table_function(
+        self, name: str, arguments: Arguments, environment: Environment, pinned: PinnedTables
+    ) -> Relation:
+        """The rows of a table function that the kind was declared with, from tables as the query has pinned them."""
+        raise NotImplementedError
+
+    def narrowed(self, asked: Conditions, environment: Environment) -> Narrowed | None:
+        """The rows of a scan that may meet its conditions; None where the kind has nothing to say about the table."""
+        raise NotImplementedError
+
 
 _modules: dict[str, str] = {}
 _loaded: dict[str, Kind] = {}
+_functions: dict[str, str] = {}
+_narrowing: list[str] = []
 
 
-def declare(name: str, module: str) -> None:
-    """Let artefacts of a kind be opened by a module."""
+def declare(name: str, module: str, *, functions: Sequence[str] = (), narrows: bool = False) -> None:
+    """Let artefacts of a kind be opened by a module, and say what it brings for queries."""
     _modules[name] = module
+    _functions.update(dict.fromkeys(functions, name))
+    if narrows and name not in _narrowing:
+        _narrowing.append(name)
+
+
+def table_functions() -> list[str]:
+    """The names of the table functions that kinds bring."""
+    return sorted(_functions)
+
+
+def kind_of_function(name: str) -> Kind | None:
+    """The kind that brings a table function."""
+    return kind(_functions[name]) if name in _functions else None
+
+
+def narrowing_kinds() -> list[str]:
+    """The names of the kinds that narrow scans."""
+    return list(_narrowing)
 
 
 def loaded() -> list[Kind]:

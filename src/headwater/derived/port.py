@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from headwater.lake.port import OpenLake
 
 if TYPE_CHECKING:
-    from headwater.derived.environment import Environment
+    from datetime import datetime
 
-__all__ = ["DerivingLake"]
+    from headwater.derived.environment import Environment
+    from headwater.lake.snapshot import Snapshot
+
+__all__ = ["DerivingLake", "PinnedTables"]
 
 
 class DerivingLake(OpenLake, Protocol):
@@ -21,3 +24,10 @@ class DerivingLake(OpenLake, Protocol):
 
     def environment(self) -> Environment:
         """The lake as its artefacts see it."""
+
+
+class PinnedTables(Protocol):
+    """The tables of one query, each at one version, whatever is committed meanwhile."""
+
+    def snapshot(self, name: str, version: int | None = None, timestamp: datetime | None = None) -> Snapshot:
+        """The table, at the version or timestamp, or as the query sees it everywhere else."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from headwater.base import events, faults
 from headwater.base.errors import InputError
-from headwater.base.storage import Entry, Storage, is_elsewhere, now_ms
+from headwater.base.storage import Entry, Storage, is_elsewhere, now_ms, path_below
 from headwater.lake import log, partitions, snapshot
 from headwater.lake.deletion_vectors import DeletionVector
 from headwater.lake.properties import duration_ms
@@ -85,9 +85,10 @@ def _below(storage: Storage, path: str) -> set[str]:
     """The paths below the table's folder that a path of the log, which may be a whole one, may mean."""
     if not is_elsewhere(path):
         return {path}
-    whole = re.sub("^s3[an]://", "s3://", re.sub("^file:/+", "/", path))
-    found = {whole.removeprefix(f"{storage.url}/")}
+    below = path_below(storage, path)
+    found = {below} if below is not None else set()
     if storage.local_path("") is not None:  # the same folder may be called otherwise, by links
+        whole = re.sub("^file:/+", "/", path)
         found.add(os.path.relpath(os.path.realpath(whole), os.path.realpath(storage.url)))
     return found
 

@@ -36,7 +36,8 @@ _SHOWN = 50
 def connect(
     path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None, spark: SparkSession | None = None
 ) -> Lake:
-    """Open a lake: a folder, or ``s3://bucket/prefix``, that holds Delta tables.
+    """Open a lake that holds Delta tables: a folder, ``s3://bucket/prefix``, ``az://container/prefix``,
+    ``abfss://container@account.dfs.core.windows.net/prefix`` or ``gs://bucket/prefix``.
 
     Parameters
     ----------
@@ -44,7 +45,9 @@ def connect(
         Where the lake lies. A local folder is made if it is not there.
     storage_options
         For S3: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``
-        and ``AWS_ALLOW_HTTP``. Variables of the same names in the environment are used where an option is not given.
+        and ``AWS_ALLOW_HTTP``. For Azure: ``account_name`` with ``account_key`` or ``sas_token``, or ``connection_string``.
+        For Google Cloud: ``GOOGLE_APPLICATION_CREDENTIALS``, the path of a key file, and ``project``. Variables of the
+        environment are used where an option is not given; the guide has all names.
     spark
         A Spark session to use; without one, a local session is started when it is first needed.
 

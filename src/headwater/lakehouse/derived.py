@@ -28,7 +28,7 @@ __all__ = ["DerivedNouns"]
 kinds.declare("view", "headwater.incremental.views.kind")
 kinds.declare("export", "headwater.export.kind")
 kinds.declare("online", "headwater.serving.online.kind")
-kinds.declare("index", "headwater.search.kind")
+kinds.declare("index", "headwater.search.kind", functions=("search",), narrows=True)
 
 
 class DerivedNouns:

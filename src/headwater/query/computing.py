@@ -16,14 +16,14 @@ from headwater.sql.nodes import Refused
 from headwater.sql.plan import Plan
 
 if TYPE_CHECKING:
-    from headwater.lake.port import OpenLake
+    from headwater.derived.port import DerivingLake
 
 __all__ = ["computing"]
 
 Compute = Callable[[Plan, Mapping[str, Snapshot | Relation], str], pa.RecordBatchReader]
 
 
-def computing(lake: OpenLake) -> Compute:
+def computing(lake: DerivingLake) -> Compute:
     """A function that computes plans over a lake by DuckDB; it is given what the names in the plan stand for."""
 
     def compute(plan: Plan, relations: Mapping[str, Snapshot | Relation], text: str) -> pa.RecordBatchReader:

@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.base import settings
 from headwater.base.errors import NotFoundError
+from headwater.derived import kinds
+from headwater.derived.narrowing import Conditions
 from headwater.lake import snapshot
+from headwater.lake.addressed import Addressed
 from headwater.lake.published import check_built
 from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
-from headwater.query.sources import RelationSource, Source, TableSource
+from headwater.query.sources import NarrowedSource, RelationSource, Source, TableSource
 from headwater.query.table_functions import open_function
-from headwater.sql.demands import demands
+from headwater.sql.demands import Demand, demands
 from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
-    from headwater.lake.port import OpenLake
+    from headwater.derived.port import DerivingLake
 
 __all__ = ["Pinned", "Relations"]
 
@@ -37,7 +41,7 @@ Relations = Mapping[str, "Snapshot | Relation"]
 class Pinned:
     """What the names of one query stand for, each looked up once."""
 
-    lake: OpenLake
+    lake: DerivingLake
     given: Relations = field(default_factory=dict)
     found: dict[tuple[object, ...], Snapshot | Relation] = field(default_factory=dict)
 
@@ -65,13 +69,23 @@ class Pinned:
         else:
             found = table.at(version).snapshot if version is not None else table.at(timestamp=timestamp).snapshot
         check_built(table.name, found)
-        return found
+        # Under the name that it has in the lake as well, so that it is one table however a query writes its name.
+        held = self.found.setdefault((table.name, version, timestamp), found)
+        assert isinstance(held, Snapshot)
+        return held
+
+    def snapshot(self, name: str, version: int | None = None, timestamp: datetime | None = None) -> Snapshot:
+        """The table itself, also where a statement that changes it has handed in its rows."""
+        found = self.table(name, version, timestamp)
+        if isinstance(found, Addressed):
+            return found.base
+        return found if isinstance(found, Snapshot) else self._look_up(name, version, timestamp)
 
     def function(self, name: str, arguments: Arguments) -> Relation:
         """The rows of a table function."""
         key = (name, arguments)
         if key not in self.found:
-            self.found[key] = open_function(self.lake, name, arguments)
+            self.found[key] = open_function(self.lake, self, name, arguments)
         found = self.found[key]
         assert not isinstance(found, Snapshot)
         return found
@@ -80,8 +94,8 @@ class Pinned:
         found = self.table(name, version, timestamp)
         return found.arrow_schema if isinstance(found, Snapshot) else found.schema
 
-    def sources(self, plan: Plan) -> dict[Scan, Source]:
-        """What each scan of a plan reads."""
+    def sources(self, plan: Plan, *, narrowing: bool = False) -> dict[Scan, Source]:
+        """What each scan of a plan reads; with ``narrowing``, fewer rows where something derived knows which may count."""
         found: dict[Scan, Source] = {}
         for demand in demands(plan):
             scan = demand.scan
@@ -89,6 +103,19 @@ class Pinned:
                 held: Snapshot | Relation = self.function(scan.name, scan.arguments)
             else:
                 held = self.table(scan.name, scan.version, scan.timestamp)
-            of = TableSource.of(held, demand) if isinstance(held, Snapshot) else RelationSource.of(held, demand)
-            found[scan] = of
+            if not isinstance(held, Snapshot):
+                found[scan] = RelationSource.of(held, demand)
+            else:
+                whole = TableSource.of(held, demand)
+                found[scan] = self._narrowed(whole, demand) if narrowing and demand.conditions else whole
         return found
+
+    def _narrowed(self, whole: TableSource, demand: Demand) -> Source:
+        if not settings.current().use_indexes:
+            return whole
+        asked = Conditions(demand.scan.name, whole.snapshot, demand.conditions)
+        for name in kinds.narrowing_kinds():
+            narrowed = kinds.kind(name).narrowed(asked, self.lake.environment())
+            if narrowed is not None:
+                return NarrowedSource.of(whole, narrowed)
+        return whole

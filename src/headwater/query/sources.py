@@ -1,8 +1,8 @@
 """Sources: what each scan of a query reads.
 
 A query pins every table it names once, so that all its scans of one table see one version. For each scan there is a
-`Source`: the pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out. An engine
-reads the files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow
+`Source`: the pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out; or, where an
+index of the table knows them, just the rows that may meet the query's conditions (`NarrowedSource`). An engine reads the files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow
 (`__arrow_c_stream__`), which works for every table the lake can read, on every storage.
 """
 
@@ -12,23 +12,24 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headwater.derived.narrowing import Narrowed
 from headwater.lake import partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.find import candidate_files
 from headwater.lake.relation import Relation
-from headwater.lake.scan import scan
+from headwater.lake.scan import Positions, map_files, read_file, scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 from headwater.sql.demands import Demand
 
-__all__ = ["RelationSource", "Source", "TableSource"]
+__all__ = ["NarrowedSource", "RelationSource", "Source", "TableSource"]
 
 _GLOB = frozenset("*?[{")
 
@@ -120,11 +121,15 @@ class RelationSource(_Streamed):
 
 @dataclass(frozen=True)
 class TableSource(_Streamed):
-    """A pinned table, the columns that a scan reads of it, and conditions that its rows have to meet."""
+    """A pinned table, the columns that a scan reads of it, and conditions that its rows have to meet.
+
+    With ``only``, just these files of it.
+    """
 
     snapshot: Snapshot
     columns: tuple[str, ...]
     conjuncts: tuple[Conjunct, ...] = ()
+    only: frozenset[str] | None = None
 
     @classmethod
     def of(cls, snapshot: Snapshot, demand: Demand) -> TableSource:
@@ -139,7 +144,8 @@ class TableSource(_Streamed):
     @cached_property
     def files(self) -> list[AddFile]:
         """The files that may hold rows that count."""
-        return candidate_files(self.snapshot, self.conjuncts)
+        found = candidate_files(self.snapshot, self.conjuncts)
+        return found if self.only is None else [a for a in found if a.path in self.only]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for batch in scan(self.snapshot, self.columns, self.files, conjuncts=self.conjuncts):
@@ -226,3 +232,70 @@ class TableSource(_Streamed):
             f"{sum(a.size for a in self.files):,} bytes, {len(self.columns)} of {len(now.schema.fields)} columns"
             + (f", {vectors} with deletion vectors" if vectors else "")
         )
+
+
+@dataclass(frozen=True)
+class NarrowedSource(_Streamed):
+    """The rows of a table that may meet the conditions of a scan, as something derived from it knows them, and why.
+
+    ``found`` are rows by file and position. ``rest`` are the files that are scanned: all of them where nothing is left out.
+    """
+
+    found: Mapping[str, Positions]
+    rest: TableSource
+    note: str
+
+    @classmethod
+    def of(cls, whole: TableSource, narrowed: Narrowed) -> NarrowedSource:
+        if narrowed.candidates is None:
+            return cls({}, whole, narrowed.note)
+        may = {add.path for add in whole.files}
+        found = {path: rows for path, rows in narrowed.candidates.rows.items() if path in may}
+        return cls(found, replace(whole, only=frozenset(narrowed.candidates.unknown)), narrowed.note)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.rest.schema
+
+    @property
+    def named(self) -> FoundSource:
+        """The rows that are known, without those of files that are scanned."""
+        return FoundSource(self.found, self.rest)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self.named.batches()
+        yield from self.rest.batches()
+
+    def describe(self) -> str:
+        if self.rest.only is None:
+            return f"{self.rest.describe()}; {self.note}"
+        columns = f"{len(self.rest.columns)} of {len(self.rest.snapshot.schema.fields)} columns"
+        scanned = len(self.rest.files)
+        more = f"; {scanned} file{'' if scanned == 1 else 's'} without it scanned" if scanned else ""
+        return f"version {self.rest.snapshot.version}: {self.note}, {columns}{more}"
+
+
+@dataclass(frozen=True)
+class FoundSource(_Streamed):
+    """Rows of a table by file and position."""
+
+    found: Mapping[str, Positions]
+    table: TableSource
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        now, columns, schema = self.table.snapshot, self.table.columns, self.schema
+
+        def read(item: tuple[str, Positions]) -> list[pa.RecordBatch]:
+            path, rows = item
+            return list(read_file(now, now.files[path], columns, only=rows))
+
+        for batches in map_files(list(self.found.items()), read):
+            for batch in batches:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def describe(self) -> str:
+        return f"{sum(map(len, self.found.values())):,} rows of version {self.table.snapshot.version}"

@@ -1,6 +1,7 @@
 """Table functions: ``FROM table_changes('orders', 2, 5)``. Each takes constants and gives a relation.
 
-A room adds one with `table_function`; the functions of this room are registered below.
+The functions of this room are registered below, with `table_function`. A kind of derived artefact may bring others: they
+are found in its registry (`headwater.derived.kinds`).
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from headwater.base.errors import HeadwaterError, did_you_mean
+from headwater.derived import kinds
 from headwater.lake.relation import Relation
 from headwater.sql.nodes import Refused, Wrong
 from headwater.sql.query import Arguments
 
 if TYPE_CHECKING:
+    from headwater.derived.port import DerivingLake, PinnedTables
     from headwater.lake.port import OpenLake
 
-__all__ = ["open_function", "table_function"]
+__all__ = ["is_function", "open_function", "table_function"]
 
 Opener = Callable[["OpenLake", Arguments], Relation]
 _FUNCTIONS: dict[str, Opener] = {}
@@ -33,13 +36,22 @@ def table_function(name: str) -> Callable[[Opener], Opener]:
     return register
 
 
-def open_function(lake: OpenLake, name: str, arguments: Arguments) -> Relation:
-    """The rows of a call, or `Refused`."""
-    if name not in _FUNCTIONS:
-        near = did_you_mean(name, _FUNCTIONS)
-        known = f"known: {', '.join(sorted(_FUNCTIONS))}"
-        raise Wrong(f"there is no table function {name}() here", f"did you mean `{near}`?" if near else known)
-    return _FUNCTIONS[name](lake, arguments)
+def is_function(name: str) -> bool:
+    """Whether there is a table function of that name, in lower case."""
+    return name in _FUNCTIONS or name in kinds.table_functions()
+
+
+def open_function(lake: DerivingLake, pinned: PinnedTables, name: str, arguments: Arguments) -> Relation:
+    """The rows of a call, or `Refused`; ``pinned`` are the tables of the query that the call stands in."""
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name](lake, arguments)
+    kind = kinds.kind_of_function(name)
+    if kind is not None:
+        return kind.table_function(name, arguments, lake.environment(), pinned)
+    names = sorted({*_FUNCTIONS, *kinds.table_functions()})
+    near = did_you_mean(name, names)
+    hint = f"did you mean `{near}`?" if near else f"known: {', '.join(names)}"
+    raise Wrong(f"there is no table function {name}() here", hint)
 
 
 @table_function("table_changes")

@@ -12,21 +12,19 @@ names say in every search engine.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from headwater.base.durations import parse_duration_ms
 from headwater.base.errors import InputError, SearchQueryError
 from headwater.search.fields import Field
 from headwater.search.reader import Reader
-from headwater.search.searching import Request, compile_query
+from headwater.search.request import Request, compile_query
 from headwater.search.values import days_of, microseconds_of, show_value
-
-if TYPE_CHECKING:
-    from headwater.search.index import SearchIndex
 
 __all__ = [
     "Aggregation", "aggregate", "cardinality", "date_histogram", "histogram", "percentiles", "ranges", "stats", "terms",
@@ -83,9 +81,8 @@ def cardinality(column: str) -> Aggregation:
     return Aggregation("cardinality", column)
 
 
-def aggregate(index: SearchIndex, query: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def aggregate(reader: Reader, query: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the rows that match a query, by name."""
-    reader = index.reader()
     compiled, _ = compile_query(reader, Request(query=query))
     if not wanted:
         raise InputError.bad_argument("wanted", wanted, "figures by name, such as authors=terms('author')")
@@ -151,7 +148,9 @@ def _fast_field(reader: Reader, asked: Aggregation) -> tuple[Field, str]:
     f = fields[number]
     counted = asked.name in ("terms", "cardinality")
     if not (f.is_numeric or (f.kind == "keyword" and counted)):
-        hint = {"text": "index the column as keyword", "keyword": "use terms() or cardinality()"}.get(f.kind, "use count()")
+        hint = {"text": "index the column as keyword", "keyword": "use terms() or cardinality()"}.get(
+            f.kind, "use count()"
+        )
         raise SearchQueryError.not_possible(asked.name, f.column, f"it is of kind {f.kind}", hint)
     if asked.name == "date_histogram" and f.kind not in ("date", "timestamp"):
         raise SearchQueryError.not_possible(asked.name, f.column, f"it is of kind {f.kind}", "use histogram()")
@@ -197,7 +196,7 @@ def _by_ranges(
     edges = [None, *bounds, None]
     pieces = [
         {key: float(edge) for key, edge in (("from", low), ("to", high)) if edge is not None}
-        for low, high in zip(edges, edges[1:], strict=False)
+        for low, high in itertools.pairwise(edges)
     ]
 
     def read(found: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from headwater.search.split_file import META, read_meta, segment_files
 
-__all__ = ["Segment", "assemble"]
+__all__ = ["Segment", "assemble", "link"]
 
 Bits = np.ndarray[Any, np.dtype[np.bool_]]
 _OPSTAMP = 1
@@ -45,7 +46,17 @@ class Segment:
     """How many documents ``meta.json`` says it has; by default those that are alive."""
 
 
-def assemble(segments: Sequence[Segment], folder: str, *, link: Callable[[str, str], None] = os.symlink) -> None:
+def link(source: str, to: str) -> None:
+    """A second name of a file, or a copy where that cannot be."""
+    try:
+        os.link(os.path.realpath(source), to)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, to)
+
+
+def assemble(segments: Sequence[Segment], folder: str) -> None:
     """Lay segments into an empty folder as one index, in this order."""
     assert segments, "there is at least one segment"
     listed, managed = [], [META]

@@ -7,16 +7,38 @@ rows of its own there, so one that stands alone is taken out of all rows.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from headwater.base.errors import SearchQueryError
 from headwater.search.analyzers import Analyzer
 from headwater.search.fields import NULLS, Field
 from headwater.search.language import (
-    ANY, ONE, And, Boost, Everything, Exists, Fuzzy, Ignored, Node, Not, Occurs, OneOf, Or, Pattern, Phrase, Range, Regex,
-    Term, Wildcard, split_path,
+    ANY,
+    ONE,
+    And,
+    Boost,
+    Everything,
+    Exists,
+    Fuzzy,
+    Ignored,
+    Node,
+    Not,
+    Occurs,
+    OneOf,
+    Or,
+    Pattern,
+    Phrase,
+    Range,
+    Regex,
+    Term,
+    Wildcard,
+    split_path,
 )  # fmt: skip
 from headwater.search.native import guarded
 from headwater.search.patterns import matching, pattern_regex
@@ -83,9 +105,7 @@ class Compiler:
             case _:
                 return self._leaf(node)
 
-    def _boolean(
-        self, must: Sequence[Node] = (), should: Sequence[Node] = (), must_not: Sequence[Node] = ()
-    ) -> Any:
+    def _boolean(self, must: Sequence[Node] = (), should: Sequence[Node] = (), must_not: Sequence[Node] = ()) -> Any:
         occur = self._library.Occur
         clauses: list[tuple[Any, Any]] = []
         for child in must:
@@ -95,7 +115,7 @@ class Compiler:
                 clauses.append((occur.Must, self._positive(child)))
         clauses += [(occur.Should, self._positive(child)) for child in should]
         clauses += [(occur.MustNot, self._positive(child)) for child in must_not]
-        if all(kind == occur.MustNot for kind, _ in clauses):
+        if not any(kind == occur.Must for kind, _ in clauses) and (must or not should):  # then nothing else need match
             clauses.append((occur.Must, self._make.const_score_query(self._make.all_query(), 0.0)))
         return self._make.boolean_query(clauses)
 
@@ -138,11 +158,11 @@ class Compiler:
 
     def _of_field(self, node: Any, number: int, inside: str) -> Any:
         f, name = self._fields[number], self._fields.name(number) + inside
+        if f.kind == "json" and not inside and not isinstance(node, Exists):
+            name += "._"  # where arrays and scalars are
         match node:
             case Exists():
-                if inside:
-                    return self._make.regex_query(self.reader.schema, name, ".*")
-                return self._exists(number)
+                return self._make.exists_query(name, json_subpaths=True) if inside else self._exists(number)
             case Term(text=text):
                 return self._words(f, name, text, 0) if f.kind in ("text", "json") else self._value(f, name, text)
             case Phrase(text=text, slop=slop, prefix=prefix):
@@ -158,10 +178,10 @@ class Compiler:
                     [self._make.fuzzy_term_query(self.reader.schema, name, w, distance, True, prefix) for w in words]
                 ) if words else self._make.empty_query()  # fmt: skip
             case Regex(pattern=text):
-                self._need_terms(f, "a regular expression")
+                self._need_terms(f, "a regular expression", patterns=True)
                 return self._make.regex_query(self.reader.schema, name, text)
             case Range():
-                return self._range(f, name, inside, node)
+                return self._range(f, name, node)
             case OneOf(values=values):
                 return self._any([self._of_field(Term(node.field, v, at=node.at), number, inside) for v in values if v])
         raise AssertionError(f"a leaf that is not known: {node!r}")
@@ -175,12 +195,10 @@ class Compiler:
         every = self._make.const_score_query(self._make.all_query(), 1.0)
         return self._make.boolean_query([(occur.Must, every), (occur.MustNot, query)])
 
-    def _words(
-        self, f: Field, name: str, text: str, slop: int, *, phrase: bool = False, prefix: bool = False
-    ) -> Any:
-        schema, terms = self.reader.schema, f.analysis.terms(text)
+    def _words(self, f: Field, name: str, text: str, slop: int, *, phrase: bool = False, prefix: bool = False) -> Any:
+        schema, terms = self.reader.schema, _placed(f.analysis, text)
         if f.kind == "json":
-            typed = [t for t in (_number(text),) if t is not None]
+            typed = [t for t in (_number(text), _moment(text)) if t is not None]
             alternatives = [self._make.term_query(schema, name, t) for t in typed]
             if terms:
                 alternatives.append(self._sequence(f, name, terms, slop, prefix=prefix))
@@ -190,19 +208,22 @@ class Compiler:
         del phrase
         return self._sequence(f, name, terms, slop, prefix=prefix)
 
-    def _sequence(self, f: Field, name: str, terms: list[str], slop: int, *, prefix: bool) -> Any:
+    def _sequence(self, f: Field, name: str, terms: list[tuple[int, str]], slop: int, *, prefix: bool) -> Any:
         schema = self.reader.schema
+        words = [word for _, word in terms]
         if len(terms) == 1:
             if prefix:
-                return self._make.regex_query(schema, name, pattern_regex((terms[0], ANY)))
-            return self._make.term_query(schema, name, terms[0], f.record)
+                self._need_terms(f, "a prefix", patterns=True)
+                return self._make.regex_query(schema, name, pattern_regex((words[0], ANY)))
+            return self._make.term_query(schema, name, words[0], f.record)
         if f.record != "position":
             raise SearchQueryError.not_possible(
                 "a phrase", f.column, "it is indexed without positions", "define the index with positions"
             )
         if prefix:
-            return self._make.phrase_prefix_query(schema, name, list(terms))
-        return self._make.phrase_query(schema, name, list(terms), slop)
+            return self._make.phrase_prefix_query(schema, name, list(words))
+        placed: list[str | tuple[int, str]] = [*words] if f.kind == "json" else [*terms]
+        return self._make.phrase_query(schema, name, placed, slop)
 
     def _value(self, f: Field, name: str, text: str) -> Any:
         schema = self.reader.schema
@@ -214,21 +235,23 @@ class Compiler:
             try:
                 net = ipaddress.ip_network(text.strip(), strict=False)
             except ValueError:
-                raise SearchQueryError.bad_value(f.column, "of kind ip", text, "a network, such as 10.0.0.0/8") from None
+                raise SearchQueryError.bad_value(
+                    f.column, "of kind ip", text, "a network, such as 10.0.0.0/8"
+                ) from None
             kind = self._library.FieldType.IpAddr
             return self._make.range_query(schema, name, kind, str(net[0]), str(net[-1]))
         return self._make.term_query(schema, name, read_value(f, text))
 
-    def _need_terms(self, f: Field, what: str) -> None:
+    def _need_terms(self, f: Field, what: str, *, patterns: bool = False) -> None:
+        if f.kind == "json" and patterns:
+            hint = "search for words, values and ranges, or index the value as a column of its own"
+            raise SearchQueryError.not_possible(what, f.column, "it is of kind json", hint)
         if f.kind not in ("text", "keyword", "json"):
             raise SearchQueryError.not_possible(what, f.column, f"it is of kind {f.kind}", "use a range, or a value")
 
     def _pattern(self, f: Field, number: int, name: str, pattern: Pattern) -> Any:
-        self._need_terms(f, "a pattern")
-        schema = self.reader.schema
+        self._need_terms(f, "a pattern", patterns=True)
         folded = tuple(_folded(f.analysis, part) if isinstance(part, str) else part for part in pattern)
-        if f.kind == "json":
-            return self._make.regex_query(schema, name, pattern_regex(folded))
         if f.kind == "text" and (several := _pieces(f.analysis, folded)) is not None:
             return self._all([self._pattern_terms(number, name, piece) for piece in several])
         return self._pattern_terms(number, name, folded)
@@ -243,17 +266,16 @@ class Compiler:
             return self._make.regex_query(schema, name, pattern_regex(pattern))
         return self._make.term_set_query(schema, name, sorted(found)) if found else self._make.empty_query()
 
-    def _range(self, f: Field, name: str, inside: str, node: Range) -> Any:
+    def _range(self, f: Field, name: str, node: Range) -> Any:
         schema = self.reader.schema
         if f.kind == "json":
-            return self._json_range(name + inside if not inside else name, node)
+            return self._json_range(f, name, node)
         if f.is_text:
             return self._term_range(f, name, node)
         lower, upper = (None if end is None else read_value(f, end) for end in (node.lower, node.upper))
         kind = getattr(self._library.FieldType, _TYPES[f.kind])
-        if f.kind in ("integer", "date", "timestamp"):
-            if lower is not None and upper is not None and lower > upper:
-                return self._make.empty_query()
+        if f.is_numeric and lower is not None and upper is not None and lower > upper:
+            return self._make.empty_query()
         return self._make.range_query(
             schema, name, kind, lower, upper, lower is None or node.include_lower, upper is None or node.include_upper
         )
@@ -269,12 +291,22 @@ class Compiler:
         }
         return self._make.term_set_query(self.reader.schema, name, sorted(found)) if found else self._make.empty_query()
 
-    def _json_range(self, name: str, node: Range) -> Any:
-        """A range inside JSON, by the library's own parser, which knows the types of the values."""
-        begin, end = "[" if node.include_lower else "{", "]" if node.include_upper else "}"
-        ends = ["*" if one is None else '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"' if _number(one) is None
-                else one for one in (node.lower, node.upper)]  # fmt: skip
-        return self.reader.index.parse_query(f"{name}:{begin}{ends[0]} TO {ends[1]}{end}", [])
+    def _json_range(self, f: Field, name: str, node: Range) -> Any:
+        """A range inside JSON, by the library's own parser, which knows the types of the values.
+
+        Each end is a query of its own, since it cannot have ends of two types; an array may so have a value for each.
+        """
+        parts = []
+        for one, sign in ((node.lower, ">="[: 1 + node.include_lower]), (node.upper, "<="[: 1 + node.include_upper])):
+            if one is None:
+                continue
+            number = _number(one)
+            if isinstance(number, bool) or (number is None and not re.fullmatch(r"[\w.:-]+", one)):
+                hint = "write numbers, or words of letters and digits"
+                raise SearchQueryError.not_possible("this range", f.column, "it is of kind json", hint)
+            shown = one if number is not None else _folded(f.analysis, one)
+            parts.append(self.reader.index.parse_query(f"{name}:{sign}{shown}", []))
+        return self._all(parts)
 
 
 def _between(term: str, node: Range, f: Field) -> bool:
@@ -319,15 +351,29 @@ def _pieces(analyzer: Analyzer, pattern: Pattern) -> list[Pattern] | None:
     return several if len(pieces) > 1 and several else None
 
 
+def _placed(analyzer: Analyzer, text: str) -> list[tuple[int, str]]:
+    """The terms of a text, each with its position: where a word was left out, there is a gap."""
+    return [(token.position, token.text) for token in analyzer.build().pre_tokenize(text).tokens]
+
+
 def _number(text: str) -> int | float | bool | None:
     """A number or a truth value that a JSON value may be."""
     if text in ("true", "false"):
         return text == "true"
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        value = int(text)
+        if -(2**63) <= value < 2**64:
+            return value
+    with suppress(ValueError):
+        number = float(text)
+        if math.isfinite(number):
+            return number
+    return None
+
+
+def _moment(text: str) -> datetime | None:
+    """A timestamp that a JSON value may be: the library takes strings that are one for timestamps."""
+    with suppress(ValueError):
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo is not None and "T" in text.upper() else None
+    return None

@@ -12,13 +12,15 @@ The file ``<name>.cover`` beside a split is JSON; version 1::
      "segments": [["<id>", <documents>], …],              in the order of the library's meta.json
      "runs": [[<segment>, <document>, <file>, <position>, <count>, <build>, <number>], …]}
 
-Runs are in the order of segments and documents, without gaps. ``build`` and ``number`` are what the fields ``_s`` and
+A second line has the CRC-32 of the first, in 8 hexadecimal digits. Runs are in the order of segments and documents, without
+gaps, and have every position of a file once. ``build`` and ``number`` are what the fields ``_s`` and
 ``_d`` of a run's first document hold: by them runs are found again after the library has merged segments.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,7 +54,7 @@ class Cover:
     """What a split covers."""
 
     stamp: str
-    bytes: int
+    size: int
     files: tuple[str, ...]
     rows_of: tuple[int, ...]
     segments: tuple[tuple[str, int], ...]
@@ -69,19 +71,23 @@ class Cover:
             "format": _FORMAT,
             "version": _VERSION,
             "stamp": self.stamp,
-            "bytes": self.bytes,
+            "bytes": self.size,
             "files": list(self.files),
             "rows_of": list(self.rows_of),
             "segments": [list(one) for one in self.segments],
             "runs": runs,
         }
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return line + b"\n%08x" % zlib.crc32(line)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str, where: str) -> Cover:
         """Read a file; CorruptionError if it is no cover, or contradicts itself."""
         try:
-            found = json.loads(data)
+            line, _, checksum = data.rpartition(b"\n")
+            if checksum != b"%08x" % zlib.crc32(line):
+                raise ValueError("its checksum is another one")
+            found = json.loads(line)
             if found["format"] != _FORMAT or found["version"] != _VERSION:
                 raise ValueError(f"it is no cover of version {_VERSION}")
             made = cls(

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater.base.errors import InputError, SchemaError
+from headwater.base.errors import CorruptionError, HeadwaterError, InputError, SchemaError
 from headwater.base.frontier import TableIdentity
 from headwater.base.kinds import words_of
 from headwater.base.schema import Schema, spark_type
@@ -31,7 +31,11 @@ from headwater.lake.snapshot import Snapshot
 from headwater.search.analyzers import parse_analyzer
 from headwater.search.fields import Field, FieldKind, Fields, checked_kind, kind_of_type
 
-__all__ = ["TARGET_ROWS", "Definition", "define"]
+__all__ = ["TARGET_ROWS", "AskedField", "AskedKind", "Definition", "define"]
+
+AskedKind = FieldKind | Literal["numeric"]
+AskedField = tuple[str, AskedKind | None, Mapping[str, Any]]
+"""A column, the kind of its field (None: the one that fits its type) and its options."""
 
 _VERSION = 1
 _SPLIT_FORMAT = 1
@@ -50,11 +54,19 @@ class Definition:
     target_rows: int = TARGET_ROWS
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Definition:
-        """Read what `to_json` gives."""
-        assert found["version"] == _VERSION, "there is one version so far"
-        fields = Fields.from_json(found["fields"])
-        return cls(found["source"], found["schema"], fields, tuple(found["hot"]), int(found["target_rows"]))
+    def from_json(cls, found: Mapping[str, Any], where: str) -> Definition:
+        """Read what `to_json` gives; ``where`` is the log that it was found in."""
+        try:
+            if found["version"] != _VERSION:
+                raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
+            fields = Fields.from_json(found["fields"])
+            schema = Schema.from_json(found["schema"])
+            made = cls(str(found["source"]), found["schema"], fields, tuple(found["hot"]), int(found["target_rows"]))
+            if missing := set(made.columns) - set(schema.names):
+                raise ValueError(f"its schema lacks {sorted(missing)}")
+        except (KeyError, TypeError, ValueError, AttributeError, HeadwaterError) as e:
+            raise CorruptionError.state_file("the definition of the index", str(e), where) from e
+        return made
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -115,6 +127,7 @@ def define(
     base: Snapshot,
     source: str,
     *,
+    fields: Sequence[AskedField] | None = None,
     text: Sequence[str] | Mapping[str, Any] | str | None = None,
     keyword: Sequence[str] | str | None = None,
     numeric: Sequence[str] | str | None = None,
@@ -126,8 +139,11 @@ def define(
     analyzer: str = "default",
     target_rows: int = TARGET_ROWS,
 ) -> Definition:
-    """The definition of an index on the columns of a snapshot; errors name the column."""
-    asked: list[tuple[str, FieldKind | Literal["numeric"] | None, Mapping[str, Any]]] = []
+    """The definition of an index on the columns of a snapshot; errors name the column.
+
+    With ``fields``, these come first, in their order; the other arguments are as in ``lake.index``.
+    """
+    asked: list[AskedField] = list(fields or ())
     given: list[tuple[FieldKind | Literal["numeric"], Any]] = [
         ("text", text), ("keyword", keyword), ("numeric", numeric), ("binary", binary), ("ip", ip), ("json", json),
     ]  # fmt: skip
@@ -138,34 +154,39 @@ def define(
         asked = [(f.name, None, {}) for f in base.arrow_schema if kind_of_type(f.type) not in (None, "binary", "json")]
     if not asked:
         raise InputError.bad_argument("text", text, "the columns to index: the table has none that are by themselves")
-    fields: list[Field] = []
-    for column, kind, options in asked:
+    made_of: list[Field] = []
+    for column, asked_kind, options in asked:
         f = base.schema.field(column, base.where).arrow
-        if any(one.column == f.name for one in fields):
-            raise InputError.bad_argument(str(kind), column, "each column once")
-        fields.append(_field(f, kind, options, analyzer))
+        if any(one.column == f.name for one in made_of):
+            raise InputError.bad_argument(asked_kind or "fields", column, "each column once")
+        made_of.append(_field(f, asked_kind, options, analyzer))
     for column in _list("substring", substring):
         name = base.schema.field(column, base.where).name
-        at = next((n for n, one in enumerate(fields) if one.column == name), None)
-        if at is None or not fields[at].is_text:
+        at = next((n for n, one in enumerate(made_of) if one.column == name), None)
+        if at is None or not made_of[at].is_text:
             raise InputError.bad_argument("substring", column, "columns that are indexed as text or keyword")
-        fields[at] = replace(fields[at], substring=True)
+        made_of[at] = replace(made_of[at], substring=True)
     if not isinstance(target_rows, int) or isinstance(target_rows, bool) or target_rows < 1:
         raise InputError.bad_argument("target_rows", target_rows, "a whole number of rows")
     kept = tuple(dict.fromkeys(base.schema.field(c, base.where).name for c in _list("hot", hot)))
-    made = Definition(source, "", Fields(tuple(fields)), kept, target_rows)
+    made = Definition(source, "", Fields(tuple(made_of)), kept, target_rows)
     schema = Schema(tuple(base.schema.field(c) for c in made.columns)).to_json()
     return replace(made, schema=schema)
 
 
-def _field(f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: Mapping[str, Any], analyzer: str) -> Field:
+def _field(
+    f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: Mapping[str, Any], analyzer: str
+) -> Field:
     kind = checked_kind(f.name, f.type, asked)
     known = {"analyzer", "positions", "frequencies"}
     if unknown := set(options) - known:
-        raise InputError.unknown_option(sorted(unknown)[0], sorted(known))
+        raise InputError.unknown_option(min(unknown), sorted(known))
     chosen = options.get("analyzer", analyzer)
     if not isinstance(chosen, str):
         raise InputError.bad_argument("analyzer", chosen, "a name, or a chain such as 'simple | lowercase'")
+    if misplaced := sorted(set(options) - ({"text": known, "json": {"analyzer"}}.get(kind) or set())):
+        what = f"no such option for `{f.name}`, which is {kind}"
+        raise InputError.bad_argument(misplaced[0], options[misplaced[0]], what)
     chain = "" if kind not in ("text", "json") else str(parse_analyzer(chosen))
     if not options.get("frequencies", True):
         record = "basic"
@@ -178,7 +199,9 @@ def _field(f: pa.Field, asked: FieldKind | Literal["numeric"] | None, options: M
 def _named(kind: str, columns: Any) -> list[tuple[str, Mapping[str, Any]]]:
     if isinstance(columns, Mapping):
         if kind != "text" or not all(isinstance(o, Mapping) for o in columns.values()):
-            raise InputError.bad_argument(kind, columns, 'a list of columns; text= also takes {"body": {"analyzer": "en_stem"}}')
+            raise InputError.bad_argument(
+                kind, columns, 'a list of columns; text= also takes {"body": {"analyzer": "en_stem"}}'
+            )
         return list(columns.items())
     return [(column, {}) for column in _list(kind, columns)]
 

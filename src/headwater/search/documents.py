@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ from headwater.search.fields import BUILD, DOCUMENT, MAX_TERM_BYTES, NULLS, ODD,
 __all__ = ["documents", "values"]
 
 _SAFE_BYTES = MAX_TERM_BYTES // 3  # lowering a character may make it longer
+_BLANKS = re.compile(r"[ \t\n\f\r]+")  # what the tokenizer `whitespace` splits at: other blanks are parts of words
+_NAN = pa.scalar(float("nan"))
 _ADDERS = {
     "text": "add_text",
     "keyword": "add_text",
@@ -74,6 +77,7 @@ def values(f: Field, array: pa.Array) -> list[Any]:
         array = array.cast(pa.date32()).cast(pa.int32())
     elif f.kind == "float":
         array = pc.add(array.cast(pa.float64(), safe=False), 0.0)  # -0.0 is 0.0
+        array = pc.if_else(pc.is_nan(array), _NAN, array)  # one with its sign set would be the smallest number
     listed: list[Any] = array.to_pylist()
     if f.kind == "json":
         return [None if one is None else _object(one) for one in listed]
@@ -98,7 +102,7 @@ def _too_long(f: Field, array: pa.Array) -> list[bool] | None:
 
 def _longest_stretch(text: str) -> int:
     """The longest stretch without blanks, in bytes; no term is longer."""
-    return max((len(word.encode()) for word in text.split()), default=0)
+    return max(len(word.encode()) for word in _BLANKS.split(text))
 
 
 def _address(text: str) -> str | None:
@@ -110,24 +114,32 @@ def _address(text: str) -> str | None:
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    """A value as a JSON object: arrays and scalars are its entry ``_``, so that they have a path."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    plain = _plain(value)
+    """A value as a JSON object: arrays and scalars are its entry ``_``, so that they have a path.
+
+    None for a string that is no JSON, or is nested too deep for any reader.
+    """
+    try:
+        plain = _plain(json.loads(value) if isinstance(value, str) else value)
+    except (ValueError, RecursionError):
+        return None
     return plain if isinstance(plain, dict) else None if plain is None else {"_": plain}
 
 
 def _plain(value: Any) -> Any:
     """What JSON has for a value: keys of maps become text, and so does what JSON does not know."""
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+        return {_text(k): _plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):
         if value and all(isinstance(one, tuple) and len(one) == 2 for one in value):  # a map, as Arrow gives it
-            return {str(k): _plain(v) for k, v in value if v is not None}
+            return {_text(k): _plain(v) for k, v in value if v is not None}
         return [_plain(one) for one in value if one is not None]
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | float):
         return value
-    return value.hex() if isinstance(value, bytes) else str(value)
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**64 else _text(value)
+    return value.hex() if isinstance(value, bytes) else _text(value)
+
+
+def _text(value: Any) -> str:
+    """A string that UTF-8 can say: JSON may name halves of characters by their numbers."""
+    return str(value).encode("utf-8", "replace").decode()

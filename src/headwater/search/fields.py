@@ -9,14 +9,15 @@ may be called anything. Beside the fields of the columns an index has a few of i
 - ``_s`` and ``_d``: which build of a split a document comes from, and its number in that build (`split_builder`)
 
 Numbers become 64-bit integers or floats, dates days, timestamps microseconds since 1970: nothing is rounded to seconds,
-which the library's own date type does. Structs, arrays and maps are indexed as JSON.
+which the library's own date type does. Structs, arrays and maps are indexed as JSON, and values in them are found by their
+paths, as in ``address.city:oslo``; an array or a scalar has the path ``_``, which need not be named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -121,7 +122,12 @@ class Fields:
 
     @classmethod
     def from_json(cls, found: Sequence[Mapping[str, Any]]) -> Fields:
-        return cls(tuple(Field(**one) for one in found))
+        made = cls(tuple(Field(**one) for one in found))
+        for f in made:
+            if f.kind not in get_args(FieldKind) or f.record not in get_args(Record) or not isinstance(f.column, str):
+                raise ValueError(f"a field of kind {str(f.kind)[:80]!r} is not known")
+            _ = f.analysis
+        return made
 
     def schema(self) -> Any:
         """The library's schema."""
@@ -153,7 +159,7 @@ def _declare(builder: Any, name: str, f: Field) -> None:
     elif f.kind == "keyword":
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic", fast=True)
     elif f.kind == "json":
-        builder.add_json_field(name, tokenizer_name=f"hw_{name}", index_option="position")
+        builder.add_json_field(name, tokenizer_name=f"hw_{name}", index_option="position", fast=True)
     else:
         add = {
             "integer": builder.add_integer_field,
@@ -211,5 +217,7 @@ def checked_kind(column: str, dtype: pa.DataType, asked: FieldKind | Literal["nu
         return natural
     fits = natural in _NUMERIC if asked == "numeric" else natural in _TAKES[asked]
     if not fits:
-        raise InputError.bad_argument(asked, column, f"columns of another type than {spark_type(dtype)}: index it as {natural}")
+        raise InputError.bad_argument(
+            asked, column, f"columns of another type than {spark_type(dtype)}: index it as {natural}"
+        )
     return natural if asked == "numeric" else asked

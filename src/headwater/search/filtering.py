@@ -23,10 +23,11 @@ from headwater.search.reader import Reader
 from headwater.sql import expressions
 from headwater.sql.expressions import Expression
 from headwater.sql.fragment import Fragment
+from headwater.sql.nodes import Node
 
-__all__ = ["Way", "choose_way", "explained", "filtered"]
+__all__ = ["MOST_SHARE", "Way", "choose_way", "explained", "filtered"]
 
-_MOST_SHARE = 0.25
+MOST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,15 @@ class Way:
     reason: str
 
 
-def choose_way(reader: Reader, wanted: Expression) -> Way:
-    """Whether the index pays for a condition."""
+def choose_way(reader: Reader, wanted: Node, most_share: float = MOST_SHARE) -> Way:
+    """Whether the index pays for a condition: up to ``most_share`` of the rows may be candidates."""
     total = int(reader.searcher.num_docs)
     with guarded("reading the condition"):
-        found = candidates(reader, wanted.node)
+        found = candidates(reader, wanted)
     if found is None:
         return Way(None, total, total, "the index says nothing about it")
     rows = reader.count(found)
-    if rows > _MOST_SHARE * total:
+    if rows > most_share * total:
         return Way(None, rows, total, f"{rows:,} of {total:,} rows are candidates: too many")
     return Way(found, rows, total, f"{rows:,} of {total:,} rows are candidates")
 
@@ -57,7 +58,7 @@ def filtered(reader: Reader, where: str | Fragment, columns: Sequence[str] | Non
     base = reader.base
     wanted = condition(base, where)
     assert wanted is not None
-    way = choose_way(reader, wanted)
+    way = choose_way(reader, wanted.node)
     if way.query is None:
         return select(base, columns, where)
     names = [base.schema.field(c, base.where).name for c in (columns or base.schema.names)]
@@ -90,5 +91,5 @@ def explained(reader: Reader, where: str) -> str:
     """What `filtered` would do."""
     wanted = condition(reader.base, where)
     assert wanted is not None
-    way = choose_way(reader, wanted)
+    way = choose_way(reader, wanted.node)
     return f"{'scan' if way.query is None else 'index'}: {way.reason}"

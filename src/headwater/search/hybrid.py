@@ -20,7 +20,8 @@ from headwater.base.schema import spark_type
 from headwater.lake.find import condition
 from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.search.reader import Hits, Reader
-from headwater.search.searching import Request, meets
+from headwater.search.request import Request
+from headwater.search.rows import meets
 from headwater.sql.expressions import Expression
 
 __all__ = ["fused", "nearest"]
@@ -102,18 +103,21 @@ def _similarities(array: pa.Array, sought: Any) -> tuple[Any, Any]:
 
 def _vector_column(reader: Reader, column: str | None) -> str:
     base = reader.base
-    vectors = [f.name for f in base.arrow_schema if _is_vector(f.type)]
+    vectors: list[str] = [f.name for f in base.arrow_schema if _is_vector(f.type)]
     if column is None:
         if len(vectors) != 1:
-            raise InputError.bad_argument("vector_column", column, f"one of the columns of vectors: {', '.join(vectors)}")
+            raise InputError.bad_argument(
+                "vector_column", column, f"one of the columns of vectors: {', '.join(vectors)}"
+            )
         return vectors[0]
     f = base.schema.field(column, base.where)
+    name: str = f.name
     if not _is_vector(f.arrow.type):
         raise SearchQueryError.not_possible(
             "nearness", f.name, f"it is of type {spark_type(f.arrow.type)}", "name a column of arrays of numbers"
         )
-    return str(f.name)
+    return name
 
 
 def _is_vector(dtype: pa.DataType) -> bool:
-    return pa.types.is_list(dtype) and pa.types.is_floating(dtype.value_type)
+    return bool(pa.types.is_list(dtype) and pa.types.is_floating(dtype.value_type))

@@ -11,41 +11,60 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pyarrow as pa
 
 from headwater.base import events, faults
-from headwater.base.errors import CorruptionError, InputError, NotFoundError
+from headwater.base.errors import (
+    ConflictError,
+    CorruptionError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+    SearchQueryError,
+)
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import words_of
+from headwater.base.packages import required
 from headwater.derived.environment import Environment
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.recorded import Built, RecordedArtefact
-from headwater.derived.sources import Input, Sources
+from headwater.derived.reports import Refresh
+from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
 from headwater.search.cover import Cover
 from headwater.search.definition import Definition
+from headwater.search.maintenance import rewritten
 from headwater.search.postings import indexed_postings, scanned_postings
 from headwater.search.reader import Reader, open_reader
 from headwater.search.record import IndexRecord, SplitEntry
 from headwater.search.refreshing import (
-    Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained,
+    Coverage,
+    choose_merges,
+    coverage_of,
+    entry_of,
+    merged_entries,
+    retained,
 )  # fmt: skip
 from headwater.search.split_builder import build_splits
-from headwater.search.split_store import SplitStore, discarded
+from headwater.search.split_store import SplitStore, discarded, forget_corrupt
 
 if TYPE_CHECKING:
     from headwater.search.aggregation import Aggregation
     from headwater.search.result import SearchResult
+    from headwater.spark.types import DataFrame
 
-__all__ = ["IndexPlan", "IndexStatus", "SearchIndex"]
+__all__ = ["IndexPlan", "IndexStatus", "SearchIndex", "splits_path"]
 
+_T = TypeVar("_T")
 _MOST_READERS = 16
+_TRIES = 10
 _readers: OrderedDict[tuple[Any, ...], Reader] = OrderedDict()
 _guard = threading.Lock()
 
@@ -83,10 +102,12 @@ class SearchIndex(RecordedArtefact):
     record_type = IndexRecord
 
     def __init__(self, name: str, environment: Environment) -> None:
+        required("tantivy", "a search index", "search")
         super().__init__(name, environment)
-        self._meant = Definition.from_json(self.committed().definition)
-        self.store = SplitStore(environment.root, f"{self.folder_path}/splits")
+        self._meant = Definition.from_json(self.committed().definition, self.log.path)
+        self.store = SplitStore(environment.root, splits_path(name))
         self._at: Snapshot | None = None
+        self._built: Mapping[str, Cover] = {}
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -108,7 +129,7 @@ class SearchIndex(RecordedArtefact):
     @property
     def folder_path(self) -> str:
         """Where its files lie, below the root of the lake."""
-        return f"_headwater/indexes/{self.name}"
+        return _folder_path(self.name)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -118,7 +139,8 @@ class SearchIndex(RecordedArtefact):
     @property
     def rows(self) -> int | None:
         """How many rows its splits hold, alive or not."""
-        return sum(one.rows for one in self.record.splits)
+        record: IndexRecord = self.record
+        return sum(one.rows for one in record.splits)
 
     def create_statement(self) -> str:
         """The statement that would make such an index."""
@@ -128,9 +150,12 @@ class SearchIndex(RecordedArtefact):
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Self:
         """The same index over an older version of the table."""
-        pinned = self._environment.table(self._meant.source).at(version, timestamp=timestamp).snapshot
+        return self.pinned_to(self._environment.table(self._meant.source).at(version, timestamp=timestamp).snapshot)
+
+    def pinned_to(self, base: Snapshot) -> Self:
+        """The same index over a snapshot of the table, whatever is committed meanwhile."""
         found = copy.copy(self)
-        found._at = pinned
+        found._at = base
         return found
 
     # -- readers ---------------------------------------------------------------------------------------------------
@@ -138,43 +163,66 @@ class SearchIndex(RecordedArtefact):
     @property
     def snapshot(self) -> Snapshot:
         """The version of the table that is searched: the newest one, or that of `at`."""
-        return self._at if self._at is not None else self._environment.table(self._meant.source).snapshot
+        return self._at if self._at is not None else self.newest
 
-    def reader(self, base: Snapshot | None = None) -> Reader:
-        """A reader of the table as it is now, or of another version; an error if the index was never built."""
+    @property
+    def newest(self) -> Snapshot:
+        """The newest version of the table."""
+        return self._environment.table(self._meant.source).snapshot
+
+    def reader(self, base: Snapshot | None = None, *, whole: bool = True) -> Reader:
+        """A reader of the table as it is now, or of another version; an error if the index was never built.
+
+        Without ``whole``, files that no split covers are left out (`Reader.uncovered`), and not indexed on the spot.
+        """
         committed = self.committed()
-        base = base or self.snapshot
-        # Commits are counted anew where an index was dropped and made again, perhaps with other fields.
-        key = (
-            self._environment.root.url, self.name, committed.number, self._meant.spec,
-            base.where, base.table_id, base.version,
-        )  # fmt: skip
-        with _guard:
-            if key in _readers:
-                _readers.move_to_end(key)
-                return _readers[key]
         record: IndexRecord = self.record_of(committed)
         if not record.published:
             raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
+        base = base or self.snapshot
+        at = (self.store.url, self._meant.stamp_of(base), base.where, base.table_id, base.version)
+        key = (*at, record.splits)
+        with _guard:
+            known = _readers.get(key)
+            if known is not None and not (whole and known.uncovered):
+                _readers.move_to_end(key)
+                return known
         self._meant.check(self.name, base)
         for _ in range(3):
-            found = open_reader(self._meant, base, self.store, record.names, report=self._damaged)
+            found = open_reader(self._meant, base, self.store, record.names, report=self.report_damage, whole=whole)
             newer = self.committed()
             if newer.number == committed.number:
                 break  # else a split may have been missing because it was merged meanwhile
             committed, record = newer, self.record_of(newer)
-        key = (*key[:2], committed.number, *key[3:])
         with _guard:
-            _readers[key] = found
+            _readers[*at, record.splits] = found
             while len(_readers) > _MOST_READERS:
                 _readers.popitem(last=False)
         return found
 
-    def _damaged(self, name: str, error: Exception) -> None:
+    def report_damage(self, name: str, error: Exception) -> None:
         """A split cannot be used: say so, and have it built again by the next refresh."""
         if name in self.record.names:
-            self.store.mark_damaged(name)
-            events.notice(f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}")
+            with suppress(HeadwaterError, OSError):  # who may not write may still search
+                self.store.mark_damaged(name)
+            events.notice(
+                f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}"
+            )
+
+    def _steadily(self, ask: Callable[[], _T]) -> _T:
+        """Ask; again if the library fails and the copy of a split that this machine has turns out to be corrupt."""
+        try:
+            return ask()
+        except SearchQueryError:
+            with _guard:
+                mine = [(key, one) for key, one in _readers.items() if key[0] == self.store.url]
+            damaged = [key for key, one in mine if forget_corrupt(one.lent)]
+            if not damaged:
+                raise
+            with _guard:
+                for key in damaged:
+                    _readers.pop(key, None)
+            return ask()
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -229,19 +277,38 @@ class SearchIndex(RecordedArtefact):
         >>> ix.search("refund").to_pylist()  # the index is behind, and the answer is right
         []
         """
-        from headwater.search.searching import Request, search
+        from headwater.search.request import Request
+        from headwater.search.searching import search
 
         request = Request(
             query=query, columns=columns, k=k, offset=offset, order_by=order_by, descending=descending, where=filter,
             fields=fields, default=default, lenient=lenient, vector=vector, vector_column=vector_column, fuse=fuse,
         )  # fmt: skip
-        return search(self, request)
+        return self._steadily(lambda: search(self.reader(), request))
 
     def filter(self, where: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """The rows that meet a condition of Spark SQL, exactly those that a scan gives; the index helps where it can."""
         from headwater.search.filtering import filtered
 
-        return filtered(self.reader(), where, columns)
+        return self._steadily(lambda: filtered(self.reader(), where, columns))
+
+    def spark(
+        self,
+        query: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        k: int | None = None,
+        filter: str | None = None,  # noqa: A002  as in `search`
+        **options: Any,
+    ) -> DataFrame:
+        """The rows that match a query, meet a condition, or both, as a lazy Spark DataFrame of the table's version of now.
+
+        ``columns`` are all that tasks read, and may have ``_score``. Further options are those of the data source
+        (`headwater.search.spark.options`).
+        """
+        from headwater.search.spark.source import search_frame
+
+        return search_frame(self._environment, self, query, columns, {"k": k, "filter": filter, **options})
 
     def explain_filter(self, where: str) -> str:
         """How `filter` would find the rows."""
@@ -253,19 +320,21 @@ class SearchIndex(RecordedArtefact):
         """How many rows match."""
         from headwater.search.searching import count
 
-        return count(self, query, where=filter, default=default)
+        return self._steadily(lambda: count(self.reader(), query, where=filter, default=default))
 
     def aggregate(self, query: str = "*", **wanted: Aggregation | Mapping[str, Any]) -> dict[str, Any]:
         """Figures of the rows that match, by name: see `headwater.search.aggregation`."""
         from headwater.search.aggregation import aggregate
 
-        return aggregate(self, query, wanted)
+        return self._steadily(lambda: aggregate(self.reader(), query, wanted))
 
-    def more_like(self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10) -> SearchResult:
+    def more_like(
+        self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10
+    ) -> SearchResult:
         """The rows whose text has most in common with a text."""
         from headwater.search.searching import more_like
 
-        return more_like(self, text, columns=columns, k=k)
+        return self._steadily(lambda: more_like(self.reader(), text, columns=columns, k=k))
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
@@ -280,7 +349,7 @@ class SearchIndex(RecordedArtefact):
         if not record.published:
             raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
         base = self.pinned(Frontier(), record.frontier).pinned[self._meant.source]
-        return indexed_postings(open_reader(self._meant, base, self.store, record.names, report=self._damaged))
+        return indexed_postings(open_reader(self._meant, base, self.store, record.names, report=self.report_damage))
 
     def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         """The same, by reading every row of the table at ``at`` and taking its text apart."""
@@ -333,10 +402,10 @@ class SearchIndex(RecordedArtefact):
             todo = tuple(base.files.values())
             return IndexPlan(mode="full", reason=why, rows=rows, todo=todo, engine=self._engine(todo))
         found = self.coverage_at(record, base)
-        if sources.frontier == record.frontier and not found.broken:
+        if sources.frontier == record.frontier and not found.broken and not any(f.num_records for f in found.missing):
             return IndexPlan(mode="noop", reason="nothing has changed", rows=rows)
         todo = found.missing
-        changes = {self._meant.source: sum(f.num_records or 0 for f in todo)}
+        changes = _changed_rows(sources, todo)
         stamp = self._meant.stamp_of(base)
         engine = self._engine(todo)
         if base.files and not any(one.stamp == stamp for one in record.splits) and record.splits:
@@ -369,10 +438,10 @@ class SearchIndex(RecordedArtefact):
         dead = {one.name: _dead(covers[one.name], base) for one in used}
         for group in choose_merges(used, dead, self._meant.target_rows):
             faults.point("search.merge.before", self.name)
-            made = merged_entries(self._meant, self.store, group, covers, base)
+            made = merged_entries(self._meant, self.store, group, covers, base, report=self.report_damage)
             gone = {one.name for one in group}
             entries = [one for one in entries if one.name not in gone] + made
-        rows_in = sum(one.rows for one in added)
+        rows_in = sum(one.rows for one in added) if plan.mode == "full" else sum(plan.changes.values())
         superseded = tuple(sorted({*record.names} - {one.name for one in entries}))
         made_record = IndexRecord(splits=tuple(entries), superseded=superseded)
         changed = sum(one.rows for one in record.splits if one.name in superseded) if plan.mode == "full" else 0
@@ -382,17 +451,36 @@ class SearchIndex(RecordedArtefact):
         self, plan: IndexPlan, base: Snapshot, covers: dict[str, Cover], task: events.Task
     ) -> list[SplitEntry]:
         """Splits of the files that are to be indexed, where readers find them."""
-        if plan.engine == "spark":
+        found = self._ready(plan, self._meant.stamp_of(base))
+        covered = {path for cover in found.values() for path in cover.files}
+        todo = [f for f in plan.todo if f.path not in covered]
+        if plan.engine == "spark" and todo:
             from headwater.search.on_spark import build_on_spark
 
-            found = build_on_spark(self._meant, self.store, base, plan.todo, self._environment, task)
+            found |= build_on_spark(self._meant, self.store, base, todo, self._environment, task)
         else:
-            found = {}
-            for built in build_splits(self._meant, base, plan.todo, advance=task.advance):
+            for built in build_splits(self._meant, base, todo, advance=task.advance):
                 with discarded(built):
                     found[built.name] = self.store.add(built)
         covers.update(found)
         return [entry_of(name, cover) for name, cover in found.items()]
+
+    def _ready(self, plan: IndexPlan, stamp: str) -> dict[str, Cover]:
+        """The splits that were built beforehand, as far as they are still there and of use."""
+        if not self._built:
+            return {}
+        there, paths = self.store.usable(), {f.path for f in plan.todo}
+        return {
+            name: cover
+            for name, cover in self._built.items()
+            if name in there and cover.stamp == stamp and paths.issuperset(cover.files)
+        }
+
+    def refresh_with(self, built: Mapping[str, Cover]) -> Refresh:
+        """Refresh it, with splits that whoever wrote the files has built already."""
+        found = copy.copy(self)
+        found._built = dict(built)
+        return found.refresh_alone(None)
 
     def merge(self) -> int:
         """Merge all splits of the table as it is now as far as their target allows; gives how many there are then."""
@@ -409,9 +497,40 @@ class SearchIndex(RecordedArtefact):
         return self._rewrite(retention_ms=int(retention_hours * 3_600_000))
 
     def _rewrite(self, *, fan: int | None = None, retention_ms: int | None = None) -> int:
-        from headwater.search.maintenance import rewrite
+        """Commit other splits that give the same answers, at the same frontier."""
+        with self.held():
+            for _ in range(_TRIES):
+                committed = self.committed()
+                record: IndexRecord = self.record_of(committed)
+                if not record.published:
+                    raise InputError.not_built(self.name, 0, self.log.path, self.kind)
+                base = self.newest
+                found = self.coverage_at(record, base)
+                made = rewritten(
+                    self._meant, self.store, base, found, fan=fan, retention_ms=retention_ms, report=self.report_damage
+                )
+                # What is damaged stays named: the next refresh finds and replaces it.
+                splits = (*made, *(one for one in record.splits if one.name in found.broken))
+                if splits == record.splits:
+                    self._delete_orphans(record, retention_ms)
+                    return len(splits)
+                gone = tuple(sorted({*record.names} - {one.name for one in splits}))
+                after = replace(record, splits=splits, superseded=gone, published=committed.number + 1)
+                try:
+                    self.log.commit(committed.number, committed.definition, after.to_json())
+                except ConflictError:
+                    continue
+                self.tidy(record, after)
+                self._delete_orphans(after, retention_ms)
+                self.log.sweep()
+                return len(splits)
+        raise ConflictError.lost("another refresh was committed first", committed.number, self.kind.name, self.log.path)
 
-        return rewrite(self, fan=fan, retention_ms=retention_ms)
+    def _delete_orphans(self, record: IndexRecord, retention_ms: int | None) -> None:
+        """Delete the files of splits that no commit names, which a process that was killed may have left too."""
+        if retention_ms is not None:
+            faults.point("search.vacuum.before_delete", self.name)
+            self.store.delete(self.store.orphans(record.names, young_ms=max(retention_ms, 1)))
 
     def prewarm(self) -> int:
         """Have every split unpacked and open on this machine; gives how many rows can be searched."""
@@ -422,13 +541,31 @@ class SearchIndex(RecordedArtefact):
     def tidy(self, before: IndexRecord | None, after: IndexRecord) -> None:
         """Delete splits that readers have had time to finish with."""
         if before is None:
-            self.store.delete(self.store.orphans({*after.names, *after.superseded}))
+            self.store.delete(self.store.orphans({*after.names, *after.superseded, *self._built}))
         else:
             self.store.delete(name for name in before.superseded if name not in after.names)
 
     def remove_output(self) -> None:
         """Delete the splits."""
         self.store.delete(self.store.orphans(()))
+
+
+def _folder_path(name: str) -> str:
+    return f"_headwater/indexes/{name}"
+
+
+def splits_path(name: str) -> str:
+    """Where the splits of an index lie, below the root of the lake."""
+    return f"{_folder_path(name)}/splits"
+
+
+def _changed_rows(sources: Sources, todo: Sequence[AddFile]) -> dict[str, int]:
+    """The rows that have changed, by the log; where it does not tell, those that are indexed. Rows that moved are none."""
+    try:
+        sources.check()
+        return sources.changed_rows()
+    except Unavailable:
+        return {name: sum(f.num_records or 0 for f in todo) for name in sources.pinned}
 
 
 def _dead(cover: Cover, base: Snapshot) -> int:

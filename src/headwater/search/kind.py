@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from headwater.base.errors import ConflictError, InputError, UnsupportedError
+from headwater.base.errors import ConflictError, InputError
+from headwater.base.packages import required
 from headwater.derived.environment import Environment
 from headwater.derived.kinds import Kind
+from headwater.derived.narrowing import Conditions, Narrowed
+from headwater.derived.port import PinnedTables
 from headwater.derived.record_log import RecordLog
+from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
 from headwater.search.definition import Definition, define
+from headwater.search.discovery import forget_names
 from headwater.search.index import SearchIndex
+from headwater.search.narrowing import narrowed
 from headwater.search.record import IndexRecord
-from headwater.sql.statements import CreateArtefact
+from headwater.search.statement import options_of
+from headwater.search.table_function import search_function
+from headwater.sql.query import Arguments
+from headwater.sql.statements import CreateArtefact, CreateSearchIndex
 
 __all__ = ["KIND", "IndexKind", "make"]
 
@@ -27,7 +36,26 @@ class IndexKind(Kind):
 
     def create(self, statement: CreateArtefact, environment: Environment) -> SearchIndex:
         """What a statement defines."""
-        raise UnsupportedError.operation("CREATE SEARCH INDEX", "it is not there yet", "lake.index(name, on=…)")
+        assert isinstance(statement, CreateSearchIndex)
+        log = RecordLog(environment.root, SearchIndex.kind.name, statement.table)
+        if log.newest() is not None:
+            if statement.mode == "ignore":
+                return SearchIndex(statement.table, environment)
+            if statement.mode == "error":
+                raise InputError.derived_exists(statement.table, SearchIndex.kind, environment.root.url)
+        replaces = statement.mode == "replace"
+        return make(statement.table, statement.source, environment, replaces=replaces, **options_of(statement))
+
+    def table_function(
+        self, name: str, arguments: Arguments, environment: Environment, pinned: PinnedTables
+    ) -> Relation:
+        """``search(…)``."""
+        assert name == "search"
+        return search_function(arguments, environment, pinned)
+
+    def narrowed(self, asked: Conditions, environment: Environment) -> Narrowed | None:
+        """The rows that an index of the table names."""
+        return narrowed(asked, environment)
 
 
 KIND = IndexKind()
@@ -35,6 +63,7 @@ KIND = IndexKind()
 
 def make(name: str, source: str, environment: Environment, *, replaces: bool = False, **options: Any) -> SearchIndex:
     """The index of that name with this definition, made if it is not there."""
+    required("tantivy", "a search index", "search")
     table = environment.table(source)
     meant = define(table.snapshot, table.name, **options)
     log = RecordLog(environment.root, SearchIndex.kind.name, name)
@@ -46,7 +75,7 @@ def make(name: str, source: str, environment: Environment, *, replaces: bool = F
                 raise InputError.already_exists(name, environment.table(name).location)
             environment.check_free(name)
         else:
-            have = Definition.from_json(found.definition)
+            have = Definition.from_json(found.definition, log.path)
             if have.to_json() == meant.to_json():
                 return SearchIndex(name, environment)
             if not replaces:
@@ -57,5 +86,6 @@ def make(name: str, source: str, environment: Environment, *, replaces: bool = F
             log.commit(0 if found is None else found.number, meant.to_json(), record.to_json())
         except ConflictError:  # somebody else was quicker
             continue
+        forget_names(environment.root)
         return SearchIndex(name, environment)
     raise ConflictError.lost("another definition was committed first", 0, SearchIndex.kind.name, log.path)

@@ -6,51 +6,31 @@ machine, and where another machine commits first, it begins again.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from headwater.base import faults
-from headwater.base.errors import ConflictError, InputError
 from headwater.base.storage import now_ms
-from headwater.search.record import IndexRecord
-from headwater.search.refreshing import RETENTION_MS, choose_merges, merged_entries
+from headwater.lake.snapshot import Snapshot
+from headwater.search.definition import Definition
+from headwater.search.record import SplitEntry
+from headwater.search.refreshing import RETENTION_MS, Coverage, choose_merges, merged_entries
+from headwater.search.split_store import SplitStore
 
-if TYPE_CHECKING:
-    from headwater.search.index import SearchIndex
-
-__all__ = ["rewrite"]
-
-_TRIES = 10
+__all__ = ["rewritten"]
 
 
-def rewrite(index: SearchIndex, *, fan: int | None, retention_ms: int | None) -> int:
-    """Merge splits (``fan`` of a size are enough), or drop what is older than a retention; gives how many are left."""
-    with index.held():
-        for _ in range(_TRIES):
-            committed = index.committed()
-            record: IndexRecord = index.record_of(committed)
-            if not record.published:
-                raise InputError.not_built(index.name, 0, index.log.path, index.kind)
-            after = _rewritten(index, record, fan=fan, retention_ms=retention_ms)
-            if after.splits == record.splits:
-                return len(record.splits)
-            try:
-                index.log.commit(committed.number, committed.definition, replace(after, published=committed.number + 1).to_json())
-            except ConflictError:
-                continue
-            index.tidy(record, after)
-            if retention_ms is not None:
-                faults.point("search.vacuum.before_delete", index.name)
-                index.store.delete(index.store.orphans(after.names, young_ms=max(retention_ms, 1)))
-            index.log.sweep()
-            return len(after.splits)
-    raise ConflictError.lost("another refresh was committed first", committed.number, index.kind.name, index.log.path)
-
-
-def _rewritten(index: SearchIndex, record: IndexRecord, *, fan: int | None, retention_ms: int | None) -> IndexRecord:
-    meant, base = index.meant, index.snapshot
+def rewritten(
+    meant: Definition,
+    store: SplitStore,
+    base: Snapshot,
+    found: Coverage,
+    *,
+    fan: int | None,
+    retention_ms: int | None,
+    report: Callable[[str, Exception], object],
+) -> tuple[SplitEntry, ...]:
+    """Other splits for the same rows: merged (``fan`` of a size are enough), or without what is older than a retention."""
     stamp = meant.stamp_of(base)
-    found = index.coverage_at(record, base)
     entries, covers, now = list(found.entries), found.covers, now_ms()
     if retention_ms is not None:
         idle = {
@@ -71,9 +51,8 @@ def _rewritten(index: SearchIndex, record: IndexRecord, *, fan: int | None, rete
     else:
         groups = []
     for group in groups:
-        faults.point("search.merge.before", index.name)
-        made = merged_entries(meant, index.store, group, covers, base)
+        faults.point("search.merge.before", meant.source)
+        made = merged_entries(meant, store, group, covers, base, report=report)
         gone = {one.name for one in group}
         entries = [one for one in entries if one.name not in gone] + made
-    superseded = tuple(sorted({*record.names} - {one.name for one in entries}))
-    return replace(record, splits=tuple(entries), superseded=superseded)
+    return tuple(entries)

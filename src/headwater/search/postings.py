@@ -99,9 +99,7 @@ def indexed_postings(reader: Reader) -> pa.RecordBatchReader:
             else:
                 null = tantivy.Query.term_query(reader.schema, NULLS, str(number), "basic")
                 occur = tantivy.Occur
-                query = tantivy.Query.boolean_query(
-                    [(occur.Must, tantivy.Query.all_query()), (occur.MustNot, null)]
-                )
+                query = tantivy.Query.boolean_query([(occur.Must, tantivy.Query.all_query()), (occur.MustNot, null)])
                 count, total = rows_of(query)
                 if count:
                     yield (f.column, "a value"), count, total
@@ -119,9 +117,7 @@ def _digests_by_document(reader: Reader) -> dict[int, dict[int, int]]:
         some = hits.part(slice(begin, begin + _ADDRESSES))
         assert some.segments is not None and some.documents is not None
         table = fetch_rows(reader, some, reader.meant.fields.columns)
-        listed = [
-            values(f, table.column(n).combine_chunks()) for n, f in enumerate(reader.meant.fields)
-        ]
+        listed = [values(f, table.column(n).combine_chunks()) for n, f in enumerate(reader.meant.fields)]
         digests = _digests(listed, table.num_rows)
         for segment, document, digest in zip(some.segments.tolist(), some.documents.tolist(), digests, strict=True):
             found.setdefault(segment, {})[document] = digest

@@ -21,7 +21,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-
 from headwater.search.analyzers import parse_analyzer
 from headwater.search.fields import NULLS, ODD, Field
 from headwater.search.language import ANY, Pattern
@@ -119,7 +118,7 @@ class _Finding:
     # -- text ------------------------------------------------------------------------------------------------------
 
     def _text(self, f: Field, number: int, op: str, values: list[str], *, lowered: bool) -> Any | None:
-        if lowered and not values[0].isascii():  # Java lowers some letters by their neighbours
+        if lowered and not all(value.isascii() for value in values):  # Java lowers some letters by their neighbours
             return None
         if op in ("=", "<=>", "in"):
             parts = [self._whole(f, number, value, lowered=lowered) for value in values]
@@ -149,7 +148,9 @@ class _Finding:
     ) -> Any | None:
         """Rows whose value has a needle in it, anywhere or at an end."""
         if f.substring:
-            grams = parse_analyzer("trigram").terms(needle)
+            # İ is lowered to an i and a dot: an i at the end may be half of a character that was indexed as a whole
+            safe = needle[:-1] if lowered and needle.endswith(("i", "I")) else needle
+            grams = parse_analyzer("trigram").terms(safe)
             if grams:
                 name = self.fields.trigrams(number)
                 return self._all([self.make.term_query(self.schema, name, g, "basic") for g in dict.fromkeys(grams)])
@@ -275,5 +276,3 @@ def _like_pieces(pattern: str, escape: str) -> list[tuple[str, bool, bool]] | No
         at += 1
     pieces.append((piece, opened, False))
     return pieces
-
-

@@ -10,9 +10,13 @@ written again without them. One of which nothing is left stays for a while, for 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headwater.base import settings
+from headwater.base.errors import CorruptionError, NotFoundError, SearchQueryError
 from headwater.base.storage import now_ms
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
@@ -20,7 +24,7 @@ from headwater.search.cover import Cover
 from headwater.search.definition import Definition
 from headwater.search.record import SplitEntry
 from headwater.search.split_merge import Unmergeable, merge_splits
-from headwater.search.split_store import SplitStore, discarded
+from headwater.search.split_store import SplitStore, discarded, forget_corrupt
 
 __all__ = ["RETENTION_MS", "Coverage", "choose_merges", "coverage_of", "entry_of", "merged_entries", "retained"]
 
@@ -57,10 +61,12 @@ def coverage_of(
 
 def entry_of(name: str, cover: Cover) -> SplitEntry:
     """What a record says of a split."""
-    return SplitEntry(name, cover.stamp, cover.rows, len(cover.files), cover.bytes)
+    return SplitEntry(name, cover.stamp, cover.rows, len(cover.files), cover.size)
 
 
-def retained(entries: Sequence[SplitEntry], covers: Mapping[str, Cover], base: Snapshot, stamp: str) -> list[SplitEntry]:
+def retained(
+    entries: Sequence[SplitEntry], covers: Mapping[str, Cover], base: Snapshot, stamp: str
+) -> list[SplitEntry]:
     """The splits that stay: those in use, and idle ones for as long as older versions are usually kept."""
     kept, now = [], now_ms()
     for one in entries:
@@ -95,16 +101,45 @@ def choose_merges(
 
 
 def merged_entries(
-    meant: Definition, store: SplitStore, group: Sequence[SplitEntry], covers: Mapping[str, Cover], base: Snapshot
+    meant: Definition,
+    store: SplitStore,
+    group: Sequence[SplitEntry],
+    covers: Mapping[str, Cover],
+    base: Snapshot,
+    *,
+    report: Callable[[str, Exception], object],
 ) -> list[SplitEntry]:
-    """What becomes of a group of splits; the group itself where they cannot be merged."""
+    """What becomes of a group of splits; the group itself where they cannot be merged.
+
+    Those that are missing or corrupt are given to ``report``, so that the next refresh builds them again.
+    """
     gone = {path for one in group for path in covers[one.name].files if path not in base.files}
-    try:
-        built = merge_splits(meant, [(store.folder(one.name), covers[one.name]) for one in group], gone)
-    except Unmergeable:
-        return list(group)
+    with tempfile.TemporaryDirectory(prefix="headwater-group-", dir=settings.current().spill_dir) as home:
+        folders = {one.name: os.path.join(home, one.name) for one in group}
+        try:
+            for name, folder in folders.items():
+                _lend(store, name, folder, report)
+            built = merge_splits(meant, [(folder, covers[name]) for name, folder in folders.items()], gone)
+        except (Unmergeable, _Damaged):
+            return list(group)
+        except (SearchQueryError, OSError, ValueError):
+            if not forget_corrupt(folders):
+                raise
+            return list(group)
     if built is None:
         return []
     with discarded(built):
         cover = store.add(built)
     return [entry_of(built.name, cover)]
+
+
+class _Damaged(Exception):
+    """A split cannot be used."""
+
+
+def _lend(store: SplitStore, name: str, to: str, report: Callable[[str, Exception], object]) -> None:
+    try:
+        store.lend(name, to)
+    except (NotFoundError, CorruptionError) as e:
+        report(name, e)
+        raise _Damaged from e

@@ -134,10 +134,12 @@ class SearchResult:
 
     def _repr_html_(self) -> str:
         shown = replace_hits(self, self.hits.part(slice(0, _SHOWN)))
-        texts = {c: shown.snippets(c) for c in _text_columns(self.reader, self.columns)} if self.query is not None else {}
+        texts = (
+            {c: shown.snippets(c) for c in _text_columns(self.reader, self.columns)} if self.query is not None else {}
+        )
         heads = "".join(f"<th>{escape(c)}</th>" for c in ("score", *self.columns))
         rows = []
-        scores = self.scores or [None] * len(self)
+        scores: list[float | None] = [*self.scores] or [None] * len(self)
         for n, row in enumerate(shown.to_pylist()):
             cells = [_shown(scores[n])] + [texts[c][n] if c in texts else escape(_shown(row[c])) for c in self.columns]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")

@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.search.reader import Hits, Reader
 from headwater.search.split_file import HOT
+from headwater.sql import expressions
+from headwater.sql.expressions import Expression
 
-__all__ = ["fetch_rows"]
+__all__ = ["fetch_rows", "meets"]
+
 
 
 def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
@@ -77,3 +81,11 @@ def _hot_batches(path: str, names: tuple[str, ...]) -> tuple[Any, list[pa.Record
     source = pa.ipc.open_file(pa.memory_map(path))
     batches = [source.get_batch(n).select(list(names)) for n in range(source.num_record_batches)]
     return np.cumsum([0, *(batch.num_rows for batch in batches[:-1])]), batches
+
+
+def meets(reader: Reader, hits: Hits, wanted: Expression) -> Any:
+    """Which rows of hits meet a condition."""
+    columns = sorted({name for _, name in wanted.columns})
+    table = pa.table({"_": pa.nulls(len(hits))}) if not columns else fetch_rows(reader, hits, columns)
+    met = pc.fill_null(expressions.evaluate(wanted, table), False)
+    return np.asarray(met.combine_chunks() if isinstance(met, pa.ChunkedArray) else met, dtype=bool)

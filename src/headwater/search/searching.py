@@ -7,65 +7,30 @@ verified in the order of their rank, a batch at a time, until enough of them mee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.base.errors import InputError, SearchQueryError
+from headwater.base.errors import SearchQueryError
 from headwater.lake.find import condition
-from headwater.search.compiling import Compiler
-from headwater.search.language import Ignored, parse, parse_leniently
 from headwater.search.native import guarded
 from headwater.search.predicates import candidates
 from headwater.search.reader import Hits, Reader
+from headwater.search.request import Request, compile_query, field_number
 from headwater.search.result import SearchResult
-from headwater.search.rows import fetch_rows
-from headwater.sql import expressions
+from headwater.search.rows import meets
 from headwater.sql.expressions import Expression
 
-if TYPE_CHECKING:
-    from headwater.search.index import SearchIndex
-
-__all__ = ["Request", "compile_query", "count", "meets", "more_like", "search"]
+__all__ = ["count", "more_like", "search"]
 
 _BATCH = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is asked; see `SearchIndex.search`."""
-
-    query: str
-    columns: Sequence[str] | None = None
-    k: int | None = 10
-    offset: int = 0
-    order_by: str | None = None
-    descending: bool = False
-    where: str | None = None
-    fields: Sequence[str] | None = None
-    default: Literal["or", "and"] = "or"
-    lenient: bool = False
-    vector: Any = None
-    vector_column: str | None = None
-    fuse: Literal["rrf"] = "rrf"
-
-    def __post_init__(self) -> None:
-        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 0):
-            raise InputError.bad_argument("k", self.k, "a number of rows, or None for all")
-        if not isinstance(self.offset, int) or isinstance(self.offset, bool) or self.offset < 0:
-            raise InputError.bad_argument("offset", self.offset, "a number of rows to skip")
-        if self.default not in ("or", "and"):
-            raise InputError.bad_argument("default", self.default, '"or" or "and"')
-        if self.fuse != "rrf":
-            raise InputError.bad_argument("fuse", self.fuse, '"rrf"')
-
-
-def search(index: SearchIndex, asked: Request) -> SearchResult:
+def search(reader: Reader, asked: Request) -> SearchResult:
     """Answer a question."""
-    reader = index.reader()
     base = reader.base
     columns = tuple(base.schema.field(c, base.where).name for c in (asked.columns or base.schema.names))
     query, ignored = compile_query(reader, asked)
@@ -85,31 +50,11 @@ def search(index: SearchIndex, asked: Request) -> SearchResult:
     return found if hits.total is None else replace(found, matched=hits.total)
 
 
-def compile_query(reader: Reader, asked: Request) -> tuple[Any, tuple[Ignored, ...]]:
-    """The library's query for a question's text, and what was left out of it."""
-    if not isinstance(asked.query, str):
-        raise InputError.bad_argument("query", asked.query, "text in the language of searches")
-    defaults = [_field_number(reader, c) for c in asked.fields or ()]
-    compiler = Compiler(reader, defaults, asked.lenient)
-    if asked.lenient:
-        node, ignored = parse_leniently(asked.query, default=asked.default)
-        query = compiler.compile(node)
-        return query, (*ignored, *compiler.ignored)
-    return compiler.compile(parse(asked.query, default=asked.default)), ()
-
-
-def _field_number(reader: Reader, column: str) -> int:
-    number = reader.meant.fields.number(column)
-    if number is None:
-        raise SearchQueryError.not_indexed(column, reader.meant.fields.columns)
-    return number
-
-
 def _ranked(reader: Reader, query: Any, asked: Request, k: int | None, offset: int) -> Hits:
     most = k if k is not None else max(0, reader.count(query) - offset)
     if asked.order_by is None:
         return reader.top(query, most, offset)
-    number = _field_number(reader, asked.order_by)
+    number = field_number(reader, asked.order_by)
     f, name = reader.meant.fields[number], reader.meant.fields.name(number)
     if f.kind in ("text", "json", "binary", "ip"):
         raise SearchQueryError.not_possible(
@@ -182,30 +127,20 @@ def _verified(reader: Reader, query: Any, wanted: Expression, asked: Request) ->
     return replace(whole.part(slice(asked.offset, end)), total=have if exhausted else None)
 
 
-def meets(reader: Reader, hits: Hits, wanted: Expression) -> Any:
-    """Which rows of hits meet a condition."""
-    columns = sorted({name for _, name in wanted.columns})
-    if not columns:
-        table = pa.table({"_": pa.nulls(len(hits))})
-    else:
-        table = fetch_rows(reader, hits, columns)
-    met = pc.fill_null(expressions.evaluate(wanted, table), False)
-    return np.asarray(met.combine_chunks() if isinstance(met, pa.ChunkedArray) else met, dtype=bool)
-
-
 def _joined(parts: Sequence[Hits]) -> Hits:
     empty = np.empty(0, np.int64)
     if not parts:
         return Hits(empty, empty, [], None, empty, empty)
     scores = [score for part in parts for score in part.scores]
     columns = ([getattr(part, name) for part in parts] for name in ("files", "positions", "segments", "documents"))
-    files, positions, segments, documents = (np.concatenate([empty if c is None else c for c in one]) for one in columns)
+    files, positions, segments, documents = (
+        np.concatenate([empty if c is None else c for c in one]) for one in columns
+    )
     return Hits(files, positions, scores, None, segments, documents)
 
 
-def count(index: SearchIndex, query: str, *, where: str | None, default: Literal["or", "and"]) -> int:
+def count(reader: Reader, query: str, *, where: str | None, default: Literal["or", "and"]) -> int:
     """How many rows match a query and meet a condition."""
-    reader = index.reader()
     asked = Request(query=query, k=None, default=default, where=where)
     compiled, _ = compile_query(reader, asked)
     if where is None:
@@ -215,16 +150,13 @@ def count(index: SearchIndex, query: str, *, where: str | None, default: Literal
     return len(_verified(reader, _narrowed(reader, compiled, wanted), wanted, asked))
 
 
-def more_like(
-    index: SearchIndex, text: str | Mapping[str, str], *, columns: Sequence[str] | None, k: int
-) -> SearchResult:
+def more_like(reader: Reader, text: str | Mapping[str, str], *, columns: Sequence[str] | None, k: int) -> SearchResult:
     """The rows whose text has most in common with a text: those of its words count that are rare."""
     import tantivy
 
-    reader = index.reader()
     base, fields = reader.base, reader.meant.fields
-    given = {c: text for c in (fields[n].column for n in fields.text)} if isinstance(text, str) else dict(text)
-    document = {fields.name(_field_number(reader, c)): [one] for c, one in given.items()}
+    given = dict.fromkeys((fields[n].column for n in fields.text), text) if isinstance(text, str) else dict(text)
+    document = {fields.name(field_number(reader, c)): [one] for c, one in given.items()}
     with guarded("reading the text"):
         query = tantivy.Query.more_like_this_document_fields_query(
             reader.schema, document, min_doc_frequency=1, min_term_frequency=1
@@ -232,5 +164,3 @@ def more_like(
     hits = reader.top(query, Request(query="", k=k).k or 0)
     names = tuple(base.schema.field(c, base.where).name for c in (columns or base.schema.names))
     return SearchResult(reader, hits, names, reader.frontier, query)
-
-

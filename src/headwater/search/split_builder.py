@@ -60,7 +60,7 @@ def build_splits(
     base: Snapshot,
     files: Sequence[AddFile],
     *,
-    advance: Callable[[int], object] = lambda rows: None,
+    advance: Callable[[int], object],
 ) -> Iterator[BuiltSplit]:
     """Splits of all rows of some files. Their folders are temporary: whoever takes one moves it or deletes it."""
     stamp = meant.stamp_of(base)
@@ -143,10 +143,10 @@ class _Building:
             cover = self._cover(searcher)
             write_terms(self.folder, all_terms(self.meant.fields, searcher))
         if self.hot:
-            with pa.OSFile(os.path.join(self.folder, HOT), "wb") as sink:
-                with pa.ipc.new_file(sink, self.hot[0].schema) as to:
-                    for batch in pa.Table.from_batches(self.hot).combine_chunks().to_batches():
-                        to.write_batch(batch)
+            place = os.path.join(self.folder, HOT)
+            with pa.OSFile(place, "wb") as sink, pa.ipc.new_file(sink, self.hot[0].schema) as to:
+                for batch in pa.Table.from_batches(self.hot).combine_chunks().to_batches():
+                    to.write_batch(batch)
         name = new_name()
         return BuiltSplit(name, cover, self.folder)
 
@@ -163,7 +163,7 @@ class _Building:
         begins = searcher.fast_field_values(DOCUMENT, firsts)
         ends = searcher.fast_field_values(DOCUMENT, lasts)
         spans = sorted(zip(begins, ends, strict=True))
-        whole = all(b[0] == a[1] + 1 for a, b in zip(spans, spans[1:], strict=False))
+        whole = all(b[0] == a[1] + 1 for a, b in itertools.pairwise(spans))
         assert whole and spans[0][0] == 0 and spans[-1][1] == self.rows - 1, "segments hold consecutive documents"
         return Cover(
             self.stamp,
@@ -198,4 +198,4 @@ def all_terms(fields: Fields, searcher: Any) -> dict[str, list[str]]:
 
 def packed(built: BuiltSplit, to: str) -> Cover:
     """Write a split to a file, and give its cover with the size."""
-    return replace(built.cover, bytes=pack(built.folder, to))
+    return replace(built.cover, size=pack(built.folder, to))

@@ -17,9 +17,11 @@ once per machine. The name of a split is random: it is never written again.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
 import shutil
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -29,9 +31,24 @@ import pyarrow as pa
 
 from headwater.base.errors import CorruptionError
 
-__all__ = ["HOT", "META", "TERMS", "pack", "read_meta", "segment_files", "terms_of", "unpack", "write_terms"]
+__all__ = [
+    "HOT",
+    "META",
+    "TERMS",
+    "check_folder",
+    "pack",
+    "read_meta",
+    "segment_files",
+    "terms_of",
+    "unpack",
+    "write_terms",
+]
 
 META, TERMS, HOT = "meta.json", "terms.arrow", "hot.arrow"
+_FOOTER_MAGIC = 1337
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, struct.error, ValueError, KeyError, TypeError, EOFError, RuntimeError, OverflowError,
+)  # fmt: skip
 _OWN = re.compile(r"[0-9a-f]{32}\.[a-z]+|meta\.json|terms\.arrow|hot\.arrow")
 
 
@@ -72,7 +89,7 @@ def unpack(source: Any, folder: str, name: str, where: str) -> None:
                 with archive.open(entry) as f, open(os.path.join(folder, entry.filename), "wb") as to:
                     shutil.copyfileobj(f, to, 1 << 20)
         _check_meta(read_meta(folder))
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, EOFError, NotImplementedError) as e:
+    except _UNREADABLE as e:
         raise CorruptionError.state_file(name, str(e), where) from e
 
 
@@ -82,6 +99,33 @@ def _check_meta(meta: dict[str, Any]) -> None:
             raise ValueError("its meta.json names no segment")
     if not isinstance(meta["schema"], list):
         raise ValueError("its meta.json has no schema")
+
+
+def check_folder(folder: str, where: str) -> None:
+    """Raise CorruptionError if a file of an unpacked split is not what was written.
+
+    Every file of a segment ends as `assembled` says, with the CRC-32 of what comes before. This reads all of them, so it is
+    done only after the library has failed.
+    """
+    try:
+        meta = read_meta(folder)
+        _check_meta(meta)
+        for one in meta["segments"]:
+            for name in segment_files(folder, one["segment_id"]):
+                _check_file(os.path.join(folder, name))
+        for _ in terms_of(folder):
+            pass
+    except (*_UNREADABLE, OSError, pa.ArrowException) as e:
+        raise CorruptionError.state_file(folder, str(e), where) from e
+
+
+def _check_file(path: str) -> None:
+    with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
+        length, magic = struct.unpack("<II", view[-8:])
+        if magic != _FOOTER_MAGIC or length > 4096:
+            raise ValueError(f"{os.path.basename(path)} has no footer that is known")
+        if zlib.crc32(view[: -8 - length]) != json.loads(bytes(view[-8 - length : -8]))["crc"]:
+            raise ValueError(f"the checksum of {os.path.basename(path)} is another one")
 
 
 def write_terms(folder: str, terms: dict[str, list[str]]) -> None:

@@ -103,21 +103,13 @@ def _lay_out(fields: Fields, inputs: Sequence[_Input], gone: Collection[str], fo
     pads = scratch_folder("padding", small=True)
     try:
         segments += _padding(fields, pads, max(0, _ENOUGH - len(segments)))
-        assemble(segments, folder, link=_link)
+        assemble(segments, folder)
     finally:
         shutil.rmtree(pads, ignore_errors=True)
 
 
-def _link(source: str, to: str) -> None:
-    """A second name of a file, or a copy where that cannot be: the library deletes what it has merged."""
-    try:
-        os.link(os.path.realpath(source), to)
-    except OSError:
-        shutil.copyfile(source, to)
-
-
 def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
-    """Segments of one document that is dead."""
+    """Segments of two documents that are dead; with one that is claimed to be alive, the library merges them."""
     import tantivy
 
     if not count:
@@ -125,7 +117,8 @@ def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
     index = tantivy.Index(fields.schema(), path=folder)
     fields.register(index)
     writer = index.writer(heap_size=_SMALL_HEAP_BYTES, num_threads=1)
-    writer.add_document(tantivy.Document())
+    for _ in range(2):
+        writer.add_document(tantivy.Document())
     writer.commit()
     writer.wait_merging_threads()
     first = str(read_meta(folder)["segments"][0]["segment_id"])
@@ -136,7 +129,7 @@ def _padding(fields: Fields, folder: str, count: int) -> list[Segment]:
             if name.startswith(first.replace("-", "")):
                 shutil.copyfile(os.path.join(folder, name), os.path.join(folder, other.replace("-", "") + name[32:]))
         ids.append(other)
-    return [Segment(folder, id_, 1, np.zeros(1, np.bool_), claimed=1) for id_ in ids]
+    return [Segment(folder, id_, 2, np.zeros(2, np.bool_), claimed=1) for id_ in ids]
 
 
 def _merged(fields: Fields, folder: str) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ the files of a segment on a local disk, so a machine unpacks a split once, into 
     <spill folder>/headwater-splits/<name>/.used  its time of change says when it was last opened
 
 The cache has a limit in bytes (setting ``search_cache_bytes``): the splits that were not used for the longest time go
-first. Whoever has one open keeps it, since files that are mapped outlive their names. A few splits are fetched at a
+first. Whoever has one open keeps it, by links of its own to the files (`lend`). A few splits are fetched at a
 time. One that is missing or is not what was written is reported, and its rows are searched without it.
 """
 
@@ -20,20 +20,23 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
-from headwater.base import faults, settings
+from headwater.base import events, faults, settings
+from headwater.base.errors import CorruptionError
 from headwater.base.storage import Storage, now_ms
+from headwater.search.assembled import link
 from headwater.search.cover import Cover
 from headwater.search.split_builder import BuiltSplit, packed
-from headwater.search.split_file import unpack
+from headwater.search.split_file import check_folder, unpack
 
-__all__ = ["SplitStore", "cache_folder"]
+__all__ = ["SplitStore", "cache_folder", "discarded", "evict", "forget", "forget_corrupt", "keep", "lend"]
 
 _LOADS = 8
+_TRIES = 5
 _YOUNG_MS = 3_600_000
 _SPLIT, _COVER, _DAMAGED, _USED = ".split", ".cover", ".damaged", ".used"
 _loading = threading.BoundedSemaphore(_LOADS)
@@ -88,7 +91,7 @@ class SplitStore:
             for ending in (_COVER, _SPLIT, _DAMAGED):
                 self.root.delete(self._file(name, ending))
             with _guard:
-                _covers.pop((self._url, name), None)
+                _covers.pop((self.url, name), None)
 
     def orphans(self, named: Collection[str], *, young_ms: int | None = None) -> list[str]:
         """Splits that no commit names; in object storage only old ones, since another machine may be about to name one."""
@@ -96,9 +99,9 @@ class SplitStore:
         found = set()
         for entry in self.root.list(f"{self.path}/"):
             name, dot, ending = entry.path.rpartition("/")[2].partition(".")
-            if dot and f".{ending}" in (_SPLIT, _COVER, _DAMAGED) and name not in named:
-                if old is None or entry.modified_ms < old:
-                    found.add(name)
+            ours = dot and f".{ending}" in (_SPLIT, _COVER, _DAMAGED) and name not in named
+            if ours and (old is None or entry.modified_ms < old):
+                found.add(name)
         return sorted(found)
 
     def mark_damaged(self, name: str) -> None:
@@ -116,13 +119,14 @@ class SplitStore:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     @property
-    def _url(self) -> str:
+    def url(self) -> str:
+        """Where they lie."""
         return f"{self.root.url}/{self.path}"
 
     def cover(self, name: str) -> Cover:
         """The cover of a split."""
         with _guard:
-            known = _covers.get((self._url, name))
+            known = _covers.get((self.url, name))
         if known is not None:
             return known
         path = self._file(name, _COVER)
@@ -130,7 +134,7 @@ class SplitStore:
         with _guard:
             if len(_covers) >= _MOST_COVERS:
                 _covers.clear()
-            _covers[self._url, name] = found
+            _covers[self.url, name] = found
         return found
 
     def covers(self, names: Iterable[str]) -> dict[str, Cover]:
@@ -141,15 +145,28 @@ class SplitStore:
                 name: self.cover(name) for name in listed
             }  # fmt: skip
 
+    def is_here(self, name: str) -> bool:
+        """Whether this machine has a split unpacked."""
+        return os.path.exists(os.path.join(cache_folder(), name, _USED))
+
     def folder(self, name: str) -> str:
-        """The folder of a split, unpacked here if it was not."""
+        """The folder of a split, unpacked here if it was not; it may be evicted at any time."""
         to = os.path.join(cache_folder(), name)
         if not _touch(to):
             with _loading:
                 if not _touch(to):
                     self._unpack(name, to)
-            evict()
+            evict(spare=to)
         return to
+
+    def lend(self, name: str, to: str) -> None:
+        """Link the files of a split into a new folder, where they stay whatever becomes of the cache."""
+        for _ in range(_TRIES):
+            if lend(self.folder(name), to):
+                return
+        raise CorruptionError.state_file(
+            self._file(name, _SPLIT), "it vanishes as soon as it is unpacked", self.root.url
+        )
 
     def _unpack(self, name: str, to: str) -> None:
         path = self._file(name, _SPLIT)
@@ -171,8 +188,44 @@ def keep(built: BuiltSplit) -> str:
     """Move the folder of a split that was built here into the cache."""
     to = os.path.join(cache_folder(), built.name)
     _put(built.folder, to)
-    evict()
+    evict(spare=to)
     return to
+
+
+def lend(folder: str, to: str) -> bool:
+    """Link the files of a folder of the cache into a new one; False if it was evicted meanwhile."""
+    os.makedirs(to)
+    try:
+        for name in os.listdir(folder):
+            if name.startswith("."):
+                continue
+            link(os.path.join(folder, name), os.path.join(to, name))
+    except FileNotFoundError:
+        shutil.rmtree(to, ignore_errors=True)
+        return False
+    return True
+
+
+def forget(name: str) -> None:
+    """Delete what the cache has of a split."""
+    folder = os.path.join(cache_folder(), name)
+    aside = f"{folder}.{uuid.uuid4().hex}.tmp"
+    with suppress(OSError):
+        os.rename(folder, aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def forget_corrupt(lent: Mapping[str, str]) -> list[str]:
+    """Of splits that were lent to folders, delete from the cache those that are not what was unpacked; gives their names."""
+    found = []
+    for name, folder in lent.items():
+        try:
+            check_folder(folder, "the cache")
+        except CorruptionError as e:
+            forget(name)
+            events.notice(f"the copy of a split that this machine has is corrupt, and is fetched again: {e.message}")
+            found.append(name)
+    return found
 
 
 def _put(staged: str, to: str) -> None:
@@ -203,8 +256,11 @@ def _touch(folder: str) -> bool:
     return True
 
 
-def evict(limit: int | None = None) -> int:
-    """Delete the splits of the cache that were not used for the longest time, down to the limit; gives what is left."""
+def evict(limit: int | None = None, *, spare: str | None = None) -> int:
+    """Delete the splits of the cache that were not used for the longest time, down to the limit; gives what is left.
+
+    The folder ``spare`` was just unpacked for somebody, and stays.
+    """
     most = settings.current().search_cache_bytes if limit is None else limit
     parent = cache_folder()
     found = []
@@ -219,6 +275,8 @@ def evict(limit: int | None = None) -> int:
     for _, path, size in sorted(found):
         if total <= most:
             break
+        if path == spare:
+            continue
         aside = f"{path}.{uuid.uuid4().hex}.tmp"
         with suppress(OSError):
             os.rename(path, aside)

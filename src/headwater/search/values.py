@@ -67,7 +67,7 @@ def _fail() -> Any:
 
 def show_value(f: Field, value: Any) -> Any:
     """A value of the index as people and Arrow know it: the inverse of `read_value`, for aggregations."""
-    if value is None or isinstance(value, float) and math.isnan(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return value
     if f.kind == "date":
         return _DAY_0 + timedelta(days=int(value))

@@ -189,12 +189,14 @@ class KeyCodec:
 
 def _cast(given: pa.Array, to: pa.DataType) -> pa.Array:
     """A safe cast between forms of one type: numbers to numbers, strings to strings, and nothing else."""
+    if given.null_count == len(given):  # nothing but nulls, or nothing at all, is of any type
+        return pa.nulls(len(given), to)
     if pa.types.is_dictionary(given.type):
         given = given.dictionary_decode()
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if pa.types.is_string(to) != any(test(given.type) for test in texts) and not pa.types.is_null(given.type):
+    if pa.types.is_string(to) != any(test(given.type) for test in texts):
         raise TypeError(f"values of type {given.type}")
-    if pa.types.is_boolean(given.type) != pa.types.is_boolean(to) and not pa.types.is_null(given.type):
+    if pa.types.is_boolean(given.type) != pa.types.is_boolean(to):
         raise TypeError(f"values of type {given.type}")
     return given.cast(to, safe=True)
 

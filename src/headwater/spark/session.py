@@ -23,6 +23,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["QUICK_START", "active_session", "has_delta", "require_pyspark", "spark"]
 
+_DATA_SOURCES = ("headwater.search.spark.source",)
+"""Modules of rooms above that have a data source, each with a function `register`."""
 _has_delta: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 _SAME_ANSWERS = {
@@ -95,8 +98,13 @@ def spark(
     require_pyspark()
     config = dict(config or {})
     running = active_session()
-    if running is not None:
-        return _fit(running, master, config)
+    session = _start(master, app_name, config) if running is None else _fit(running, master, config)
+    for module in _DATA_SOURCES:
+        import_module(module).register(session)
+    return session
+
+
+def _start(master: str | None, app_name: str, config: Mapping[str, str]) -> SparkSession:
     url = master or os.environ.get("SPARK_REMOTE")
     if url is not None and url.startswith("sc://"):
         return _connect(url, app_name, config)

@@ -4,6 +4,7 @@
 - `strategies` generates Arrow tables and change histories for hypothesis;
 - `FaultPlan` makes named points of the write paths fail, wait or kill the process;
 - `DerivedContract` checks the seven laws on any derived artefact;
+- `s3_server`, `azure_server` and `gcs_server` start real object stores on the loopback interface;
 - `requests` counts what an operation asks of a real S3 server, on the wire;
 - `HOSTILE_TEXTS` are strings that have become code somewhere.
 

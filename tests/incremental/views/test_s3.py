@@ -12,7 +12,7 @@ from headwater.base.errors import ConflictError
 from headwater.incremental.views import View
 from headwater.incremental.views import live as lives
 from headwater.testing.faults import FaultPlan
-from headwater.testing.s3_server import S3Server
+from headwater.testing.object_server import ObjectServer
 
 SQL = "SELECT name, count(*) AS n, sum(amount) AS total FROM orders GROUP BY name"
 
@@ -26,10 +26,10 @@ def machine(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch, view: View
         lives.forget(view._environment.root, view.name)
 
 
-def test_machines_take_turns(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machines_take_turns(server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1)
     machine(tmp_path, "one", monkeypatch)
-    world = World(s3.url("lake"), 1, options=s3.options)
+    world = World(server.url("lake"), 1, options=server.options)
     view = world.lake.view("v", SQL)
     view.refresh()
     for step in range(6):
@@ -43,10 +43,10 @@ def test_machines_take_turns(s3: S3Server, tmp_path: Path, monkeypatch: pytest.M
     assert not list(world.lake.catalog.root.list("_headwater/"))
 
 
-def test_who_loses_begins_again(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_loses_begins_again(server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one machine refreshes, another one does: between them only the commit decides."""
     machine(tmp_path, "one", monkeypatch)
-    world = World(s3.url("lake2"), 2, options=s3.options)
+    world = World(server.url("lake2"), 2, options=server.options)
     view = world.lake.view("v", SQL)
     view.refresh()
     mine = lives.live(view._environment.root, "v")
@@ -69,10 +69,10 @@ def test_who_loses_begins_again(s3: S3Server, tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_crash_before_the_commit_leaves_the_old_state(
-    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(tmp_path, "one", monkeypatch)
-    world = World(s3.url("lake3"), 3, options=s3.options)
+    world = World(server.url("lake3"), 3, options=server.options)
     view = world.lake.view("v", SQL)
     view.refresh()
     world.orders.append(world.orders.to_arrow().slice(0, 2))

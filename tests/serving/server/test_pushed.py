@@ -169,8 +169,32 @@ def test_definitions_that_are_wrong(pushing: RunningServer, definition: Any) -> 
 def test_a_table_is_made_once(pushing: RunningServer, clicks: str) -> None:
     again = put(pushing, f"/v1/tables/{clicks}", CLICKS)
     assert again.status == 409 and again.json()["code"] == "E1005"
-    assert put(pushing, "/v1/tables/scores", CLICKS).status == 405, "it is in the configuration"
-    assert pushing.ask("DELETE", "/v1/tables/scores").status == 405
+    for refused in (put(pushing, "/v1/tables/scores", CLICKS), pushing.ask("DELETE", "/v1/tables/scores")):
+        assert refused.status == 405 and refused.json()["code"] == "E1752", "it is in the configuration"
+
+
+def test_a_table_by_the_requests_of_murr(pushing: RunningServer) -> None:
+    """What its clients send: columns that say themselves that they are keys, keys and rows by column, and a compaction."""
+    columns = {
+        "shop": {"dtype": "utf8", "nullable": False, "key": True},
+        "day": {"dtype": "int32", "nullable": False, "key": True},
+        "n": {"dtype": "float32", "nullable": True},
+    }
+    path = "/api/v1/table/visits"
+    assert put(pushing, path, {"columns": columns}).status == 201
+    for number in range(3):
+        rows = {"columns": {"shop": ["a", "b"], "day": [number, number], "n": [number + 0.5, None]}}
+        assert put(pushing, f"{path}/write", rows).status == 200
+    done = pushing.ask("POST", f"{path}/compact")
+    assert done.status == 200 and (done.json()["layers"], done.json()["overlay_rows"], done.json()["rows"]) == (1, 0, 6)
+    asked = {"keys": {"shop": ["a", "c", "a"], "day": [2, 2, 0]}, "columns": ["n"]}
+    found = pushing.ask("POST", f"{path}/fetch", json.dumps(asked).encode(), content_type=JSON)
+    assert found.json()["columns"] == {"n": [2.5, None, 0.5]} and found.json()["found"] == [True, False, True]
+    assert "visits" in pushing.ask("GET", "/api/v1/table").json()
+    assert pushing.ask("DELETE", path).status == 204
+    assert put(pushing, path, {"key": "n", "columns": columns}).status == 400, "the columns say something else"
+    assert put(pushing, path, {"columns": {"n": "int32"}}).status == 400, "no column says it"
+    assert put(pushing, path, {"columns": {"n": {"dtype": "int32", "key": 1}}}).status == 400
 
 
 def test_a_table_with_a_ttl(pushing: RunningServer) -> None:

@@ -218,6 +218,21 @@ def test_what_cannot_be_served(words: list[str], code: str, capsys: Capture) -> 
     assert f"error[{code}]" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", [None, "-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----\n"])
+def test_tls_that_cannot_be_spoken_is_an_error_and_starts_nothing(
+    tmp_path: Path, content: str | None, capsys: Capture
+) -> None:
+    if content is not None:
+        (tmp_path / "cert.pem").write_text(content)
+        (tmp_path / "key.pem").write_text(content)
+    config = tmp_path / "serve.yaml"
+    config.write_text("server: {port: 0, data_dir: data, tls: {cert: cert.pem, key: key.pem}}\n")
+    for words in (["--check"], []):
+        assert main(["serve", str(config), *words]) == 1
+        said = capsys.readouterr().err
+        assert "error[E8108]" in said and "cert.pem" in said
+
+
 def test_lookups_on_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     place = str(tmp_path / "lake")
     with hw.connect(place) as lake:

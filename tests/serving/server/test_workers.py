@@ -19,6 +19,7 @@ from tests.serving.server.publishing import publish, store_at
 from tests.serving.server.running import RunningServer, request, serving
 from tests.waiting import listens, wait_until
 
+import headwater as hw
 from headwater.base.frontier import Frontier
 
 JSON = "application/json"
@@ -206,6 +207,18 @@ def test_tables_come_and_go(folder: Path) -> None:
         assert server.fetch("later", [1]).json()["columns"]["a"] == [5], "at once, by whoever is asked"
         store_at(folder, "later").log.remove()
         wait_until(lambda: server.fetch("later", [1]).status == 404, "the end of the table")
+
+
+def test_a_first_version_is_served_at_once(tmp_path: Path) -> None:
+    """Also by a worker that has looked at the table before it had one, and does not look again soon."""
+    with hw.connect(tmp_path) as lake:
+        lake.write("orders", [{"id": 1, "n": 5}])
+        online = lake.online("fresh", "orders", key="id")
+        with serving(tmp_path, poll_local_s=3600.0) as server:
+            before = server.fetch("fresh", [1])
+            assert before.status == 503 and before.json()["code"] == "E8208"
+            online.refresh()
+            assert server.fetch("fresh", [1]).json()["columns"] == {"n": [5]}
 
 
 def test_a_bad_version_is_refused_and_the_one_before_serves_on(folder: Path) -> None:

@@ -346,6 +346,10 @@ class InputError(HeadwaterError, ValueError):
         return cls("E1019", f"no storage option `{name}`", hint=candidates_hint(name, known, "options"))
 
     @classmethod
+    def bad_storage_options(cls, service: str, why: str, where: str) -> Self:
+        return cls("E1027", f"the options for {service} cannot be used: {why}", where=where, hint="check their values")
+
+    @classmethod
     def bad_clause(cls, why: str, hint: Hint) -> Self:
         return cls("E1015", why, hint=hint)
 

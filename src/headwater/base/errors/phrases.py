@@ -106,8 +106,26 @@ _VERSIONS: dict[str, Phrase] = {
     "storage_options": Phrase(
         python="give `storage_options` that reach it, or copy the rows to a table where it can be read",
         sql="give `storage_options` that reach it, or copy the rows to a table where it can be read",
-        cli_sql="set AWS_… variables that reach it, or copy the rows to a table where it can be read",
-        cli="set AWS_… variables that reach it, or copy the rows to a table where it can be read",
+        cli_sql="set variables of the environment that reach it, or copy the rows to a table where it can be read",
+        cli="set variables of the environment that reach it, or copy the rows to a table where it can be read",
+    ),
+    "credentials": Phrase(
+        python="give credentials in `storage_options`, or in the environment",
+        sql="give credentials in `storage_options`, or in the environment",
+        cli_sql="give credentials in the environment",
+        cli="give credentials in the environment",
+    ),
+    "give_credentials": Phrase(
+        python="give {names}, in `storage_options` or in the environment",
+        sql="give {names}, in `storage_options` or in the environment",
+        cli_sql="set {names} in the environment",
+        cli="set {names} in the environment",
+    ),
+    "copy_from_hadoop": Phrase(
+        python="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path; a frame that Spark reads "
+        "there becomes a table by «lake.write(name, frame)»",
+        sql="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
+        cli="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
     ),
 }
 
@@ -165,6 +183,10 @@ _DERIVED: dict[str, Phrase] = {
         python="«lake.{kind.name}({name!r}, sql)» gives it another definition, «lake.{kind.name}({name!r})» opens the one "
         "that is there",
         sql="«CREATE OR REPLACE {kind.sql}» gives it another definition, IF NOT EXISTS keeps the one it has",
+    ),
+    "create_index": Phrase(
+        python="make one: «lake.index(name, {table!r}, refresh=True)»",
+        sql="make one: «CREATE SEARCH INDEX name ON {table!q}»",
     ),
     "drop_derived": Phrase(
         python="delete it: «lake.{kind.name}({name!r}).drop()»",

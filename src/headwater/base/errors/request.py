@@ -66,6 +66,10 @@ class RequestError(InputError):
         )
 
     @classmethod
+    def not_ours(cls, table: str, why: str, hint: str) -> Self:
+        return cls("E1752", f"the table `{table}` can neither be created nor dropped here: {why}", hint=hint)
+
+    @classmethod
     def unrelated_frontier(cls, wanted: str, table: str, known: Sequence[str]) -> Self:
         what = list_some(known) if known else "no table"
         return cls(
@@ -134,6 +138,15 @@ class AccessError(HeadwaterError):
             f"`{shortened(scope, 80)}` is not a scope",
             where=f"token `{token}`",
             hint="write read, write or admin, alone or with tables: read:spend, read:team_*",
+        )
+
+    @classmethod
+    def bad_tls(cls, where: str, why: str) -> Self:
+        return cls(
+            "E8108",
+            f"TLS cannot be spoken: {shortened(why)}",
+            where=where,
+            hint="`tls` needs a certificate and its private key, in PEM, that this user may read",
         )
 
 

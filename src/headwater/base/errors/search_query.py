@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from headwater.base.errors.action import Action
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import did_you_mean, list_some
 
@@ -67,3 +68,12 @@ class SearchQueryError(InputError):
     @classmethod
     def not_possible(cls, what: str, field: str, why: str, hint: str) -> Self:
         return cls("E1809", f"{what} cannot be asked of the field `{field}`: {why}", hint=hint)
+
+    @classmethod
+    def no_index(cls, table: str, where: str) -> Self:
+        return cls(
+            "E1810",
+            f"`{table}` has no search index",
+            where=where,
+            actions=[Action("create_index", table=table)],
+        )

@@ -87,5 +87,17 @@ class SetupError(HeadwaterError):
         return cls("E7011", f"cannot listen on {host}:{port}: {why}", hint="take another port, or end who has it")
 
     @classmethod
-    def s3_server_failed(cls, why: str) -> Self:
-        return cls("E7004", f"the S3 server did not come up: {why}", hint="check that loopback ports can be bound")
+    def server_failed(cls, service: str, why: str) -> Self:
+        return cls(
+            "E7004", f"the {service} server did not come up: {why}", hint="check that loopback ports can be bound"
+        )
+
+    @classmethod
+    def no_tool(cls, tool: str, what: str) -> Self:
+        return cls(
+            "E7012", f"{what} needs `{tool}`, which was not found", hint=f"install {tool}, and put it on the PATH"
+        )
+
+    @classmethod
+    def tool_not_installed(cls, tool: str, why: str) -> Self:
+        return cls("E7013", f"{tool} was not installed: {why}", hint="check that the package registry can be reached")

@@ -6,8 +6,9 @@ There are three ways, and a table takes the first that is right for it:
 2. Spark reads the files itself. The log says which they are; Spark brings column pruning, filters and row groups. Files
    share a scan by where their partition values can be had (`placement`), and those with a deletion vector have a scan
    of their own (`vectors`), so the others are read as plain Parquet is. Column mapping is a change of names on top;
-3. tasks read the files with Arrow (`tasks`): where Spark has no way to the storage (S3 without its JARs), and for what
-   its reader cannot tell apart (columns found by id, paths with a colon, names that Spark hides or uses itself).
+3. tasks read the files with Arrow (`tasks`): where Spark has no way to the storage (Azure, Google Cloud, S3 without its
+   JARs), and for what its reader cannot tell apart (columns found by id, paths with a colon, names that Spark hides or
+   uses itself).
 
 A frame stands for one version, whatever is committed later. It is lazy; ``where`` narrows it to the files that may
 match by the log's statistics, which no filter put on afterwards can do, and filters the rows too.
@@ -101,8 +102,9 @@ def spark_root(session: SparkSession, now: Snapshot) -> str | None:
     local = now.storage.local_path("")
     if local is not None:
         return f"file://{local}"
-    scheme = session.conf.get(S3_SCHEME, None)
-    return None if scheme is None else f"{scheme}:{now.storage.url.partition(':')[2]}"
+    scheme, _, place = now.storage.url.partition(":")
+    native = session.conf.get(S3_SCHEME, None) if scheme == "s3" else None
+    return None if native is None else f"{native}:{place}"
 
 
 def _native(

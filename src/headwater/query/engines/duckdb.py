@@ -29,6 +29,7 @@ class DuckDBEngine(PlannedEngine):
     """Plans and native SQL, computed by DuckDB."""
 
     name = "duckdb"
+    narrows = True
 
     def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
         relations = Relations()

@@ -22,7 +22,7 @@ from headwater.base.errors import (
     NotFoundError,
     SetupError,
 )
-from headwater.query.sources import Source, TableSource
+from headwater.query.sources import NarrowedSource, Source, TableSource
 from headwater.sql.casts import ERROR_MARK
 from headwater.sql.expressions import map_failure
 from headwater.sql.plan import Scan
@@ -95,7 +95,8 @@ def failure(text: str, error: Exception, sources: Mapping[Scan, Source]) -> Exce
 
 
 def _file_failure(message: str, sources: Mapping[Scan, Source]) -> Exception | None:
-    for source in sources.values():
+    for given in sources.values():
+        source = given.rest if isinstance(given, NarrowedSource) else given
         if not isinstance(source, TableSource):
             continue
         now = source.snapshot

@@ -22,7 +22,7 @@ from headwater.base.schema import duckdb_type
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
 from headwater.lake.scan import live_vector
-from headwater.query.sources import Source, TableSource
+from headwater.query.sources import NarrowedSource, Source, TableSource
 from headwater.sql.quoting import literal_sql, quote_identifier
 
 __all__ = ["Relations"]
@@ -45,6 +45,12 @@ class Relations:
         """What stands after FROM."""
         if isinstance(source, TableSource) and source.paths is not None:
             return f"({self._files(source)})"
+        if isinstance(source, NarrowedSource):
+            if not source.found:
+                return self.sql(source.rest)
+            if not source.rest.files:
+                return self.sql(source.named)
+            return f"(FROM {self.sql(source.named)} UNION ALL FROM {self.sql(source.rest)})"
         name = f"headwater_rows_{next(self._numbers)}"
         self.streams[name] = source
         return quote_identifier(name)

@@ -18,7 +18,7 @@ from headwater.sql.fragment import Fragment
 from headwater.sql.types import has_void
 
 if TYPE_CHECKING:
-    from headwater.lake.port import OpenLake
+    from headwater.derived.port import DerivingLake
 
 __all__ = ["Engine", "Rows", "Running", "conformed"]
 
@@ -54,16 +54,16 @@ class Engine(Protocol):
 
     name: str
 
-    def start(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Running:
+    def start(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> Running:
         """Begin to run a query; an error that shows at once is raised here, a later one by the reader."""
 
-    def rows(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Rows:
+    def rows(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> Rows:
         """The rows of a query, in the form that the lake writes best on this engine."""
 
-    def schema(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> pa.Schema:
+    def schema(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> pa.Schema:
         """Names and types of a query's rows, without running it."""
 
-    def explain(self, lake: OpenLake, fragment: Fragment, mode: str) -> str:
+    def explain(self, lake: DerivingLake, fragment: Fragment, mode: str) -> str:
         """What a query would do, as text."""
 
     def named_tables(self, sql: str) -> set[str]:

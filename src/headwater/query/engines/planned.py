@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from headwater.sql.plan import Plan, Scan
 from headwater.sql.query import parse_query
 
 if TYPE_CHECKING:
-    from headwater.lake.port import OpenLake
+    from headwater.derived.port import DerivingLake
 
 __all__ = ["PlannedEngine"]
 
@@ -31,6 +31,8 @@ class PlannedEngine(ABC):
     """What DuckDB and DataFusion have in common."""
 
     name: str
+    narrows: ClassVar[bool] = False
+    """Whether it takes just the rows of a table that an index names."""
 
     @abstractmethod
     def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
@@ -40,8 +42,12 @@ class PlannedEngine(ABC):
     def own_plan(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
         """The engine's own plan, as text; ``analyze`` runs it first, to count rows and time."""
 
-    def plan(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> tuple[Plan, dict[Scan, Source]]:
+    def plan(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> tuple[Plan, dict[Scan, Source]]:
         """A query, resolved, and what its scans read."""
+        plan, pinned = self._resolved(lake, fragment, relations)
+        return plan, pinned.sources(plan, narrowing=self.narrows)
+
+    def _resolved(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> tuple[Plan, Pinned]:
         pinned = Pinned(lake, relations)
         with fragment.placed():
             plan = parse_query(
@@ -51,9 +57,9 @@ class PlannedEngine(ABC):
                 lambda name, arguments: pinned.function(name, arguments).schema,
                 lake.user_functions.values(),
             )
-        return plan, pinned.sources(plan)
+        return plan, pinned
 
-    def start(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Running:
+    def start(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> Running:
         plan, sources = self.plan(lake, fragment, relations)
         whole = fragment.whole or fragment.text
         try:
@@ -61,14 +67,14 @@ class PlannedEngine(ABC):
         except Refused as refused:
             raise ExpressionError.refused(whole, refused.what, refused.hint, refused.position) from None
 
-    def rows(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Rows:
+    def rows(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> Rows:
         running = self.start(lake, fragment, relations)
         return Rows(running.reader, running.close)
 
-    def schema(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> pa.Schema:
-        return self.plan(lake, fragment, relations)[0].schema
+    def schema(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> pa.Schema:
+        return self._resolved(lake, fragment, relations)[0].schema
 
-    def explain(self, lake: OpenLake, fragment: Fragment, mode: str) -> str:
+    def explain(self, lake: DerivingLake, fragment: Fragment, mode: str) -> str:
         plan, sources = self.plan(lake, fragment, {})
         lines = [plan.dump().rstrip(), ""]
         lines += [f"{scan.relation}: {source.describe()}" for scan, source in sources.items()]

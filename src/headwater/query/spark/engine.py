@@ -37,16 +37,18 @@ from headwater.lake.spark.types import arrow_schema
 from headwater.query.engines.engine import Rows, Running, conformed
 from headwater.query.pinned import Pinned, Relations
 from headwater.query.sources import Source
-from headwater.query.spark.references import Reference, references, replaced
+from headwater.query.spark.references import Reference, columns_named, references, replaced
+from headwater.query.table_functions import is_function
 from headwater.spark.meaning import WANTED, is_set
-from headwater.sql.fragment import Fragment
+from headwater.sql.fragment import Fragment, Parameters
 from headwater.sql.nodes import Refused, Wrong
+from headwater.sql.query import Arguments
 from headwater.sql.tokens import Token, tokenize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.lake.port import OpenLake
+    from headwater.derived.port import DerivingLake
 
 __all__ = ["SparkEngine"]
 
@@ -70,7 +72,7 @@ class SparkEngine:
 
     name = "spark"
 
-    def start(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Running:
+    def start(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> Running:
         """Begin a query; Spark's jobs run when the first batch is asked for."""
         query = _Query(lake, fragment, relations)
         tag = f"headwater-{next(_numbers)}"
@@ -90,7 +92,7 @@ class SparkEngine:
 
         return Running(conformed(batches(), schema, query.failure), cancel, query.close)
 
-    def rows(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> Rows:
+    def rows(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> Rows:
         """The query as a DataFrame, which Spark's own tasks will write."""
         query = _Query(lake, fragment, relations)
 
@@ -99,14 +101,14 @@ class SparkEngine:
 
         return Rows(query.frame, query.close, meaning)
 
-    def schema(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> pa.Schema:
+    def schema(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> pa.Schema:
         query = _Query(lake, fragment, relations)
         try:
             return query.schema
         finally:
             query.close()
 
-    def explain(self, lake: OpenLake, fragment: Fragment, mode: str) -> str:
+    def explain(self, lake: DerivingLake, fragment: Fragment, mode: str) -> str:
         word = mode.upper() if mode.upper() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST") else ""
         query = _Query(lake, Fragment(f"EXPLAIN {word} {fragment.text}", fragment.parameters), {})
         try:
@@ -126,12 +128,13 @@ class SparkEngine:
 class _Query:
     """One text on its way to Spark: its views, its DataFrame, and the meaning of its errors."""
 
-    def __init__(self, lake: OpenLake, fragment: Fragment, relations: Relations) -> None:
+    def __init__(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> None:
         self.lake, self.fragment = lake, fragment
         self.session: SparkSession = lake.spark
         self.pinned = Pinned(lake, relations)
         self.known = {name.lower(): name for name in lake.catalog.names()}
         self.views: list[str] = []
+        self.taken: list[Reference] = []
         self.columns: list[str] = []
         self.shifts: list[tuple[int, int]] = [(0, 0)]
         _check_functions(lake, fragment)
@@ -139,7 +142,7 @@ class _Query:
         try:
             with fragment.placed():
                 text, self.shifts = replaced(fragment.text, references(fragment.text), self._view)
-                text, args = _bound(text, fragment.parameters)
+                text, args = _bound(text, self._left(fragment))
                 self.frame = self.session.sql(text, args=args) if args else self.session.sql(text)
         except Exception as error:  # noqa: BLE001 (told in plain words)
             self.close()
@@ -156,10 +159,23 @@ class _Query:
             with suppress(Exception):
                 self.session.catalog.dropTempView(self.views.pop())
 
+    def _left(self, fragment: Fragment) -> Parameters:
+        """The parameters without those that stood in a reference, whose values its view has."""
+        if isinstance(fragment.parameters, Mapping):
+            return fragment.parameters
+        asked = [t.start for t in tokenize(fragment.text) if t.kind == "question"]
+        if len(asked) != len(fragment.parameters):
+            return fragment.parameters
+        gone = [at for at in asked if any(one.start <= at < one.end for one in self.taken)]
+        return [value for at, value in zip(asked, fragment.parameters, strict=True) if at not in gone]
+
     def _view(self, reference: Reference) -> str | None:
         """The view that stands for a table, or None for one that is not the lake's; errors point at the reference."""
         try:
-            return self._view_of(reference)
+            name = self._view_of(reference)
+            if name is not None:
+                self.taken.append(reference)
+            return name
         except Refused as refused:
             raise ExpressionError.statement(self.fragment.text, refused.what, reference.start, refused.hint) from None
         except HeadwaterError as error:
@@ -184,12 +200,13 @@ class _Query:
         return self.session.createDataFrame(found.read(found.schema.names, ()).read_all())
 
     def _function_view(self, reference: Reference) -> str | None:
-        if reference.name.lower() != "table_changes":
+        name = reference.name.lower()
+        if not is_function(name):
             return None
         assert reference.arguments is not None
-        values = [_constant(t, self.fragment) for t in reference.arguments if t.text != ","]
-        found = self.pinned.function("table_changes", tuple((None, v) for v in values))
-        return self._add(self.session.createDataFrame(found.read(found.schema.names, ()).read_all()))
+        found = self.pinned.function(name, _arguments(reference.arguments, self.fragment))
+        columns = columns_named(self.fragment.text, found.schema.names)
+        return self._add(self.session.createDataFrame(found.read(columns, ()).read_all()))
 
     def _moment(self, reference: Reference) -> tuple[int | None, datetime | None]:
         if reference.travel is None:
@@ -282,7 +299,7 @@ def _sentence(message: str) -> str:
     return re.sub(r"`headwater_\d+`", "the table", first).rstrip(". ")
 
 
-def _check_functions(lake: OpenLake, fragment: Fragment) -> None:
+def _check_functions(lake: DerivingLake, fragment: Fragment) -> None:
     """Refuse a function in Python, which is this process's and not Spark's; one that Spark has too is meant to be Spark's."""
     tokens = list(tokenize(fragment.text)) if lake.user_functions else []
     for token, behind in itertools.pairwise(tokens):
@@ -303,13 +320,36 @@ def _check_session(session: SparkSession, text: str) -> None:
             raise SetupError.session_conf(name, found, wanted)
 
 
+def _arguments(tokens: Sequence[Token], fragment: Fragment) -> Arguments:
+    """The arguments of a table function: constants, with ``name =>`` before them or without."""
+    found: list[tuple[str | None, object]] = []
+    at = 0
+    while at < len(tokens):
+        name = None
+        if [t.text for t in tokens[at + 1 : at + 3]] == ["=", ">"] and tokens[at].kind in ("word", "name"):
+            name, at = str(tokens[at].value).lower(), at + 3
+        if at >= len(tokens):
+            raise ExpressionError.syntax(fragment.text, "a constant is expected here", tokens[-1].end)
+        found.append((name, _constant(tokens[at], fragment)))
+        at += 1
+        if at < len(tokens) and tokens[at].text != ",":
+            raise ExpressionError.syntax(fragment.text, "a comma is expected here", tokens[at].start)
+        at += 1
+    return tuple(found)
+
+
 def _constant(token: Token, fragment: Fragment) -> object:
     if token.kind == "number":
         return int(token.text) if token.text.isdecimal() else token.text
     if token.kind == "text":
         return token.value
+    if token.kind == "word" and token.word in ("TRUE", "FALSE", "NULL"):
+        return {"TRUE": True, "FALSE": False, "NULL": None}[token.word]
     if token.kind == "parameter" and isinstance(fragment.parameters, Mapping):
         return fragment.parameters.get(token.text[1:])
+    if token.kind == "question" and not isinstance(fragment.parameters, Mapping):
+        before = sum(t.kind == "question" for t in tokenize(fragment.text[: token.start]))
+        return fragment.parameters[before]
     raise ExpressionError.syntax(fragment.text, "a constant is expected here", token.start)
 
 

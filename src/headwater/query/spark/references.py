@@ -10,13 +10,13 @@ Invariant: only tokens that are the name of a relation (and the time travel behi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from headwater.base.errors import ExpressionError
 from headwater.sql.tokens import Token, tokenize
 
-__all__ = ["Reference", "references", "replaced"]
+__all__ = ["Reference", "columns_named", "references", "replaced"]
 
 _ENDS_FROM = {
     "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WINDOW", "QUALIFY",
@@ -28,6 +28,8 @@ _NO_ALIAS = _ENDS_FROM | {
 }  # fmt: skip
 _NO_TABLE = {"VALUES", "SELECT", "LATERAL", "TABLE", "WITH"}
 _BEFORE_QUERY = {"(", ")", "UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS"}
+# These make columns of a relation count that the text does not name.
+_READS_ALL = {"NATURAL", "PIVOT", "UNPIVOT", "TABLE"}
 _TRAVEL = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "timestamp", "SYSTEM_TIME": "timestamp"}
 
 
@@ -219,6 +221,19 @@ class _Walk:
         inner = tuple(self.tokens[opened + 1 : self.at - 1])
         end = self.tokens[self.at - 1].end
         self.found.append(Reference(tuple(parts), first.start, end, arguments=inner, has_alias=self._has_alias()))
+
+
+def columns_named(text: str, columns: Sequence[str]) -> list[str]:
+    """The columns that a query can read, since it names them; all of them where it may read columns without their names.
+
+    >>> columns_named("SELECT id FROM search('t', 'x') WHERE `Body` IS NULL", ["id", "body", "_score"])
+    ['id', 'body']
+    """
+    tokens = list(tokenize(text))
+    if any(t.text == "*" if t.kind == "mark" else t.kind == "word" and t.word in _READS_ALL for t in tokens):
+        return list(columns)
+    named = {str(t.value).lower() for t in tokens if t.kind in ("word", "name")}
+    return [c for c in columns if c.lower() in named] or list(columns[-1:])
 
 
 def replaced(

@@ -141,14 +141,15 @@ def _column(values: Any) -> pa.Array | pa.ChunkedArray:
         made = pa.array(values)
     except OverflowError:  # beyond int64, which is what pyarrow takes integers for
         made = pa.array(values, pa.uint64())
-    # Nothing but nulls, or nothing at all, is of any type.
-    return made.cast(pa.utf8()) if pa.types.is_null(made.type) else made
+    return made
 
 
 def _stream(table: pa.Table) -> bytes:
     for number, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(number, field.name, _decoded(table.column(number)))
+        elif pa.types.is_null(field.type):  # which no frame can have: servers take nulls of any type
+            table = table.set_column(number, field.name, table.column(number).cast(pa.utf8()))
     table = table.combine_chunks().replace_schema_metadata(None)
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema) as writer:

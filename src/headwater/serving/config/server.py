@@ -87,7 +87,7 @@ class LimitsConfig(Model):
     max_concurrency: Annotated[int, Field(ge=1)] = 1024
     """Connections of one worker."""
     request_timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
-    """Seconds until a request that has not been answered is given up."""
+    """Seconds in which a request has to arrive as a whole."""
     max_wait_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 30
     """Seconds that a request may wait for a frontier (``min_frontier``)."""
 
@@ -103,7 +103,7 @@ class ServerConfig(Model):
     """The port for Arrow Flight; without it there is none."""
     data_dir: FolderPath = Field(default_factory=default_data_dir)
     """Where the tables of date folders and pushed tables lie; by default ``~/.local/share/headwater/serve``."""
-    workers: Annotated[int, Field(ge=1, le=1024)] = 1
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
     """How many processes answer requests. They share one copy of the tables."""
     tokens: list[TokenConfig] = Field(default_factory=list)
     """The bearer tokens that are accepted; without any, nobody has to show one."""

@@ -51,7 +51,7 @@ TableName = Annotated[str, AfterValidator(_table_name)]
 
 def _bucket(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}", name):
-        expected("the name of a bucket: letters, digits, dots, `-` and `_`")
+        expected("the name of a bucket: 2 to 255 letters, digits, dots, `-` and `_`")
     return name
 
 
@@ -112,7 +112,7 @@ class LakeSource(Model):
     """An online table of a lake."""
 
     location: Location
-    """Where the lake is: a path, or ``s3://bucket/prefix``."""
+    """Where the lake is: a path, or a URL such as ``s3://bucket/prefix`` or ``az://container/prefix``."""
     table: TableName | None = None
     """The online table's name in the lake; without it, the name of this table."""
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)

@@ -19,13 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.base.durations import duration_words
+from headwater.base.durations import duration_words, parse_duration_ms
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import Schema
 from headwater.derived.sources import Input
 from headwater.lake.snapshot import Snapshot
 from headwater.serving.building import stored_schema
-from headwater.base.durations import parse_duration_ms
 from headwater.serving.record_writer import order_words
 
 __all__ = ["Definition", "define"]

@@ -35,6 +35,7 @@ ROUTES: dict[str, dict[str, Handler]] = {
         "PUT": table_routes.create,
         "DELETE": table_routes.drop,
     },
+    "/v1/tables/{table}/compact": {"POST": table_routes.compact},
     "/v1/tables/{table}/fetch": {"POST": fetch_routes.fetch},
     "/v1/tables/{table}/rows": {"PUT": table_routes.write_rows, "DELETE": table_routes.delete_rows},
     "/v1/tables/{table}/rows/delete": {"POST": table_routes.delete_rows},
@@ -43,6 +44,7 @@ ROUTES: dict[str, dict[str, Handler]] = {
     # Murr's own paths.
     "/api/v1/table": {"GET": table_routes.list_tables},
     "/api/v1/table/{table}": {"PUT": table_routes.create, "DELETE": table_routes.drop},
+    "/api/v1/table/{table}/compact": {"POST": table_routes.compact},
     "/api/v1/table/{table}/fetch": {"POST": fetch_routes.fetch},
     "/api/v1/table/{table}/schema": {"GET": table_routes.schema},
     "/api/v1/table/{table}/write": {"PUT": table_routes.write_rows},
@@ -114,7 +116,7 @@ class _Endpoint:
     def _also(self, error: HeadwaterError) -> list[tuple[bytes, bytes]]:
         if error.code == "E1746":
             return [(b"allow", ", ".join(self._allowed()).encode())]
-        return [(b"allow", b"GET, HEAD, POST")] if error.code == "E1748" else []
+        return [(b"allow", b"GET, HEAD, POST")] if error.code in ("E1748", "E1752") else []
 
 
 def _leaves_body(error: HeadwaterError) -> bool:

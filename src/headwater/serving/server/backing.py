@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headwater.base.errors import RequestError, UnsupportedError
+from headwater.base.errors import RequestError
 from headwater.lake.catalog import RECORDS
 from headwater.serving.server.served import NewTable, TableFacts, TableWrite
 from headwater.serving.store import KIND_NAME, Following, OnlineStore
@@ -46,17 +46,18 @@ class LakeTables:
         raise RequestError.read_only(name, "they come from its source")
 
     def create(self, name: str, definition: NewTable) -> None:
-        raise UnsupportedError.operation(
-            f"creating `{name}`", "this server serves a lake", "create it in the lake: CREATE ONLINE TABLE"
-        )
+        raise RequestError.not_ours(name, "this server serves a lake", "create it in the lake: CREATE ONLINE TABLE")
 
     def drop(self, name: str) -> None:
-        raise RequestError.read_only(name, "it belongs to the lake")
+        raise RequestError.not_ours(name, "it belongs to the lake", "drop it in the lake: DROP ONLINE TABLE")
 
     def write(self, name: str, rows: pa.Table) -> TableWrite:
         raise RequestError.read_only(name, "they come from its source")
 
     def delete(self, name: str, keys: pa.Table) -> TableWrite:
+        raise RequestError.read_only(name, "they come from its source")
+
+    def compact(self, name: str) -> None:
         raise RequestError.read_only(name, "they come from its source")
 
     def close(self) -> None:

@@ -73,16 +73,25 @@ class Call:
         """Raise unless the sender may do that, to the table of the path or to all of them."""
         self.service.access.require(self.headers, action, self.table if on_table else None)
 
-    async def served(self) -> Served:
-        """The table of the path; raises if there is none."""
-        assert self.table is not None
-        found = self.service.tables.by_name.get(self.table)
+    async def served(self, name: str | None = None) -> Served:
+        """A table, by default that of the path; raises if there is none."""
+        name = self.table if name is None else name
+        assert name is not None
+        found = self.service.tables.by_name.get(name)
         if found is None:
-            name = self.table
             found = await self.in_thread(lambda: self.service.tables.look_for(name))
         if found is None:
             names = self.service.access.visible(self.headers, "read", sorted(self.service.tables.by_name))
-            raise NotFoundError.table(self.table, names, "this server")
+            raise NotFoundError.table(name, names, "this server")
+        return found
+
+    async def loaded(self, name: str | None = None) -> Served:
+        """A table that has a version; looks for one that was committed a moment ago before it raises."""
+        found = await self.served(name)
+        if found.following.current is None:
+            await self.in_thread(found.advance)
+        if found.following.current is None:
+            raise LimitError.not_loaded(found.name)
         return found
 
     async def body(self) -> bytes:

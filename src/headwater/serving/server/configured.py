@@ -160,7 +160,7 @@ class ConfiguredTables:
 
     def create(self, name: str, definition: NewTable) -> None:
         if name in self._tables:
-            raise RequestError.read_only(name, "the configuration names it")
+            raise _declared(name)
         self._is_pushed.pop(name, None)
         self._pushed.create(
             name,
@@ -172,7 +172,7 @@ class ConfiguredTables:
 
     def drop(self, name: str) -> None:
         if name in self._tables:
-            raise RequestError.read_only(name, "the configuration names it")
+            raise _declared(name)
         self._pushed.drop(name)
         self._is_pushed.pop(name, None)
 
@@ -184,8 +184,16 @@ class ConfiguredTables:
         done = self._pushed.delete(name, keys)
         return TableWrite(done.rows, done.version, str(done.frontier))
 
+    def compact(self, name: str) -> None:
+        self._pushed.compact(name, always=True)
+
     def close(self) -> None:
         self._lakes = {}
+
+
+def _declared(name: str) -> RequestError:
+    why = "the configuration names it"
+    return RequestError.not_ours(name, why, "change the configuration, and have it read again (SIGHUP)")
 
 
 _PUSHED = TableFacts(required=False, writable=True)

@@ -50,7 +50,7 @@ async def fetch(call: Call) -> Reply:
     call.require("read")
     assert call.table is not None
     target = read_target(call.table, call.query, murr=call.is_murr)
-    served = await call.served()
+    served = await call.loaded(call.table)
     body = await call.body()
     found = await _reply(call, target, body)
     if found is not None:
@@ -118,7 +118,7 @@ async def fetch_several(call: Call) -> Reply:
     options = {name: read_field(name, fields[name]) for name in _OPTIONS[1:] if name in fields}
     for name in wanted:
         call.service.access.require(call.headers, "read", name)
-    tables = [await _opened(call, name) for name in wanted]
+    tables = [await call.loaded(name) for name in wanted]
     versions = await _common(call, tables, options)
     began = time.perf_counter_ns()
     work = lambda: _fetched(call, tables, versions, wanted, keys, options)  # noqa: E731
@@ -157,18 +157,6 @@ def _tables(given: Any) -> dict[str, tuple[str, ...] | None]:
     if len(given) > _MOST_TABLES:
         raise LimitError.keys(len(given), _MOST_TABLES)
     return {check_table_name(name): read_field("columns", columns) for name, columns in given.items()}
-
-
-async def _opened(call: Call, name: str) -> Served:
-    found = call.service.tables.by_name.get(name)
-    if found is None:
-        found = await call.in_thread(lambda: call.service.tables.look_for(name))
-    if found is None:
-        names = call.service.access.visible(call.headers, "read", sorted(call.service.tables.by_name))
-        raise NotFoundError.table(name, names, "this server")
-    if found.following.current is None:
-        raise LimitError.not_loaded(name)
-    return found
 
 
 async def _common(call: Call, tables: list[Served], options: Mapping[str, Any]) -> tuple[TableVersion, ...]:

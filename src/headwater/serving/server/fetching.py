@@ -139,7 +139,7 @@ class Fetching:
     def _answer(self, served: Served, head: FetchHead, body: bytes) -> Reply | None:
         version = served.following.current
         if version is None:
-            raise LimitError.not_loaded(served.name)
+            return None  # its first version may just have been committed
         prepared: Prepared | None = served.prepared
         if prepared is None or prepared.version is not version:
             prepared = served.prepared = Prepared(version, self._reader)

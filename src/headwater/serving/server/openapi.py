@@ -95,6 +95,7 @@ def _paths() -> Json:
             "put": _create("rows", "createTable"),
             "delete": _drop("rows", "dropTable"),
         },
+        "/v1/tables/{table}/compact": {"parameters": [table_parameter()], "post": _compact("rows", "compactTable")},
         "/v1/tables/{table}/fetch": {"parameters": [table_parameter()], "post": _fetch("fetch", "fetch")},
         "/v1/tables/{table}/rows": {
             "parameters": [table_parameter()],
@@ -110,6 +111,7 @@ def _paths() -> Json:
             "put": _create("murr", "murrCreateTable"),
             "delete": _drop("murr", "murrDropTable"),
         },
+        "/api/v1/table/{table}/compact": {"parameters": [table_parameter()], "post": _compact("murr", "murrCompact")},
         "/api/v1/table/{table}/fetch": {"parameters": [table_parameter()], "post": _fetch("murr", "murrFetch")},
         "/api/v1/table/{table}/schema": {"parameters": [table_parameter()], "get": _schema("murr", "murrSchema")},
         "/api/v1/table/{table}/write": {"parameters": [table_parameter()], "put": _write("murr", "murrWrite")},
@@ -182,7 +184,7 @@ def _create(tag: str, name: str) -> Json:
         tag,
         name,
         "Make a table whose rows come by this API",
-        {"201": _answer("It was made.", "Table"), **refusals(409, 413, 415)},
+        {"201": _answer("It was made.", "Table"), **refusals(405, 409, 413, 415)},
         requestBody=_body(json_content(ref("schemas", "NewTable"))),
     )
 
@@ -190,6 +192,11 @@ def _create(tag: str, name: str) -> Json:
 def _drop(tag: str, name: str) -> Json:
     gone = {"description": "It is gone."}
     return _operation(tag, name, "Delete a table that was made so", {"204": gone, **refusals(404, 405, 409)})
+
+
+def _compact(tag: str, name: str) -> Json:
+    done = _answer("The table as it is now.", "Table", headers=_FACTS)
+    return _operation(tag, name, "Let the base take in the overlays now", {"200": done, **refusals(404, 405, 409)})
 
 
 def _write(tag: str, name: str) -> Json:

@@ -191,12 +191,13 @@ _SCHEMAS: dict[str, Json] = {
                 "examples": ["float32", "utf8", "list<float32>"],
             },
             "nullable": {"type": "boolean", "default": True},
+            "key": {"type": "boolean", "default": False, "description": "Part of the key, as Murr writes it."},
         },
         "additionalProperties": False,
     },
     "NewTable": {
         "type": "object",
-        "required": ["key", "columns"],
+        "required": ["columns"],
         "properties": {
             "key": {
                 "anyOf": [

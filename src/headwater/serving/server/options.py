@@ -7,6 +7,7 @@ all of them. `ServerOptions.check` refuses what would be unsafe: a server that o
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
@@ -108,6 +109,25 @@ class Tls:
     password: str | None = field(default=None, repr=False)
     ca: str | None = None
 
+    def check(self) -> None:
+        """Raise if a worker could not speak TLS by it."""
+        import ssl
+
+        for path in (self.certfile, self.keyfile, self.ca):
+            if path is not None and not os.access(path, os.R_OK):
+                raise AccessError.bad_tls(path, "the file is not there, or may not be read")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            # Without a password openssl would ask for one at the terminal.
+            context.load_cert_chain(self.certfile, self.keyfile, self.password or "")
+        except (ssl.SSLError, ValueError) as error:
+            raise AccessError.bad_tls(f"{self.certfile}, {self.keyfile or self.certfile}", str(error)) from None
+        if self.ca is not None:
+            try:
+                context.load_verify_locations(self.ca)
+            except ssl.SSLError as error:
+                raise AccessError.bad_tls(self.ca, str(error)) from None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
@@ -162,6 +182,8 @@ class ServerOptions:
             raise InputError.bad_argument("port", self.port, "a number from 0 to 65535")
         if not self.tokens and not is_loopback(self.host):
             raise AccessError.open_server(self.host)
+        if self.tls is not None:
+            self.tls.check()
 
     @property
     def scheme(self) -> str:

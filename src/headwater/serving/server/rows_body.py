@@ -167,6 +167,9 @@ def _fitted(given: pa.Table, schema: pa.Schema) -> pa.Table:
         if given.schema.names.count(field.name) > 1:
             raise RequestError.bad_body("Arrow", f"the column `{field.name}` is there twice")
         column = given.column(field.name)
+        if column.null_count == len(column):  # nothing but nulls is of any type
+            arrays.append(pa.chunked_array([pa.nulls(len(column), field.type)]))
+            continue
         try:
             arrays.append(column if column.type == field.type else column.cast(field.type, safe=True))
         except (pa.ArrowException, ValueError) as error:

@@ -86,6 +86,9 @@ class Backing(Protocol):
     def delete(self, name: str, keys: pa.Table) -> TableWrite:
         """Delete rows by their keys."""
 
+    def compact(self, name: str) -> None:
+        """Let the base of a table take in its overlays now, where its rows come by the API."""
+
     def close(self) -> None:
         """Let go of everything."""
 

@@ -123,12 +123,20 @@ def bind(options: ServerOptions) -> socket.socket:
 
 
 def preload() -> None:
-    """Import everything that a worker needs, and load the machine code of the kernels."""
+    """Import everything that a worker needs, and load the machine code of the kernels.
+
+    What is imported in the middle of a request holds up all requests of its worker.
+    """
+    import prometheus_client.core
+    import prometheus_client.openmetrics.exposition  # noqa: F401
+    import pyarrow as pa
+    import pyarrow.parquet
     import uvloop  # noqa: F401
 
     from headwater.serving.server import worker  # noqa: F401
     from headwater.serving.server.warming import load_kernels
 
+    pa.array([""])  # imports pandas, where it is installed: half a second
     load_kernels()
 
 

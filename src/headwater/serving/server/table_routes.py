@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from headwater.base.errors import InputError, LimitError, NotFoundError, RequestError
+from headwater.base.errors import InputError, NotFoundError, RequestError
 from headwater.serving.dtypes import dtype_name, parse_dtype
 from headwater.serving.server.fetching import header_text, read_object
 from headwater.serving.server.media import body_form
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from headwater.serving.server.call import Call
     from headwater.serving.version import TableVersion
 
-__all__ = ["create", "delete_rows", "describe", "drop", "list_tables", "schema", "versions", "write_rows"]
+__all__ = ["compact", "create", "delete_rows", "describe", "drop", "list_tables", "schema", "versions", "write_rows"]
 
 _DEFINITION = ("key", "columns", "ttl", "event_time")
-_COLUMN = ("dtype", "nullable")
+_COLUMN = ("dtype", "nullable", "key")
 _MOST_COLUMNS = 10_000
 
 
@@ -55,7 +55,8 @@ async def schema(call: Call) -> Reply:
     """The key and the columns of a table."""
     call.require("read")
     query_texts(call.query, ())
-    version = _loaded(await call.served())
+    version = (await call.loaded()).following.current
+    assert version is not None
     return _json(_schema_of(version, murr=call.is_murr), version)
 
 
@@ -90,7 +91,6 @@ async def drop(call: Call) -> Reply:
     call.require("admin")
     query_texts(call.query, ())
     served = await call.served()
-    _check_writable(served)
     tables = call.service.tables
     await call.in_thread(lambda: tables.backing.drop(served.name))
     tables.forget(served.name)
@@ -133,6 +133,22 @@ async def delete_rows(call: Call) -> Reply:
     return await _written(call, served, done, {"keys": done.rows})
 
 
+async def compact(call: Call) -> Reply:
+    """Let the base take in the overlays now, as after many rows were written."""
+    call.require("write")
+    query_texts(call.query, ())
+    served = await call.served()
+    _check_writable(served)
+    tables = call.service.tables
+
+    def work() -> None:
+        tables.backing.compact(served.name)
+        served.advance()
+
+    await call.in_thread(work)
+    return _json(_facts(served), served.following.current)
+
+
 async def _written(call: Call, served: Served, done: TableWrite, facts: dict[str, Any]) -> Reply:
     """The answer to a write, once this process serves it."""
     await call.in_thread(served.advance)
@@ -148,13 +164,6 @@ def _json(document: Any, version: TableVersion | None = None) -> Reply:
     if version is not None:
         headers += ((b"x-frontier", header_text(str(version.frontier))), (b"x-version", str(version.number).encode()))
     return Reply(200, headers, orjson.dumps(document))
-
-
-def _loaded(served: Served) -> TableVersion:
-    version = served.following.current
-    if version is None:
-        raise LimitError.not_loaded(served.name)
-    return version
 
 
 def _check_writable(served: Served) -> None:
@@ -207,16 +216,20 @@ def _version_facts(version: TableVersion) -> dict[str, Any]:
 def _read_definition(body: bytes) -> NewTable:
     """What a table is to be like: key, columns, and how old rows may be."""
     document = read_object(body, _DEFINITION)
+    columns = document.get("columns")
+    if not isinstance(columns, dict) or not columns:
+        raise RequestError.parameter("columns", str(columns), 'columns by name: {"id": {"dtype": "int64"}}')
     key = document.get("key")
     if isinstance(key, str):
         key = [key]
+    marked = [name for name, given in columns.items() if isinstance(given, dict) and given.get("key") is True]
+    key = marked if key is None else key
     if not isinstance(key, list) or not key or not all(isinstance(name, str) for name in key):
         raise RequestError.parameter("key", str(key), "the name of a column, or several in an array")
     if len(set(key)) != len(key):
         raise RequestError.parameter("key", ", ".join(key), "each column once")
-    columns = document.get("columns")
-    if not isinstance(columns, dict) or not columns:
-        raise RequestError.parameter("columns", str(columns), 'columns by name: {"id": {"dtype": "int64"}}')
+    if marked and set(marked) != set(key):
+        raise RequestError.parameter("key", ", ".join(key), f"the columns that say so themselves: {', '.join(marked)}")
     if len(columns) > _MOST_COLUMNS:
         raise RequestError.parameter("columns", f"{len(columns)} columns", f"{_MOST_COLUMNS} at most")
     for name in key:
@@ -240,6 +253,8 @@ def _field(name: str, given: Any, *, is_key: bool) -> pa.Field:
     for option in given:
         if option not in _COLUMN:
             raise RequestError.unknown_parameter(option, _COLUMN)
+    if not isinstance(given.get("key", False), bool):
+        raise RequestError.parameter(f"columns.{name}.key", str(given["key"]), "true or false")
     nullable = given.get("nullable", not is_key)
     if not isinstance(nullable, bool) or (nullable and is_key and "nullable" in given):
         raise RequestError.parameter(f"columns.{name}.nullable", str(nullable), "true or false; a key is never null")

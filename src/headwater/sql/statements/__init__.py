@@ -27,6 +27,7 @@ from headwater.sql.statements.merge import Merge, MergeClause
 from headwater.sql.statements.online_table import CreateOnlineTable
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.registry import leads, read, read_script, reader
+from headwater.sql.statements.search_index import CreateSearchIndex, IndexedColumn
 from headwater.sql.statements.show import (
     ShowColumns,
     ShowCreateTable,
@@ -44,6 +45,7 @@ __all__ = [
     "AttachTable",
     "CreateArtefact",
     "CreateOnlineTable",
+    "CreateSearchIndex",
     "CreateTable",
     "CreateTableAs",
     "CreateView",
@@ -55,6 +57,7 @@ __all__ = [
     "DropArtefact",
     "DropTable",
     "Explain",
+    "IndexedColumn",
     "Insert",
     "Merge",
     "MergeClause",

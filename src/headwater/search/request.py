@@ -1,0 +1,63 @@
+"""Requests: what is asked of an index, checked, and as a query of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headwater.base.errors import InputError, SearchQueryError
+from headwater.search.compiling import Compiler
+from headwater.search.language import Ignored, parse, parse_leniently
+from headwater.search.reader import Reader
+
+__all__ = ["Request", "compile_query", "field_number"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked; see `SearchIndex.search`."""
+
+    query: str
+    columns: Sequence[str] | None = None
+    k: int | None = 10
+    offset: int = 0
+    order_by: str | None = None
+    descending: bool = False
+    where: str | None = None
+    fields: Sequence[str] | None = None
+    default: Literal["or", "and"] = "or"
+    lenient: bool = False
+    vector: Any = None
+    vector_column: str | None = None
+    fuse: Literal["rrf"] = "rrf"
+
+    def __post_init__(self) -> None:
+        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 0):
+            raise InputError.bad_argument("k", self.k, "a number of rows, or None for all")
+        if not isinstance(self.offset, int) or isinstance(self.offset, bool) or self.offset < 0:
+            raise InputError.bad_argument("offset", self.offset, "a number of rows to skip")
+        if self.default not in ("or", "and"):
+            raise InputError.bad_argument("default", self.default, '"or" or "and"')
+        if self.fuse != "rrf":
+            raise InputError.bad_argument("fuse", self.fuse, '"rrf"')
+
+
+def compile_query(reader: Reader, asked: Request) -> tuple[Any, tuple[Ignored, ...]]:
+    """The library's query for a question's text, and what was left out of it."""
+    if not isinstance(asked.query, str):
+        raise InputError.bad_argument("query", asked.query, "text in the language of searches")
+    defaults = [field_number(reader, c) for c in asked.fields or ()]
+    compiler = Compiler(reader, defaults, asked.lenient)
+    if asked.lenient:
+        node, ignored = parse_leniently(asked.query, default=asked.default)
+        query = compiler.compile(node)
+        return query, (*ignored, *compiler.ignored)
+    return compiler.compile(parse(asked.query, default=asked.default)), ()
+
+
+def field_number(reader: Reader, column: str) -> int:
+    number = reader.meant.fields.number(column)
+    if number is None:
+        raise SearchQueryError.not_indexed(column, reader.meant.fields.columns)
+    return number
