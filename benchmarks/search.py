@@ -83,22 +83,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-def spark_session(folder: str) -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master(f"local[{settings.current().worker_threads}]").appName("search")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "4g",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        "spark.sql.shuffle.partitions": str(settings.current().worker_threads),
-    }.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
-
-
 def competitors(lake: hw.Lake, folder: Path, names: list[str], session: Any | None) -> dict[str, Any]:
     """Everybody who takes part, ours first."""
     files = table_files(lake)
@@ -144,7 +128,7 @@ def main() -> None:
         corpus = Corpus(options.docs)
         lake = write_table(folder / "lake", corpus)
         wants_spark = "spark" in names and ("queries" in options.only or "spark" in options.only)
-        session = spark_session(scratch) if wants_spark else None
+        session = hw.spark(config={"spark.driver.memory": "4g"}) if wants_spark else None
         asked = names if "queries" in options.only else []
         there = competitors(lake, folder, asked, session)
         if "queries" not in options.only:

@@ -1,7 +1,7 @@
 """Documents whose words are distributed as in a language, made from a seed alone.
 
 A vocabulary of pronounceable words, all different, is drawn from by Zipf's law; some words that questions ask for are
-planted at known rates. Rows are made in blocks of 50,000, each from its own seed, so the first documents are the same at
+planted at known rates. Rows are made in blocks of 5,000, each from its own seed, so the first documents are the same at
 every size, and a million of them are never in memory at once. Words are ASCII and two letters long at least: the peers
 differ in what they make of other letters and of single ones, and it is their speed that is compared.
 """
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["CATEGORIES", "Corpus"]
+__all__ = ["BLOCK", "CATEGORIES", "Corpus"]
 
-BLOCK = 50_000
+BLOCK = 5_000
 CATEGORIES = ("billing", "cards", "disputes", "fraud", "loans", "refunds", "savings", "transfers")
 _VOCABULARY = 200_000
 _EXPONENT = 1.07
@@ -64,8 +64,9 @@ class Corpus:
 
     @cached_property
     def _shares(self) -> Floats:
-        weights = np.arange(1, _VOCABULARY + 1, dtype=np.float64) ** -_EXPONENT
-        return np.cumsum(weights) / weights.sum()
+        weights: Floats = np.arange(1, _VOCABULARY + 1, dtype=np.float64) ** -_EXPONENT
+        shares: Floats = np.cumsum(weights) / weights.sum()
+        return shares
 
     @cached_property
     def _written(self) -> list[str]:

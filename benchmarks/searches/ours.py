@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 import headwater as hw
 from benchmarks.searches.corpus import CATEGORIES, Corpus
@@ -16,19 +19,21 @@ from headwater.search.index import SearchIndex
 __all__ = ["TABLE", "Headwater", "ask", "query_of", "table_files", "write_table"]
 
 TABLE = "docs"
+_BLOCKS_PER_FILE = 10
 _PROPERTIES = {"delta.enableDeletionVectors": "true"}
 
 
 def write_table(folder: Path, corpus: Corpus) -> hw.Lake:
-    """A lake with the documents, a file per block."""
+    """A lake with the documents."""
     lake = hw.connect(str(folder))
     table = lake.table(TABLE)
-    first, *_ = blocks = list(range(-(-corpus.docs // corpus.block(0).num_rows)))
-    for number, block in zip(blocks, corpus.blocks(), strict=True):
-        if number == first:
-            table.create(block.schema, data=block, properties=_PROPERTIES)
+    blocks = corpus.blocks()
+    while some := list(itertools.islice(blocks, _BLOCKS_PER_FILE)):
+        rows = pa.concat_tables(some)
+        if table.exists():
+            table.append(rows)
         else:
-            table.append(block)
+            table.create(rows.schema, data=rows, properties=_PROPERTIES)
     return lake
 
 

@@ -48,9 +48,10 @@ class TablePlace:
         found = {}
         kind = SearchIndex.kind.name
         for name in self.root.folders(f"{RECORDS}/{kind}"):
-            committed = RecordLog(self.root, kind, name).newest()
+            log = RecordLog(self.root, kind, name)
+            committed = log.newest()
             if committed is not None:
-                meant = Definition.from_json(committed.definition)
+                meant = Definition.from_json(committed.definition, log.path)
                 if meant.source == self.name:
                     found[name] = meant
         return found
