@@ -39,7 +39,7 @@ def narrowed(asked: Conditions, environment: Environment) -> Narrowed | None:
             continue
         try:
             reader = _usable(name, meant, asked, environment)
-            if reader is not None:
+            if reader is not None and reader.searcher.num_docs:
                 ways.append((name, reader, choose_way(reader, _joined(asked.conditions), MOST_SHARE)))
         except (HeadwaterError, ImportError):  # a query does not depend on an index
             continue
