@@ -32,7 +32,8 @@ __all__ = ["OPERATORS", "read_everything", "read_exists", "read_leaf"]
 OPERATORS = ("AND", "OR", "NOT")
 
 _PIECE = re.compile(r"\\(.)|([*?])|([^\\*?]++)", re.DOTALL)
-_EVERYTHING = re.compile(r"\*:\*(?=[\s)^~]|\Z)")
+_EVERYTHING = re.compile(r"\*:\*(?=[\s)^~]|&&|\|\||\Z)")
+_AFTER_REGEX = re.compile(r"[\s)^~]|&&|\|\||\Z")
 _SIGNED = re.compile(r"[+-]\.?[0-9]")
 _SET = re.compile(r"IN\s*+\(")
 _STRAY = {
@@ -138,9 +139,8 @@ def _read_regex(source: Source, at: int, field: str | None, *, named: bool) -> F
         source.refuse(at, at + 1, "the slash begins a regular expression that is never closed", hint)
         return _read_word(source, at, field, named=named)
     end = found.end()
-    after = source.char(end)
-    if after and not after.isspace() and after not in ")^~":
-        source.refuse(at, end, f"`{after}` follows a regular expression directly", hint, caret=end)
+    if not _AFTER_REGEX.match(source.text, end):
+        source.refuse(at, end, f"`{source.char(end)}` follows a regular expression directly", hint, caret=end)
         return _read_word(source, at, field, named=named)
     if not found.group(1):
         source.refuse(at, end, "the regular expression is empty", hint)

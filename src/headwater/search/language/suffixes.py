@@ -15,7 +15,7 @@ from headwater.search.language.tree import MAX_BOOST, MAX_DISTANCE
 
 __all__ = ["Subject", "Suffixes", "read_suffixes"]
 
-_SUFFIXES = re.compile(r'[~^*][^\s()"]*+')
+_SUFFIXES = re.compile(r'[~^*](?:[^\s()"&|]|&(?!&)|\|(?!\|))*+')
 _SUFFIX = re.compile(r"([~^*])([^~^*]*+)")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
