@@ -7,12 +7,12 @@ tree.
     card lost                   either word; both, with ``default="and"``
     "card lost"  "card lost"~2  a phrase, and one with up to two moves of a word; also 'card lost'
     "card lo"*                  a phrase whose last word is a prefix
-    da*  *ta  d?ta  a\ b*       patterns: any characters, one character; ``\ `` is a blank inside the word
+    da*  *ta  d?ta  a\ b*       patterns: any characters, one character; ``\ `` is a space inside the word
     word~  word~1  word~1*      at most 2 (or 1) edits away; at the end, of a prefix
     /da(ta|y)/                  a regular expression; ``\/`` is a slash in it
     [a TO b]  {a TO b}  [a TO *}  a range, with or without its ends; ``*`` leaves an end open
-    field:>5  field:(>=5 <9)    the same, behind a field or in its group
-    field: IN [a b "c d"]       one of these values (blanks or commas between them)
+    field:>5  field:(>=5 <9)    the same, after a field or in its group
+    field: IN [a b "c d"]       one of these values (spaces or commas between them)
     field:*  _exists_:field     the field has a value
     *  *:*                      every row
     field:x  a.b:x  `a b`:x     in a field, at a path of JSON, in a field with any name
@@ -20,7 +20,7 @@ tree.
     a AND b, a OR b, NOT a      also ``&&``, ``||``, ``!a``; in capitals, since `and` is a word to search for
     +a b -c                     a must match, c must not, and b only adds to the score
     a^2.5  (a b)^3              what counts more, or less
-    \+ \" \: \* …               any character behind a backslash is itself
+    \+ \" \: \* …               any character after a backslash is itself
 
 **How operators combine.** NOT binds tighter than AND, AND tighter than clauses side by side, and those tighter than OR,
 as in SQL: ``a OR b AND c`` is ``a OR (b AND c)``. Between clauses that stand side by side, Lucene's meaning holds: `+`
@@ -31,7 +31,7 @@ too. In an AND, ``-a`` is ``NOT a``, and a `+` holds for all of it. With ``defau
 by AND.
 
 Three things that other parsers read in silence are refused, because the silent meaning is rarely the one meant: a
-mark that is set off by a blank (``a - b``), a mark behind a colon (``title:-draft``; a negative number is a value), and
+mark that is set off by a space (``a - b``), a mark after a colon (``title:-draft``; a negative number is a value), and
 a regular expression that goes on as a path does (``/usr/bin``).
 
 The tree is described in `tree`; `parse` reads strictly, `parse_leniently` leaves out what cannot be read and says what

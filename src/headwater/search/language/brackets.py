@@ -21,30 +21,31 @@ _COMPARISON = re.compile(r"[<>]=?")
 # What is left out of a range that cannot be read: up to its closing bracket, if no other bracket comes before.
 _REST = re.compile(r'[^\[\]{}()"]*+[\]}]')
 
-_RANGE_HINT = "write `[a TO b]`, or `{a TO b}` without its ends, or `[a TO *]`; for the character itself: `\\[`"
+_RANGE_HINT = "write `[a TO b]` with `TO` in capitals, `{a TO b}` without its ends, or `[a TO *]`; to search for the character itself, write `\\[`"
 _LIST_HINT = 'write the values in brackets: `field: IN [a b "c d"]`'
 
 
 def read_range(source: Source, at: int, field: str | None) -> tuple[Range | Exists | None, int]:
-    """The range that the bracket at ``at`` opens, and the offset behind it."""
+    """The range that the bracket at ``at`` opens, and the offset after it."""
     lower, place = _read_bound(source, source.skip_blanks(at + 1))
     if lower is None:
-        return _no_range(source, at, place, "a range begins here, and its lower end is missing")
+        return _no_range(source, at, place, "the range has no lower end")
     place = source.skip_blanks(place)
     if source.text[place : place + 2] != "TO" or not source.char(place + 2).isspace():
-        return _no_range(source, at, place, "a range begins here, and `TO` is missing behind its lower end")
+        return _no_range(source, at, place, "the range has no `TO` after its lower end")
     upper, place = _read_bound(source, source.skip_blanks(place + 2))
     if upper is None:
-        return _no_range(source, at, place, "a range begins here, and its upper end is missing")
+        return _no_range(source, at, place, "the range has no upper end")
     place = source.skip_blanks(place)
     closing = source.char(place)
     if closing not in ("]", "}"):
-        return _no_range(source, at, place, "the range that begins here is never closed")
+        return _no_range(source, at, place, "the range is never closed")
     low, high = lower[0], upper[0]
     if low is None and high is None:
         if field is not None:
             return Exists(field, at=at), place + 1
-        return _no_range(source, at, place, "a range that is open at both ends needs a field")
+        hint = "name it: `field:[* TO *]`; `*` alone finds every row"
+        return _no_range(source, at, place, "a range that is open at both ends needs a field", hint)
     include_lower = source.text[at] == "[" and low is not None
     include_upper = closing == "]" and high is not None
     return Range(field, low, high, include_lower, include_upper, at=at), place + 1
@@ -60,10 +61,10 @@ def _read_bound(source: Source, at: int) -> tuple[tuple[str | None] | None, int]
     return (None if found.group() == "*" else unescape(found.group()),), found.end()
 
 
-def _no_range(source: Source, start: int, place: int, why: str) -> tuple[None, int]:
+def _no_range(source: Source, start: int, place: int, why: str, hint: str = _RANGE_HINT) -> tuple[None, int]:
     rest = _REST.match(source.text, place)
     end = max(rest.end() if rest else place, start + 1)
-    source.refuse(start, end, why, _RANGE_HINT)
+    source.refuse(start, end, why, hint, caret=place)
     return None, end
 
 
@@ -77,8 +78,8 @@ def read_comparison(source: Source, at: int, field: str) -> tuple[Range | None, 
     elif (found := VALUE.match(source.text, place)) and found.group() not in ("*", "AND", "OR", "NOT"):
         value, place = unescape(found.group()), found.end()
     else:
-        hint = f"write one behind it: `field:{sign.group()}5`; for the character itself: `\\{sign.group()[0]}`"
-        source.refuse(at, sign.end(), f"no value stands behind `{sign.group()}`", hint)
+        hint = f"add one: `field:{sign.group()}5`; to search for the character itself, write `\\{sign.group()[0]}`"
+        source.refuse(at, sign.end(), f"`{sign.group()}` has no value after it", hint)
         return None, sign.end()
     inclusive = sign.group().endswith("=")
     if sign.group()[0] == ">":
@@ -103,7 +104,7 @@ def read_list(source: Source, at: int, field: str | None) -> tuple[OneOf | None,
             values.append(unescape(found.group()))
             place = found.end()
         else:
-            source.refuse(place, place + 1, f"`{char}` cannot stand in a list of values", _LIST_HINT)
+            source.refuse(place, place + 1, f"`{char}` cannot be used in a list of values", _LIST_HINT)
             place += 1
         place = _skip(source, place)
     end = min(place + 1, len(source.text))

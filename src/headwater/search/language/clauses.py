@@ -27,7 +27,7 @@ Mark = Literal["", "+", "-", "!"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A node with its mark, its height, and where it stands in the query."""
+    """A node with its mark, its height, and where it is in the query."""
 
     node: Node
     height: int
@@ -49,7 +49,9 @@ _MARKS: dict[str, Mark] = {"+": "+", "-": "-", "!": "!", "NOT": "!"}
 
 
 class Clauses:
-    """What stands between two parentheses, or in the whole query, as far as it was read."""
+    """What is between two parentheses, or in the whole query, as far as it was read."""
+
+    __slots__ = ("_chain", "_default", "_marks", "_operator", "_row", "_rows", "_source")
 
     def __init__(self, source: Source, default: Default) -> None:
         self._source = source
@@ -64,8 +66,8 @@ class Clauses:
         """Take an operator between two operands."""
         written = self._source.text[start:end]
         if self._operator or self._marks or not self._chain:
-            hint = f'write a clause on both sides: `a {operator} b`; for the word itself: `"{written}"`'
-            self._source.refuse(start, end, f"no clause stands before `{written}`", hint)
+            hint = f'write a clause on both sides: `a {operator} b`; to search for the word itself, write `"{written}"`'
+            self._source.refuse(start, end, f"`{written}` has no clause before it", hint)
             return
         self._operator = _Waiting(operator, start, end)
 
@@ -124,8 +126,8 @@ class Clauses:
     def _refuse_dangling(self, waiting: _Waiting) -> None:
         written = self._source.text[waiting.start : waiting.end]
         shown = f"a {waiting.symbol} b" if waiting.symbol in ("AND", "OR") else "NOT a"
-        hint = f'write one: `{shown}`; for the word itself: `"{written}"`'
-        self._source.refuse(waiting.start, waiting.end, f"no clause stands behind `{written}`", hint)
+        hint = f'add one: `{shown}`; to search for the word itself, write `"{written}"`'
+        self._source.refuse(waiting.start, waiting.end, f"`{written}` has no clause after it", hint)
 
     def _marked(self, operand: Operand | None) -> Operand | None:
         marks, self._marks = self._marks, []

@@ -12,19 +12,21 @@ from headwater.search.language.source import FIELD, NAME, Source, unescape
 
 __all__ = ["read_field", "read_name"]
 
+_OTHER_LEAVES = ("'", "/", "<", ">")
 _PIECE = re.compile(r"(\\.)|`((?:[^`]|``)*+)`|([*?])|([^\\`*?]++)", re.DOTALL)
 
 
 def read_field(source: Source, at: int) -> tuple[str | None, int]:
-    """The field that is named at ``at`` with its colon, and the offset behind it; None where there is none."""
-    found = FIELD.match(source.text, at)
+    """The field that is named at ``at`` with its colon, and the offset after it; None where there is none."""
+    # What begins with one of these is a leaf; and to look for a colon after each of many quotes would take quadratic time.
+    found = None if source.char(at) in _OTHER_LEAVES else FIELD.match(source.text, at)
     if found is None:
         return None, at
     return _path(source, at, found.end(), found.group(1)), found.end()
 
 
 def read_name(source: Source, at: int) -> tuple[str | None, int]:
-    """The name of a field that stands where a value does, as in ``_exists_:name``; None where there is none."""
+    """The name of a field that is used as a value, as in ``_exists_:name``; None where there is none."""
     quoted = source.enclosed(at) if source.char(at) == '"' else None
     if quoted is not None and quoted.group(1):
         return unescape(quoted.group(1)).replace("\\", "\\\\"), quoted.end()

@@ -1,6 +1,6 @@
-"""Leaves: words, patterns, phrases, regular expressions, and what stands in brackets.
+"""Leaves: words, patterns, phrases, regular expressions, and what is in brackets.
 
-`read_leaf` is called where a clause begins (``named=False``) or behind the colon of a field (``named=True``). Behind
+`read_leaf` is called where a clause begins (``named=False``) or after the colon of a field (``named=True``). After
 a colon a word may hold colons itself and may be a negative number; operators and marks have no meaning there.
 """
 
@@ -32,25 +32,39 @@ __all__ = ["OPERATORS", "read_everything", "read_exists", "read_leaf"]
 OPERATORS = ("AND", "OR", "NOT")
 
 _PIECE = re.compile(r"\\(.)|([*?])|([^\\*?]++)", re.DOTALL)
+_EVERYTHING = re.compile(r"\*:\*(?=[\s)^~]|&&|\|\||\Z)")
+_AFTER_REGEX = re.compile(r"[\s)^~]|&&|\|\||\Z")
 _SIGNED = re.compile(r"[+-]\.?[0-9]")
 _SET = re.compile(r"IN\s*+\(")
 _STRAY = {
-    "]": ("the bracket closes nothing", "open the range with `[`: `[a TO b]`; for the character itself: `\\]`"),
-    "}": ("the bracket closes nothing", "open the range with `{`: `{a TO b}`; for the character itself: `\\}`"),
-    ":": (
-        "no field stands before the colon",
-        "name one, without a blank: `title:word`; for the character itself: `\\:`",
+    "]": (
+        "the bracket closes nothing",
+        "a range is written `[a TO b]`; to search for the character itself, write `\\]`",
     ),
-    "^": ("no clause stands before `^`", "write it directly behind one: `word^2`; for the character itself: `\\^`"),
-    "~": ("no word stands before `~`", "write it directly behind one: `word~1`; for the character itself: `\\~`"),
-    "\\": ("the backslash at the end stands before no character", "for the character itself: `\\\\`"),
+    "}": (
+        "the bracket closes nothing",
+        "a range is written `{a TO b}`; to search for the character itself, write `\\}`",
+    ),
+    ":": (
+        "the colon has no field before it",
+        "put a name directly before it: `title:word`; to search for the character itself, write `\\:`",
+    ),
+    "^": (
+        "`^` has no clause before it",
+        "put it directly after one: `word^2`; to search for the character itself, write `\\^`",
+    ),
+    "~": (
+        "`~` has no word before it",
+        "put it directly after one: `word~1`; to search for the character itself, write `\\~`",
+    ),
+    "\\": ("the backslash at the end escapes nothing", "to search for the character itself, write `\\\\`"),
 }
 
 Found = tuple[Leaf | Boost | None, int]
 
 
 def read_leaf(source: Source, at: int, field: str | None, *, named: bool) -> Found:
-    """The leaf at ``at`` and the offset behind it; None where nothing could be read there."""
+    """The leaf at ``at`` and the offset after it; None where nothing could be read there."""
     char = source.char(at)
     if char in ('"', "'"):
         return _read_phrase(source, at, field, named=named)
@@ -63,7 +77,7 @@ def read_leaf(source: Source, at: int, field: str | None, *, named: bool) -> Fou
         if field is not None:
             compared, end = read_comparison(source, at, field)
             return _boosted(source, compared, end, Subject.RANGE)
-        hint = f"write which: `field:{char}5`; for the character itself: `\\{char}`"
+        hint = f"name it: `field:{char}5`; to search for the character itself, write `\\{char}`"
         source.refuse(at, at + 1, "a comparison needs a field", hint)
     if LIST.match(source.text, at):
         listed, end = read_list(source, at, field)
@@ -72,20 +86,19 @@ def read_leaf(source: Source, at: int, field: str | None, *, named: bool) -> Fou
 
 
 def read_exists(source: Source, at: int, start: int) -> Found:
-    """The field whose name stands at ``at``, behind ``_exists_:``."""
+    """The field whose name is at ``at``, after ``_exists_:``."""
     path, end = read_name(source, at)
     if path is None:
         if end == at:
-            source.refuse(start, at, "no field stands behind `_exists_:`", "name one: `_exists_:title`")
+            source.refuse(start, at, "`_exists_:` has no field after it", "name one: `_exists_:title`")
         return None, end
     return _boosted(source, Exists(path, at=start), end, Subject.PATTERN)
 
 
 def read_everything(source: Source, at: int) -> Found:
     """What ``*:`` at ``at`` begins: ``*:*``, and nothing else."""
-    value = VALUE.match(source.text, at + 2)
-    if value is not None and value.group() == "*":
-        return _boosted(source, Everything(at=at), value.end(), Subject.PATTERN)
+    if whole := _EVERYTHING.match(source.text, at):
+        return _boosted(source, Everything(at=at), whole.end(), Subject.PATTERN)
     hint = "name one field: `title:word`; without a field, the default ones are searched; `*:*` is every row"
     source.refuse(at, at + 2, "`*` is no field", hint)
     return None, at + 2
@@ -106,22 +119,28 @@ def _read_phrase(source: Source, at: int, field: str | None, *, named: bool) -> 
         quote = source.text[at]
         hint = f"close it, or write `\\{quote}` for the character itself"
         source.refuse(at, at + 1, "the quote that opens here is never closed", hint)
-        return (None, at + 1) if quote == '"' else _read_word(source, at, field, named=named)
+        if quote == "'":
+            return _read_word(source, at, field, named=named)
+        # The words after it are read as if it were not there, the first one in the field that was named.
+        return (
+            _read_word(source, at + 1, field, named=True)
+            if named and VALUE.match(source.text, at + 1)
+            else (None, at + 1)
+        )
     said = read_suffixes(source, quoted.end(), Subject.PHRASE)
     phrase = Phrase(field, unescape(quoted.group(1)), said.distance or 0, said.prefix, at=at)
     return _with_boost(phrase, said), said.end
 
 
 def _read_regex(source: Source, at: int, field: str | None, *, named: bool) -> Found:
-    hint = 'write `/pattern/`, and a blank behind it; for a path: `\\/usr\\/bin` or `"/usr/bin"`'
+    hint = 'write `/pattern/` with a space after it; to search for a path, write `\\/usr\\/bin` or `"/usr/bin"`'
     found = source.enclosed(at)
     if found is None:
         source.refuse(at, at + 1, "the slash begins a regular expression that is never closed", hint)
         return _read_word(source, at, field, named=named)
     end = found.end()
-    after = source.char(end)
-    if after and not after.isspace() and after not in ")^~":
-        source.refuse(at, end, f"`{after}` follows the regular expression that ends before it", hint)
+    if not _AFTER_REGEX.match(source.text, end):
+        source.refuse(at, end, f"`{source.char(end)}` follows a regular expression directly", hint, caret=end)
         return _read_word(source, at, field, named=named)
     if not found.group(1):
         source.refuse(at, end, "the regular expression is empty", hint)
@@ -137,8 +156,8 @@ def _bare_slash(escape: re.Match[str]) -> str:
 def _read_word(source: Source, at: int, field: str | None, *, named: bool) -> Found:
     if named and source.char(at) in ("+", "-", "!") and not _SIGNED.match(source.text, at):
         mark = source.text[at]
-        hint = f"put the mark before the field: `-title:word`; for the character itself: `\\{mark}`"
-        source.refuse(at, at + 1, f"`{mark}` stands behind a field, where only a number has a sign", hint)
+        hint = f"put the mark before the field: `-title:word`; to search for the character itself, write `\\{mark}`"
+        source.refuse(at, at + 1, f"`{mark}` after a field is only allowed as the sign of a number", hint)
         at += 1
         if not VALUE.match(source.text, at):
             return None, at
@@ -159,9 +178,11 @@ def _read_word(source: Source, at: int, field: str | None, *, named: bool) -> Fo
 
 def _refuse_stray(source: Source, at: int) -> Found:
     # What cannot begin a word: an operator, a closing parenthesis and the end are seen before a leaf is asked for,
-    # except behind a mark.
+    # except after a mark.
     char = source.char(at)
-    why, hint = _STRAY.get(char, (f"`{char}` cannot stand here", f"for the character itself: `\\{char}`"))
+    why, hint = _STRAY.get(
+        char, (f"`{char}` cannot be used here", f"to search for the character itself, write `\\{char}`")
+    )
     source.refuse(at, at + 1, why, hint)
     return None, at + 1
 
@@ -170,9 +191,9 @@ def _check_value(source: Source, at: int, raw: str, end: int) -> None:
     after = source.char(end)
     if raw.endswith(":") and after in ("(", '"', "[", "{"):
         hint = "a path is written with dots: `attrs.user:word`; for a colon in a value: `\\:`"
-        source.refuse(at, end, "a second field stands behind the first", hint)
+        source.refuse(at, end, "a second field follows the first", hint)
     elif _SET.match(source.text, at):
-        source.refuse(at, end, "the values of `IN` stand in brackets", 'write `field: IN [a b "c d"]`')
+        source.refuse(at, end, "the values of `IN` are not in brackets", 'write `field: IN [a b "c d"]`')
 
 
 def _pattern(raw: str) -> Pattern:

@@ -14,7 +14,7 @@ from headwater.base.errors import InputError, SearchQueryError
 from headwater.search.language.clauses import Clauses, Default, Operand
 from headwater.search.language.fields import read_field
 from headwater.search.language.leaves import OPERATORS, read_everything, read_exists, read_leaf
-from headwater.search.language.source import MAX_CLAUSES, MAX_LENGTH, WORD, Ignored, Source
+from headwater.search.language.source import MAX_CLAUSES, WORD, Ignored, Source
 from headwater.search.language.suffixes import Subject, read_suffixes
 from headwater.search.language.tree import And, Boost, Everything, Leaf, Node, Not, Occurs, Or
 
@@ -22,7 +22,6 @@ __all__ = ["parse", "parse_leniently"]
 
 _SYMBOLS: dict[str, Literal["AND", "OR"]] = {"&&": "AND", "||": "OR"}
 _MARKS = re.compile(r"[+\-!]++")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPECIAL = re.compile(r"\*:|_exists_:\s*+")
 
 
@@ -47,12 +46,7 @@ def parse(text: str, *, default: Default = "or") -> Node:
     And(children=(Term(at=0, field='title', text='card'), Not(child=Phrase(at=19, field=None, text='lost card', slop=0, prefix=False))))
     """
     _check(text, default)
-    if len(text) > MAX_LENGTH:
-        raise SearchQueryError.too_long(len(text), MAX_LENGTH)
-    source = Source(text)
-    if lone := _SURROGATE.search(text):
-        _refuse_surrogate(source, lone)
-    node = _Reader(source, default).read()
+    node = _Reader(Source(text), default).read()
     if node is None:
         raise SearchQueryError.unreadable("it is empty", "write what to search for; `*` finds every row")
     return node
@@ -68,15 +62,9 @@ def parse_leniently(text: str, *, default: Default = "or") -> tuple[Node, tuple[
 (Ignored(at=9, text='(', reason='the parenthesis that opens here is never closed'),))
     """
     _check(text, default)
-    read = Source(_SURROGATE.sub(" ", text[:MAX_LENGTH]), lenient=True)
-    node = _Reader(read, default).read()
     source = Source(text, lenient=True)
-    for lone in _SURROGATE.finditer(text[:MAX_LENGTH]):
-        _refuse_surrogate(source, lone)
-    if len(text) > MAX_LENGTH:
-        source.refuse_limit(MAX_LENGTH, len(text), SearchQueryError.too_long(len(text), MAX_LENGTH))
-    ignored = sorted((*read.ignored(), *source.ignored()), key=lambda one: one.at)
-    return Not(Everything()) if node is None else node, tuple(ignored)
+    node = _Reader(source, default).read()
+    return Not(Everything()) if node is None else node, source.ignored()
 
 
 def _check(text: object, default: object) -> None:
@@ -84,11 +72,6 @@ def _check(text: object, default: object) -> None:
         raise InputError.bad_argument("query", text, "a string")
     if default not in ("and", "or"):
         raise InputError.bad_argument("default", default, "'or' or 'and'")
-
-
-def _refuse_surrogate(source: Source, lone: re.Match[str]) -> None:
-    why = "half of a surrogate pair is not a character"
-    source.refuse(lone.start(), lone.end(), why, "decode the string that it came from, for instance as UTF-8")
 
 
 def _placed(node: Leaf | Boost, start: int, end: int) -> Operand:
@@ -101,12 +84,13 @@ def _placed(node: Leaf | Boost, start: int, end: int) -> Operand:
 
 @dataclass(slots=True)
 class _Group:
-    """A parenthesis that is open: what stands in it, the field that holds for it, and where it began."""
+    """A parenthesis that is open: its clauses, the field that holds for it, where it began, and how much was refused by then."""
 
     clauses: Clauses
     field: str | None
     start: int
     opening: int
+    refusals: int
 
 
 class _Reader:
@@ -114,7 +98,8 @@ class _Reader:
         self._source = source
         self._text = source.text
         self._default = default
-        self._groups = [self._group(None, 0, 0)]
+        self._groups: list[_Group] = []
+        self._open_group(None, 0, 0)
         self._clauses_read = 0
 
     def read(self) -> Node | None:
@@ -124,18 +109,22 @@ class _Reader:
             at = self._read_next(at)
         while len(self._groups) > 1:
             opening = self._groups[-1].opening
-            hint = "close it with `)`; for the character itself: `\\(`"
+            hint = "close it with `)`; to search for the character itself, write `\\(`"
             self._source.refuse(opening, opening + 1, "the parenthesis that opens here is never closed", hint)
             self._close_group(len(self._text))
         whole = self._groups[0].clauses.close()
         return whole.node if whole else None
 
-    def _group(self, field: str | None, start: int, opening: int) -> _Group:
-        return _Group(Clauses(self._source, self._default), field, start, opening)
+    def _open_group(self, field: str | None, start: int, opening: int) -> int:
+        clauses = Clauses(self._source, self._default)
+        self._groups.append(_Group(clauses, field, start, opening, self._source.refusals))
+        return opening + 1
 
     def _read_next(self, at: int) -> int:
         group = self._groups[-1]
         char = self._text[at]
+        if char == "(":
+            return self._open_group(group.field, at, at)
         if char == ")":
             return self._read_closing(at)
         if char in "+-!":
@@ -165,12 +154,12 @@ class _Reader:
         assert marks is not None
         written, end = marks.group(), marks.end()
         after = self._source.char(end)
-        literal = f"for the character itself: `\\{written[0]}`"
+        literal = f"to search for the character itself, write `\\{written[0]}`"
         if len(written) > 1:
             self._source.refuse(at, end, f"`{written[:40]}` is more than one mark", f"keep one: `-word`; {literal}")
         elif not after or after.isspace() or after == ")":
             self._source.refuse(
-                at, end, f"`{written}` stands alone", f"write it directly before a clause: `-word`; {literal}"
+                at, end, f"`{written}` has no clause directly after it", f"write it without a space: `-word`; {literal}"
             )
         else:
             self._groups[-1].clauses.mark(written, at, end)
@@ -185,12 +174,10 @@ class _Reader:
             if named := at > start:
                 at = self._source.skip_blanks(at)
                 if at == len(self._text) or self._ends_clause(at):
-                    hint = 'write one: `field:word`; an operator as a value stands in quotes: `field:"OR"`'
-                    self._source.refuse(start, at, "no value stands behind the field", hint)
+                    self._refuse_bare_field(start, at)
                     return at
             if self._source.char(at) == "(":
-                self._groups.append(self._group(field, start, at))
-                return at + 1
+                return self._open_group(field, start, at)
         self._clauses_read += 1
         if self._clauses_read > MAX_CLAUSES:
             self._source.refuse_limit(start, len(self._text), SearchQueryError.too_many_clauses(MAX_CLAUSES))
@@ -203,14 +190,20 @@ class _Reader:
             node, end = read_exists(self._source, special.end(), start)
         if node is not None:
             self._groups[-1].clauses.add(_placed(node, start, end))
+        elif named:
+            self._refuse_bare_field(start, at)
         return end
+
+    def _refuse_bare_field(self, start: int, end: int) -> None:
+        hint = 'add one: `field:word`; put an operator that is a value in quotes: `field:"OR"`'
+        self._source.refuse(start, end, "the field has no value", hint, caret=end)
 
     def _ends_clause(self, at: int) -> bool:
         return self._text[at] == ")" or self._text[at : at + 2] in _SYMBOLS or bool(self._operator_at(at))
 
     def _read_closing(self, at: int) -> int:
         if len(self._groups) == 1:
-            hint = "open it with `(`, or remove it; for the character itself: `\\)`"
+            hint = "open it with `(`, or remove it; to search for the character itself, write `\\)`"
             self._source.refuse(at, at + 1, "the parenthesis closes nothing", hint)
             return at + 1
         return self._close_group(at + 1)
@@ -219,8 +212,9 @@ class _Reader:
         group = self._groups.pop()
         whole = group.clauses.close()
         said = read_suffixes(self._source, end, Subject.GROUP)
-        if whole is None:
+        if whole is None and self._source.refusals == group.refusals:
             self._source.refuse(group.start, end, "the parentheses are empty", "write a clause in them: `(a OR b)`")
+        if whole is None:
             return said.end
         clauses = self._groups[-1].clauses
         operand: Operand | None = Operand(whole.node, whole.height, group.start, said.end)

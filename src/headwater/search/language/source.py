@@ -2,7 +2,7 @@
 
 One reader serves both ways of reading. Wherever it meets something that it cannot read, it calls `Source.refuse` with
 the place, the reason and what to write instead. A strict source raises that; a lenient one notes it, and the reader
-goes on as the lines behind the call say. So nothing is refused in one way and accepted in the other.
+goes on as the lines after the call say. So nothing is refused in one way and accepted in the other.
 
 Reading is linear in the length of the query. Every regular expression here is possessive where it repeats, and a search
 for a closing quote that failed is not repeated for the same kind of quote.
@@ -27,12 +27,13 @@ _CAREFUL = r"\\.|&(?!&)|\|(?!\|)"
 WORD = re.compile(rf"(?:{_ORDINARY}|{_CAREFUL}|`)++", re.DOTALL)
 """A word, as it is written: it ends before a blank, an operator, and whatever has a meaning of its own."""
 VALUE = re.compile(rf"(?:{_ORDINARY}|{_CAREFUL}|[`:])++", re.DOTALL)
-"""A word behind a field, which may hold colons: a time, an address, a URL."""
+"""A word after a field, which may hold colons: a time, an address, a URL."""
 NAME = re.compile(rf"(?:{_ORDINARY}|{_CAREFUL}|`(?:[^`]|``)*+`)++", re.DOTALL)
-"""The path of a field; what stands between backquotes is one name."""
+"""The path of a field; what is between backquotes is one name."""
 FIELD = re.compile(rf"({NAME.pattern}):", re.DOTALL)
 
 _BLANKS = re.compile(r"\s*+")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _CLOSED = {
     '"': re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL),
@@ -56,13 +57,22 @@ def unescape(text: str) -> str:
 
 
 class Source:
-    """A query that is being read, strictly or leniently."""
+    """A query that is being read, strictly or leniently.
 
-    def __init__(self, text: str, *, lenient: bool = False) -> None:
-        self.text = text
+    ``text`` is what is read. Leniently, it ends at `MAX_LENGTH`, and has a space for each character that is none.
+    """
+
+    def __init__(self, written: str, *, lenient: bool = False) -> None:
+        self._written = written
         self._lenient = lenient
         self._refused: list[tuple[int, int, str]] = []
         self._never_closed: set[str] = set()
+        if len(written) > MAX_LENGTH:
+            self.refuse_limit(MAX_LENGTH, len(written), SearchQueryError.too_long(len(written), MAX_LENGTH))
+        self.text = _SURROGATE.sub(" ", written[:MAX_LENGTH])
+        for lone in _SURROGATE.finditer(written, 0, MAX_LENGTH):
+            why = "half of a surrogate pair is not a character"
+            self.refuse(lone.start(), lone.end(), why, "decode the string that it came from, for instance as UTF-8")
 
     def char(self, at: int) -> str:
         """The character at an offset, or an empty string at the end."""
@@ -82,26 +92,33 @@ class Source:
             self._never_closed.add(opening)
         return found
 
-    def refuse(self, start: int, end: int, why: str, hint: str) -> None:
-        """Say that this part cannot be read: raise, or note that it is left out."""
+    def refuse(self, start: int, end: int, why: str, hint: str, *, caret: int | None = None) -> None:
+        """Say that this part cannot be read: raise, pointing at ``caret`` or its start, or note that it is left out."""
         if not self._lenient:
-            raise SearchQueryError.unreadable(why, hint).placed_at(self.text, start)
-        self._note(start, end, why)
+            raise SearchQueryError.unreadable(why, hint).placed_at(self._written, start if caret is None else caret)
+        self._refused.append((start, end, why))
 
     def refuse_limit(self, start: int, end: int, error: SearchQueryError) -> None:
         """Say that this part is more than a query may hold: raise, or note that it is left out."""
         if not self._lenient:
-            raise error.placed_at(self.text, start)
-        self._note(start, end, error.message)
+            raise error.placed_at(self._written, start)
+        self._refused.append((start, end, error.message))
+
+    @property
+    def refusals(self) -> int:
+        """How many parts were left out so far."""
+        return len(self._refused)
 
     def ignored(self) -> tuple[Ignored, ...]:
-        """What was left out, in the order of the query."""
-        return tuple(Ignored(start, self.text[start:end], why) for start, end, why in sorted(self._refused))
-
-    def _note(self, start: int, end: int, why: str) -> None:
-        if self._refused:
-            first, last, reason = self._refused[-1]
-            if last == start and reason == why:
-                self._refused[-1] = (first, end, why)
-                return
-        self._refused.append((start, end, why))
+        """What was left out, in the order of the query: of parts inside each other the outermost, and neighbours as one."""
+        parts: list[tuple[int, int, str]] = []
+        done = 0
+        for start, end, why in sorted(self._refused, key=lambda part: (part[0], -part[1])):
+            if end <= done:
+                continue
+            if parts and start <= done and parts[-1][2] == why:
+                parts[-1] = (parts[-1][0], end, why)
+            else:
+                parts.append((max(start, done), end, why))
+            done = end
+        return tuple(Ignored(start, self._written[start:end], why) for start, end, why in parts)

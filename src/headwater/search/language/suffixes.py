@@ -15,7 +15,7 @@ from headwater.search.language.tree import MAX_BOOST, MAX_DISTANCE
 
 __all__ = ["Subject", "Suffixes", "read_suffixes"]
 
-_SUFFIXES = re.compile(r'[~^*][^\s()"]*+')
+_SUFFIXES = re.compile(r'[~^*](?:[^\s()"&|]|&(?!&)|\|(?!\|))*+')
 _SUFFIX = re.compile(r"([~^*])([^~^*]*+)")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
@@ -66,8 +66,8 @@ def _read_boost(source: Source, start: int, end: int, argument: str, said: Suffi
     if said.boost is not None:
         source.refuse(start, end, "it has two boosts", "keep one of them: `word^2`")
     elif not _NUMBER.fullmatch(argument) or not (factor := float(argument)) <= MAX_BOOST:
-        why = f"`^{argument}` is not a boost" if argument else "a number is missing behind `^`"
-        hint = f"write a number from 0 to {MAX_BOOST:,.0f} behind it: `word^2.5`; for the character itself: `\\^`"
+        why = f"`^{argument}` is not a boost" if argument else "`^` has no number after it"
+        hint = f"write a number from 0 to {MAX_BOOST:,.0f}: `word^2.5`; to search for the character itself, write `\\^`"
         source.refuse(start, end, why, hint)
     else:
         said.boost = factor
@@ -76,7 +76,7 @@ def _read_boost(source: Source, start: int, end: int, argument: str, said: Suffi
 def _read_distance(source: Source, start: int, end: int, argument: str, said: Suffixes, subject: Subject) -> None:
     whole = int(argument) if _WHOLE.fullmatch(argument) else None
     if subject not in (Subject.WORD, Subject.PHRASE):
-        hint = '`~` stands behind a word or a phrase: `word~1`, `"two words"~3`; for the character itself: `\\~`'
+        hint = '`~` goes after a word or a phrase: `word~1`, `"two words"~3`; to search for the character itself, write `\\~`'
         source.refuse(start, end, f"{subject.value} takes no `~`", hint)
     elif said.distance is not None:
         source.refuse(start, end, "it has two distances", "keep one of them: `word~1`")
@@ -101,11 +101,9 @@ def _read_distance(source: Source, start: int, end: int, argument: str, said: Su
 
 def _read_prefix(source: Source, start: int, end: int, argument: str, said: Suffixes, subject: Subject) -> None:
     if argument:
-        source.refuse(start, end, f"`{argument[:40]}` follows `*` directly", 'leave a blank between them: `"a b"* c`')
+        source.refuse(start, end, f"`{argument[:40]}` follows `*` directly", 'put a space between them: `"a b"* c`')
     elif subject is not Subject.PHRASE and (subject is not Subject.WORD or said.distance is None):
-        hint = (
-            '`*` stands in or behind a word, or behind a phrase: `da*`, `"two wor"*`; for the character itself: `\\*`'
-        )
+        hint = '`*` goes in or after a word, or after a phrase: `da*`, `"two wor"*`; to search for the character itself, write `\\*`'
         source.refuse(start, end, f"{subject.value} takes no `*` here", hint)
     elif said.prefix:
         source.refuse(start, end, "it has two `*`", 'keep one of them: `"two wor"*`')
