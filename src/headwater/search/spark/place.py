@@ -101,15 +101,15 @@ def _above(storage: Storage, options: Mapping[str, str]) -> Iterator[tuple[Stora
 
 def _in_lake(root: Storage, storage: Storage) -> TablePlace:
     catalog = Catalog(root)
-    inside = storage.url.removeprefix(root.url.rstrip("/") + "/")
-    if inside != storage.url:
-        name = inside.strip("/").replace("/", ".")
-        catalog.check_name(name)
-        return TablePlace(root, name, storage)
     for name in catalog.names():
         if catalog.storage(name).url == storage.url:
             return TablePlace(root, name, storage)
-    raise NotFoundError.table(storage.url, catalog.names(), root.url)
+    inside = storage.url.removeprefix(root.url.rstrip("/") + "/")
+    if inside == storage.url:
+        raise NotFoundError.table(storage.url, catalog.names(), root.url)
+    name = inside.strip("/").replace("/", ".")
+    catalog.check_name(name)
+    return TablePlace(root, name, storage)
 
 
 def environment_of(root: Storage) -> Environment:

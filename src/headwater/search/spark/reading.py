@@ -179,7 +179,12 @@ class SearchReader(DataSourceReader):
             indexes = [one.at(now.version) for one in known if one.record.published]
         found: tuple[Way, Reader] | None = None
         for index in indexes:
-            reader = index.reader()
+            try:
+                reader = index.reader()
+            except SchemaError:  # a column that it has is gone, or another one: it says nothing about this version
+                if named is not None:
+                    raise
+                continue
             way = self._way(reader, where)
             if way is not None and way.query is not None and (found is None or way.rows < found[0].rows):
                 found = (way, reader)
