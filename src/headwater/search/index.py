@@ -34,9 +34,7 @@ from headwater.search.definition import Definition
 from headwater.search.postings import indexed_postings, scanned_postings
 from headwater.search.reader import Reader, open_reader
 from headwater.search.record import IndexRecord, SplitEntry
-from headwater.search.refreshing import (
-    Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained,
-)  # fmt: skip
+from headwater.search.refreshing import Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained
 from headwater.search.split_builder import build_splits
 from headwater.search.split_store import SplitStore, discarded
 
@@ -173,7 +171,9 @@ class SearchIndex(RecordedArtefact):
         """A split cannot be used: say so, and have it built again by the next refresh."""
         if name in self.record.names:
             self.store.mark_damaged(name)
-            events.notice(f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}")
+            events.notice(
+                f"a split of the index `{self.name}` cannot be used, and its files are searched without it: {error}"
+            )
 
     # -- questions -------------------------------------------------------------------------------------------------
 
@@ -256,9 +256,10 @@ class SearchIndex(RecordedArtefact):
         ``columns`` are all that tasks read, and may have ``_score``. Further options are those of the data source
         (`headwater.search.spark.options`).
         """
-        from headwater.search.spark.source import search_frame
+        from headwater.search import frame
 
-        return search_frame(self._environment, self, query, columns, {"k": k, "filter": filter, **options})
+        session = None if self._environment.session is None else self._environment.session()
+        return frame(self, query, session=session, columns=columns, k=k, filter=filter, **options)
 
     def explain_filter(self, where: str) -> str:
         """How `filter` would find the rows."""
@@ -278,7 +279,9 @@ class SearchIndex(RecordedArtefact):
 
         return aggregate(self, query, wanted)
 
-    def more_like(self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10) -> SearchResult:
+    def more_like(
+        self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10
+    ) -> SearchResult:
         """The rows whose text has most in common with a text."""
         from headwater.search.searching import more_like
 

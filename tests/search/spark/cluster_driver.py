@@ -74,7 +74,9 @@ def main(url: str, folder: str) -> None:
     orphans = len(made.store.orphans(made.record.names))
     same = all(here.count(query) == made.count(query) for query in QUERIES)
     where = "contains(body, 'refund') AND amount > 20"
-    reading = session.read.format("headwater").option("index", "made").option("filter", where).load(f"{folder}/lake/notes")
+    reading = (
+        session.read.format("headwater").option("index", "made").option("filter", where).load(f"{folder}/lake/notes")
+    )
     report = {
         "killed": len(killed),
         "splits": len(made.record.names),

@@ -6,8 +6,17 @@ import random
 
 import pyarrow as pa
 
-WORDS = "the card payment refund was lost late disputed café Zürich naïve order customer asked again 42 e-mail".split()
-QUERIES = ["refund", "card AND payment", '"was lost"', "NOT refund", "refu*", "author:ann OR disputed", "amount:[10 TO 20]"]
+WORDS = ["the", "card", "payment", "refund", "was", "lost", "late", "disputed", "café"]
+WORDS += ["Zürich", "naïve", "order", "customer", "asked", "again", "42", "e-mail"]
+QUERIES = [
+    "refund",
+    "card AND payment",
+    '"was lost"',
+    "NOT refund",
+    "refu*",
+    "author:ann OR disputed",
+    "amount:[10 TO 20]",
+]
 
 
 def notes(rows: int, *, seed: int) -> pa.Table:

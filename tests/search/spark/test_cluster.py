@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ONE_COMPILER", "start_spark"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_killed_executor_leaves_nothing_but_an_orphan(start_spark: StartSpark, tmp_path: Path) -> None:
     port = str(free_port())

@@ -45,7 +45,9 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
         table = lake.write("sales.notes", notes(600, seed=0))
         for seed in range(1, 4):
             table.append(notes(300, seed=seed))
-        lake.index("ix", "sales.notes", text=["title", "body"], keyword="author", numeric=["id", "amount"], refresh=True)
+        lake.index(
+            "ix", "sales.notes", text=["title", "body"], keyword="author", numeric=["id", "amount"], refresh=True
+        )
         table.delete("id % 13 = 4")
         table.update({"body": "concat('refund for ', author)"}, where="id % 29 = 7")
         table.append(notes(100, seed=50))
@@ -102,7 +104,9 @@ def test_a_query_gives_what_the_index_gives(spark: SparkSession, lake: Lake, que
 
 
 def test_the_words_of_the_index_equal_a_scan_with_plain_spark(spark: SparkSession, lake: Lake) -> None:
-    plain = lake.table("sales.notes").spark().where("body RLIKE '(?i)(^|[^\\\\p{L}\\\\p{N}])refund([^\\\\p{L}\\\\p{N}]|$)'")
+    plain = (
+        lake.table("sales.notes").spark().where("body RLIKE '(?i)(^|[^\\\\p{L}\\\\p{N}])refund([^\\\\p{L}\\\\p{N}]|$)'")
+    )
     assert same(read(spark, lake, "id long", query="body:refund"), plain.select("id")) > 100
 
 

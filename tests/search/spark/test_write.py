@@ -14,6 +14,7 @@ from tests.search.spark.notes import notes
 
 import headwater as hw
 from headwater.base.change import ChangeBatch
+from headwater.lake.spark.conf import conf
 from headwater.lakehouse import Lake
 from headwater.search.cover import Cover
 from headwater.search.index import SearchIndex
@@ -66,12 +67,8 @@ def test_types_partitions_and_columns_of_all_kinds(spark: SparkSession, tmp_path
         sf.expr("map(cast(id AS string), id % 2 = 0)").alias("flags"),
         sf.expr("concat('note ', id, ' about ', repeat('refund ', cast(id % 3 AS int)))").alias("body"),
     )
-    session = spark.conf.get("spark.sql.session.timeZone")
-    try:
-        spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    with conf(spark, {"spark.sql.session.timeZone": "Asia/Kolkata"}):
         write(frame, path, text="body", numeric="ts", partitionColumns="part", index="by_text")
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", session)
     assert lake.table("t").snapshot.partition_columns == ("part",)
     found = spark.read.format("headwater").load(path)
     assert sorted(map(str, found.collect())) == sorted(map(str, frame.collect()))

@@ -63,7 +63,8 @@ class TablePlace:
         if named is None and known:
             raise InputError.bad_argument("index", None, f"which of the table's indexes: {', '.join(sorted(known))}")
         if named is None or named not in known:
-            raise NotFoundError.derived(named or f"index on {self.name}", SearchIndex.kind, sorted(known), self.root.url)
+            wanted = named or f"index on {self.name}"
+            raise NotFoundError.derived(wanted, SearchIndex.kind, sorted(known), self.root.url)
         return SearchIndex(named, environment_of(self.root))
 
 
@@ -126,5 +127,5 @@ def environment_of(root: Storage) -> Environment:
     )
 
 
-def _no_queries(plan: Plan, pinned: Mapping[str, Snapshot | Relation], text: str) -> pa.RecordBatchReader:
+def _no_queries(_: Plan, __: Mapping[str, Snapshot | Relation], text: str) -> pa.RecordBatchReader:
     raise AssertionError(f"an index computes no query: {text}")

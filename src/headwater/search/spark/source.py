@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
-    from headwater.derived.environment import Environment
     from headwater.lake.snapshot import Snapshot
     from headwater.search.index import SearchIndex
     from headwater.search.spark.options import SourceOptions
@@ -157,9 +156,10 @@ def _made(name: str, said: Mapping[str, str], stored: Mapping[str, str]) -> type
 
 
 def search_frame(
-    environment: Environment,
     index: SearchIndex,
     query: str | None,
+    *,
+    session: SparkSession | None,
     columns: Sequence[str] | None,
     options: Mapping[str, Any],
 ) -> DataFrame:
@@ -167,7 +167,7 @@ def search_frame(
     from headwater.spark.session import spark
     from headwater.spark.shipping import with_package
 
-    session = spark() if environment.session is None else environment.session()
+    session = spark() if session is None else session
     with_package(session)
     root, base = index.store.root, index.snapshot
     name = HeadwaterSource.source_name
