@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headwater.spark.types import SparkSession
+    from headwater.search.index import SearchIndex
+    from headwater.spark.types import DataFrame, SparkSession
 
-__all__ = ["register"]
+__all__ = ["frame", "register"]
 
 
 def register(session: SparkSession, *, storage_options: Mapping[str, str] | None = None) -> None:
@@ -19,3 +20,17 @@ def register(session: SparkSession, *, storage_options: Mapping[str, str] | None
     from headwater.search.spark import source
 
     source.register(session, storage_options=storage_options)
+
+
+def frame(
+    index: SearchIndex,
+    query: str | None = None,
+    *,
+    session: SparkSession | None = None,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The rows that a search of an index finds, as a lazy Spark DataFrame; see `SearchIndex.spark`."""
+    from headwater.search.spark import source
+
+    return source.search_frame(index, query, session=session, columns=columns, options=options)

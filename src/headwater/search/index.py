@@ -44,14 +44,7 @@ from headwater.search.maintenance import rewritten
 from headwater.search.postings import indexed_postings, scanned_postings
 from headwater.search.reader import Reader, open_reader
 from headwater.search.record import IndexRecord, SplitEntry
-from headwater.search.refreshing import (
-    Coverage,
-    choose_merges,
-    coverage_of,
-    entry_of,
-    merged_entries,
-    retained,
-)  # fmt: skip
+from headwater.search.refreshing import Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained
 from headwater.search.split_builder import build_splits
 from headwater.search.split_store import SplitStore, discarded, forget_corrupt
 
@@ -306,9 +299,10 @@ class SearchIndex(RecordedArtefact):
         ``columns`` are all that tasks read, and may have ``_score``. Further options are those of the data source
         (`headwater.search.spark.options`).
         """
-        from headwater.search.spark.source import search_frame
+        from headwater.search import frame
 
-        return search_frame(self._environment, self, query, columns, {"k": k, "filter": filter, **options})
+        session = None if self._environment.session is None else self._environment.session()
+        return frame(self, query, session=session, columns=columns, k=k, filter=filter, **options)
 
     def explain_filter(self, where: str) -> str:
         """How `filter` would find the rows."""

@@ -48,10 +48,9 @@ class TablePlace:
         found = {}
         kind = SearchIndex.kind.name
         for name in self.root.folders(f"{RECORDS}/{kind}"):
-            log = RecordLog(self.root, kind, name)
-            committed = log.newest()
+            committed = RecordLog(self.root, kind, name).newest()
             if committed is not None:
-                meant = Definition.from_json(committed.definition, log.path)
+                meant = Definition.from_json(committed.definition)
                 if meant.source == self.name:
                     found[name] = meant
         return found
@@ -64,9 +63,8 @@ class TablePlace:
         if named is None and known:
             raise InputError.bad_argument("index", None, f"which of the table's indexes: {', '.join(sorted(known))}")
         if named is None or named not in known:
-            raise NotFoundError.derived(
-                named or f"index on {self.name}", SearchIndex.kind, sorted(known), self.root.url
-            )
+            wanted = named or f"index on {self.name}"
+            raise NotFoundError.derived(wanted, SearchIndex.kind, sorted(known), self.root.url)
         return SearchIndex(named, environment_of(self.root))
 
 
@@ -104,15 +102,15 @@ def _above(storage: Storage, options: Mapping[str, str]) -> Iterator[tuple[Stora
 
 def _in_lake(root: Storage, storage: Storage) -> TablePlace:
     catalog = Catalog(root)
-    inside = storage.url.removeprefix(root.url.rstrip("/") + "/")
-    if inside != storage.url:
-        name = inside.strip("/").replace("/", ".")
-        catalog.check_name(name)
-        return TablePlace(root, name, storage)
     for name in catalog.names():
         if catalog.storage(name).url == storage.url:
             return TablePlace(root, name, storage)
-    raise NotFoundError.table(storage.url, catalog.names(), root.url)
+    inside = storage.url.removeprefix(root.url.rstrip("/") + "/")
+    if inside == storage.url:
+        raise NotFoundError.table(storage.url, catalog.names(), root.url)
+    name = inside.strip("/").replace("/", ".")
+    catalog.check_name(name)
+    return TablePlace(root, name, storage)
 
 
 def environment_of(root: Storage) -> Environment:
@@ -129,5 +127,5 @@ def environment_of(root: Storage) -> Environment:
     )
 
 
-def _no_queries(plan: Plan, pinned: Mapping[str, Snapshot | Relation], text: str) -> pa.RecordBatchReader:
+def _no_queries(_: Plan, __: Mapping[str, Snapshot | Relation], text: str) -> pa.RecordBatchReader:
     raise AssertionError(f"an index computes no query: {text}")

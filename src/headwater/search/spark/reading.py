@@ -42,6 +42,7 @@ from headwater.search.searching import Request, compile_query, search
 from headwater.search.spark.options import SourceOptions
 from headwater.search.spark.place import place_of
 from headwater.sql import expressions
+from headwater.sql.expressions import Expression
 
 __all__ = ["SCORE", "FilePiece", "SearchReader", "SourcePart", "read_struct"]
 
@@ -53,6 +54,7 @@ _HIT_BYTES = 16 << 10
 _RANKED_ROWS = 1_000
 """So many rows are given by one task, in the order of their rank."""
 _BATCH_ROWS = 16_384
+_RANK = "__rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,8 @@ class SearchReader(DataSourceReader):
         if query is None:
             if k is not None:
                 raise InputError.bad_argument("k", k, "a query beside it, since rows are ranked by one")
-            hits = None if where is None else self._by_condition(now, where)
-            return self._scanned(now, where) if hits is None else _by_file(*hits)
+            candidates = None if where is None else self._by_condition(now, where)
+            return self._scanned(now, where) if candidates is None else _by_file(*candidates)
         index = self._index(self.options.text("index"), now)
         request = Request(
             query=query, k=k, where=where, fields=self.options.list("fields"), default=self.options.default,
@@ -180,7 +182,12 @@ class SearchReader(DataSourceReader):
             indexes = [one.at(now.version) for one in known if one.record.published]
         found: tuple[Way, Reader] | None = None
         for index in indexes:
-            reader = index.reader()
+            try:
+                reader = index.reader()
+            except SchemaError:  # a column that it has is gone, or another one: it says nothing about this version
+                if named is not None:
+                    raise
+                continue
             way = self._way(reader, where)
             if way is not None and way.query is not None and (found is None or way.rows < found[0].rows):
                 found = (way, reader)
@@ -236,11 +243,9 @@ class SearchReader(DataSourceReader):
         for batch in read_file(
             base, add, names, positions=numbered, only=piece.positions, conjuncts=conjuncts, within=piece.within
         ):
-            if wanted is not None:
-                met = pc.fill_null(expressions.evaluate(wanted, pa.Table.from_batches([batch])), False)
-                batch = batch.filter(met.combine_chunks() if isinstance(met, pa.ChunkedArray) else met)
-            for begin in range(0, batch.num_rows, _BATCH_ROWS):
-                yield self._finished(batch.slice(begin, _BATCH_ROWS), piece, exact)
+            kept = batch if wanted is None else _meeting(batch, wanted)
+            for begin in range(0, kept.num_rows, _BATCH_ROWS):
+                yield self._finished(kept.slice(begin, _BATCH_ROWS), piece, exact)
 
     def _finished(self, batch: pa.RecordBatch, piece: FilePiece, exact: pa.Schema) -> pa.RecordBatch:
         """A batch with exactly the columns and types that Spark expects, and the rank beside them where there is one."""
@@ -262,7 +267,10 @@ class SearchReader(DataSourceReader):
         return found.append_column(_RANK, pa.array(piece.ranks[at], pa.int64()))
 
 
-_RANK = "__rank"
+def _meeting(batch: pa.RecordBatch, wanted: Expression) -> pa.RecordBatch:
+    """The rows that meet a condition."""
+    met = pc.fill_null(expressions.evaluate(wanted, pa.Table.from_batches([batch])), False)
+    return batch.filter(met.combine_chunks() if isinstance(met, pa.ChunkedArray) else met)
 
 
 def _in_order(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:

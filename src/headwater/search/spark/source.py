@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
-    from headwater.derived.environment import Environment
     from headwater.lake.snapshot import Snapshot
     from headwater.search.index import SearchIndex
     from headwater.search.spark.options import SourceOptions
@@ -126,8 +125,27 @@ def register(session: SparkSession, *, storage_options: Mapping[str, str] | None
     key = tuple(sorted({**told, **(storage_options or {})}.items()))
     if _registered.get(session) == key:
         return
-    session.dataSource.register(_made("headwater", said, {**stored, **(storage_options or {})}))
+    _put(session, _made(HeadwaterSource.source_name, said, {**stored, **(storage_options or {})}))
     _registered[session] = key
+
+
+def _put(session: SparkSession, made: type[HeadwaterSource]) -> None:
+    """Register a class. Spark looks at the active session for whether the name is free, whichever is asked."""
+    from pyspark.errors import AnalysisException
+
+    from headwater.spark.session import active_session
+
+    try:
+        session.dataSource.register(made)
+    except AnalysisException as error:
+        active = active_session()
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS" or active in (None, session):
+            raise
+        session.createDataFrame([], "a int")  # which makes it the active one
+        try:
+            session.dataSource.register(made)
+        finally:
+            active.createDataFrame([], "a int")
 
 
 def _made(name: str, said: Mapping[str, str], stored: Mapping[str, str]) -> type[HeadwaterSource]:
@@ -138,9 +156,10 @@ def _made(name: str, said: Mapping[str, str], stored: Mapping[str, str]) -> type
 
 
 def search_frame(
-    environment: Environment,
     index: SearchIndex,
     query: str | None,
+    *,
+    session: SparkSession | None,
     columns: Sequence[str] | None,
     options: Mapping[str, Any],
 ) -> DataFrame:
@@ -148,13 +167,13 @@ def search_frame(
     from headwater.spark.session import spark
     from headwater.spark.shipping import with_package
 
-    session = spark() if environment.session is None else environment.session()
+    session = spark() if session is None else session
     with_package(session)
     root, base = index.store.root, index.snapshot
     name = HeadwaterSource.source_name
     if root.options:  # a source of its own, so that they travel inside its class
         name = "headwater_" + hashlib.sha256(repr(sorted(root.options.items())).encode()).hexdigest()[:16]
-        session.dataSource.register(_made(name, {}, root.options))
+        _put(session, _made(name, {}, root.options))
     else:
         register(session)
     reading = session.read.format(name).option("lake", root.url).option("index", index.name)
