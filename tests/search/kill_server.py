@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow.compute
-import pyarrow.parquet
 import tantivy  # noqa: F401  (children need not load it again)
 from tests.incremental.killing import serve
 

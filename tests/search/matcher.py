@@ -97,7 +97,7 @@ def _in_text(leaf: Any, value: str, f: Field) -> bool:
         case OneOf(values=values):
             return any(_in_text(Term(None, one), value, f) for one in values if one)
         case Term(text=text) | Phrase(text=text, prefix=False):
-            return _has_sequence(have, [(text and 0, text)] if f.kind == "keyword" else _tokens(analyzer, text))
+            return _has_sequence(have, [(0, text)] if f.kind == "keyword" else _tokens(analyzer, text))
         case Phrase(text=text):
             return _has_sequence(have, _tokens(analyzer, text), prefix=True)
         case Wildcard(pattern=pattern):

@@ -174,8 +174,10 @@ FOUND = [(i,) for i in range(400, 2000, 200)]
 
 def test_explain_says_which_index_and_why(lake: Lake) -> None:
     assert _plan(lake, QUERY) == [
-        "notes: version 0: 1 of 1 files (0 skipped), at most 2,000 rows, "
-        f"{lake.table('notes').detail()['size_bytes']:,} bytes, 2 of 3 columns"
+        (
+            "notes: version 0: 1 of 1 files (0 skipped), at most 2,000 rows, "
+            f"{lake.table('notes').detail()['size_bytes']:,} bytes, 2 of 3 columns"
+        )
     ]
     lake.index("notes_ix", "notes", text="body", refresh=True)
     assert _plan(lake, QUERY) == [

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,8 @@ from tests.search.questions import random_condition, random_query
 import headwater as hw
 from headwater.base.errors import HeadwaterError
 from headwater.lake.find import condition
-from headwater.search import index as index_module
+from headwater.search import kept_index, split_store
 from headwater.search import reader as reader_module
-from headwater.search import split_store
 from headwater.search.index import SearchIndex
 from headwater.search.language import parse
 from headwater.sql.expressions import evaluate
@@ -47,7 +46,11 @@ class History:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.rng = folder, random.Random(seed)
-        shapes = {"mapped": seed % 2 == 0, "partitioned": seed % 3 == 0, "target_rows": (1_000_000, 8, 1)[seed % 3]}
+        shapes: dict[str, Any] = {
+            "mapped": seed % 2 == 0,
+            "partitioned": seed % 3 == 0,
+            "target_rows": (1_000_000, 8, 1)[seed % 3],
+        }
         self.notes = Notes(folder, seed, **shapes)
         self.table, self.oldest, self.extra = self.notes.table, 0, 0
         self.index = self.notes.open("it")
@@ -113,7 +116,12 @@ class History:
         self.index.vacuum(retention_hours=self.rng.choice([0, 168]))
 
     def _crash(self) -> None:
-        done = self.rng.choice([self.index.refresh, self.index.merge, lambda: self.index.vacuum(retention_hours=0)])
+        choices: list[Callable[[], object]] = [
+            self.index.refresh,
+            self.index.merge,
+            lambda: self.index.vacuum(retention_hours=0),
+        ]
+        done = self.rng.choice(choices)
         try:
             with FaultPlan().crash_at("*", nth=self.rng.randint(1, 12)):
                 done()
@@ -123,7 +131,7 @@ class History:
 
     def _other_process(self) -> None:
         """What a process keeps in memory is gone."""
-        index_module._readers.clear()
+        kept_index._readers.clear()
         split_store._covers.clear()
         reader_module._transient.clear()
         reader_module._term_lists.clear()

@@ -57,7 +57,9 @@ def test_killed_at_random_it_is_before_or_after(server: Server, tmp_path: Path) 
         index.vacuum(retention_hours=0)
         folder = tmp_path / "lake" / index.folder_path / "splits"
         left = {path.name for path in folder.iterdir()}
-        assert left == {name + ending for name in index.record.names for ending in (".split", ".cover")}, "nothing is left behind"
+        assert left == {name + ending for name in index.record.names for ending in (".split", ".cover")}, (
+            "nothing is left behind"
+        )
 
 
 @pytest.mark.parametrize("what", ["merge", "vacuum"])

@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -120,7 +121,7 @@ def test_deleted_rows_count_until_their_split_is_rewritten(tmp_path: Path) -> No
 
 def test_boosts_multiply_and_several_fields_add_up(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
-    rows = {"id": [0, 1, 2], "a": ["w0 w1", "w1", "w2"], "b": ["w1", "w0", "w0 w0"]}
+    rows: dict[str, Any] = {"id": [0, 1, 2], "a": ["w0 w1", "w1", "w2"], "b": ["w1", "w0", "w0 w0"]}
     lake.write("t", pa.table(rows))
     index = lake.index("ix", "t", text=["a", "b"], refresh=True)
     one, two = (scores(rows[c], ["w0"]) for c in "ab")

@@ -21,7 +21,7 @@ from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 from headwater.search.definition import Definition
-from headwater.search.index import SearchIndex
+from headwater.search.kept_index import KeptIndex
 from headwater.search.spark.options import SourceOptions
 from headwater.sql.plan import Plan
 
@@ -46,16 +46,16 @@ class TablePlace:
         if not self.in_lake:
             return {}
         found = {}
-        kind = SearchIndex.kind.name
+        kind = KeptIndex.kind.name
         for name in self.root.folders(f"{RECORDS}/{kind}"):
             committed = RecordLog(self.root, kind, name).newest()
             if committed is not None:
-                meant = Definition.from_json(committed.definition)
+                meant = Definition.from_json(committed.definition, self.root.url)
                 if meant.source == self.name:
                     found[name] = meant
         return found
 
-    def index(self, named: str | None) -> SearchIndex:
+    def index(self, named: str | None) -> KeptIndex:
         """The index that is named, or the only one."""
         known = self.indexes()
         if named is None and len(known) == 1:
@@ -64,8 +64,8 @@ class TablePlace:
             raise InputError.bad_argument("index", None, f"which of the table's indexes: {', '.join(sorted(known))}")
         if named is None or named not in known:
             wanted = named or f"index on {self.name}"
-            raise NotFoundError.derived(wanted, SearchIndex.kind, sorted(known), self.root.url)
-        return SearchIndex(named, environment_of(self.root))
+            raise NotFoundError.derived(wanted, KeptIndex.kind, sorted(known), self.root.url)
+        return KeptIndex(named, environment_of(self.root))
 
 
 def place_of(options: SourceOptions) -> TablePlace | None:

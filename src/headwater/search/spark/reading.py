@@ -36,9 +36,10 @@ from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import shaped, without_files
 from headwater.lake.spark.types import loose_field, spark_struct
 from headwater.search.filtering import Way, choose_way
-from headwater.search.index import SearchIndex
+from headwater.search.kept_index import KeptIndex
 from headwater.search.reader import Hits, Reader
-from headwater.search.searching import Request, compile_query, search
+from headwater.search.request import Request, compile_query
+from headwater.search.searching import search
 from headwater.search.spark.options import SourceOptions
 from headwater.search.spark.place import place_of
 from headwater.sql import expressions
@@ -146,7 +147,7 @@ class SearchReader(DataSourceReader):
             lenient=self.options.flag("lenient"),
         )  # fmt: skip
         if k is not None:
-            found = search(index, request)
+            found = search(index.reader(), request)
             return _by_file(found.reader, found.hits, scored=self._scores, ranked=len(found) <= _RANKED_ROWS)
         reader = index.reader()
         compiled, _ = compile_query(reader, request)
@@ -160,15 +161,15 @@ class SearchReader(DataSourceReader):
     def _scores(self) -> bool:
         return any(f is None for f in self.fields)
 
-    def _index(self, name: str | None, now: Snapshot) -> SearchIndex:
+    def _index(self, name: str | None, now: Snapshot) -> KeptIndex:
         place = place_of(self.options)
         if place is None:
-            raise NotFoundError.derived(name or f"index on {now.where}", SearchIndex.kind, [], now.where)
+            raise NotFoundError.derived(name or f"index on {now.where}", KeptIndex.kind, [], now.where)
         return place.index(name).at(now.version)
 
     def _way(self, reader: Reader, where: str | None) -> Way | None:
         wanted = condition(reader.base, where)
-        return None if wanted is None else choose_way(reader, wanted)
+        return None if wanted is None else choose_way(reader, wanted.node)
 
     def _by_condition(self, now: Snapshot, where: str) -> tuple[Reader, Hits] | None:
         """The candidates of a condition by the index that names fewest; None where a scan is right."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headwater.lake.snapshot import Snapshot
-    from headwater.search.index import SearchIndex
+    from headwater.search.kept_index import KeptIndex
     from headwater.search.spark.options import SourceOptions
 
 __all__ = ["HeadwaterSource", "register", "search_frame"]
@@ -156,7 +156,7 @@ def _made(name: str, said: Mapping[str, str], stored: Mapping[str, str]) -> type
 
 
 def search_frame(
-    index: SearchIndex,
+    index: KeptIndex,
     query: str | None,
     *,
     session: SparkSession | None,

@@ -2,7 +2,7 @@
 
 Tasks write data files as the lake itself does (`data_files`), and index the files that they have written at once, so a
 large write is indexed by as many writers as it has tasks. Then one process commits the files to the table, and after
-that the splits to the index, as a refresh that finds them built (`SearchIndex.refresh_with`). A crash in between leaves
+that the splits to the index, as a refresh that finds them built (`KeptIndex.refresh_with`). A crash in between leaves
 files that no split covers: searches index them when somebody asks, and are slower, but not wrong. So a failure of the
 index after the table's commit is reported, and is no failure of the write.
 
@@ -40,7 +40,7 @@ from headwater.lake.write import SchemaMode
 from headwater.search.cover import Cover
 from headwater.search.definition import TARGET_ROWS, Definition
 from headwater.search.definition import define as define_index
-from headwater.search.index import SearchIndex, splits_path
+from headwater.search.kept_index import KeptIndex, splits_path
 from headwater.search.kind import make
 from headwater.search.on_spark import PASSED_ON, write_splits
 from headwater.search.spark.options import SourceOptions
@@ -198,7 +198,7 @@ class SearchWriter(DataSourceArrowWriter):
         environment = environment_of(self.place.root)
         if self.fields is not None:
             make(self.index, self.place.name, environment, **self.fields)
-        SearchIndex(self.index, environment).refresh_with(covers)
+        KeptIndex(self.index, environment).refresh_with(covers)
 
 
 class _WrittenFiles(write.Source):
