@@ -34,6 +34,9 @@ Three things that other parsers read in silence are refused, because the silent 
 mark that is set off by a space (``a - b``), a mark after a colon (``title:-draft``; a negative number is a value), and
 a regular expression that goes on as a path does (``/usr/bin``).
 
+In quotes, `*` and `?` are characters like any other ("is it lost?"); a pattern over several words is one word with
+escaped spaces: ``hello*\ *world``.
+
 The tree is described in `tree`; `parse` reads strictly, `parse_leniently` leaves out what cannot be read and says what
 that was, and `render` writes a tree as a query. Reading takes linear time, and a tree is at most `MAX_DEPTH` high.
 """
