@@ -149,7 +149,7 @@ def test_only_columns_that_are_asked_for_are_read(lake: Lake, monkeypatch: pytes
 def test_only_columns_that_are_named_are_read_for_spark(lake: Lake, spark: SparkSession, tmp_path: Path) -> None:
     own = hw.connect(tmp_path / "lake", spark=spark)
     seen: list[list[str]] = []
-    real = search_rows.read_file
+    real = scan.read_file
 
     def read(base: Any, add: Any, columns: Any, **options: Any) -> Iterator[pa.RecordBatch]:
         seen.append(list(columns))
