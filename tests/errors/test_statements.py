@@ -92,6 +92,34 @@ def case_changes_after_the_last_commit(lake: Lake) -> Attempt:
     return lambda: lake.sql("SELECT * FROM table_changes('orders', '2999-01-01')")
 
 
+def case_search_of_a_table_without_an_index(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("SELECT * FROM search('orders', 'refund')")
+
+
+def case_search_by_a_query_that_does_not_parse(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    lake.sql("CREATE SEARCH INDEX found ON orders (name)")
+    return lambda: lake.sql("SELECT id FROM search('orders', 'card (lost', k => 3)")
+
+
+def case_search_with_an_option_that_is_misspelled(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    lake.sql("CREATE SEARCH INDEX found ON orders (name)")
+    return lambda: lake.sql("SELECT id FROM search('orders', 'card', filters => 'id = 1')")
+
+
+def case_search_index_that_is_there(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    lake.sql("CREATE SEARCH INDEX found ON orders (name)")
+    return lambda: lake.sql("CREATE SEARCH INDEX found ON orders (name)")
+
+
+def case_search_index_on_a_column_of_another_kind(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS)
+    return lambda: lake.sql("CREATE SEARCH INDEX found ON orders (amount TEXT)")
+
+
 CASES = [f for name, f in list(globals().items()) if name.startswith("case_")]
 
 

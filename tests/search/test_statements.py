@@ -44,10 +44,8 @@ def lake(tmp_path: Path) -> Lake:
         ("(body TEXT)", {"text": "body"}),
         ("(body, author TEXT)", {"text": ["body", "author"]}),
         (
-            (
-                "(body TEXT, title TEXT WITH (analyzer = 'en_stem', positions = false), author KEYWORD, amount NUMERIC, "
-                "raw BINARY, ip IP, attrs JSON)"
-            ),
+            """(body TEXT, title TEXT WITH (analyzer = 'en_stem', positions = false), author KEYWORD, amount NUMERIC,
+            raw BINARY, ip IP, attrs JSON)""",
             {
                 "text": {"body": {}, "title": {"analyzer": "en_stem", "positions": False}},
                 "keyword": "author",
@@ -58,10 +56,8 @@ def lake(tmp_path: Path) -> Lake:
             },
         ),
         (
-            (
-                "(body TEXT WITH (substring = true), title TEXT WITH (frequencies = false), `odd, ``name``` KEYWORD) "
-                "OPTIONS (analyzer = 'whitespace', hot = 'id, `odd, ``name```', target_rows = 2)"
-            ),
+            """(body TEXT WITH (substring = true), title TEXT WITH (frequencies = false), `odd, ``name``` KEYWORD)
+            OPTIONS (analyzer = 'whitespace', hot = 'id, `odd, ``name```', target_rows = 2)""",
             {
                 "text": {"body": {}, "title": {"frequencies": False}},
                 "keyword": "odd, `name`",
@@ -114,12 +110,8 @@ def test_refresh_show_describe_and_drop(lake: Lake) -> None:
     lake.sql("CREATE SEARCH INDEX ix ON notes (body)")
     lake.table("notes").append(ROWS)
     report = lake.sql("REFRESH SEARCH INDEX ix").to_dicts()[0]
-    assert (report["mode"], report["rows_in"], report["frontier"], report["index"]) == (
-        "incremental",
-        3,
-        "notes@1",
-        "ix",
-    )
+    assert report["mode"] == "incremental" and report["rows_in"] == 3
+    assert report["frontier"] == "notes@1" and report["index"] == "ix"
     assert lake.sql("SHOW SEARCH INDEXES LIKE 'i*'").to_dicts()[0]["indexName"] == "ix"
     assert lake.sql("SHOW SEARCH INDEXES LIKE 'x*'").to_dicts() == []
     facts = {r["col_name"]: r["data_type"] for r in lake.sql("DESCRIBE ix").to_dicts()}

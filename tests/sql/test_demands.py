@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.sql.demands import demands
+from headwater.sql.plan.text import expression_text
 from headwater.sql.query import parse_query
 
 _SCHEMAS = {
@@ -39,3 +40,29 @@ def test_demands(text: str, expected: list[str]) -> None:
         parts = [f"{c.column}{c.op}{','.join(map(str, c.values))}" for c in demand.conjuncts]
         shown.append(" ".join([f"{demand.scan.name}({','.join(demand.columns)})", *parts]))
     assert shown == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select a from t where s like 'x%' and (b = 1 or a > 2)", ["t: like(s, 'x%', '\\\\'); ((b = 1) or (a > 2))"]),
+        ("select count(*) from t where 1 = 2 and contains(s, 'x')", ["t: contains(s, 'x')"]),
+        ("select * from (select s as z from t) where contains(z, 'x')", ["t: contains(s, 'x')"]),
+        ("select s, count(*) from t group by s having contains(s, 'x') and count(*) > 1", ["t: contains(s, 'x')"]),
+        ("select a from t join u on a = k and b + v > 1 where contains(s, 'x')", ["t: contains(s, 'x')", "u:"]),
+        ("select a from t left join u on a = k where contains(s, 'x') and v > 1", ["t: contains(s, 'x')", "u:"]),
+        ("select v from u left join t on a = k and contains(s, 'x')", ["u:", "t: contains(s, 'x')"]),
+        ("select v from u left join t on a = k where contains(s, 'x')", ["u:", "t:"]),
+        (
+            "select a from t where contains(s, 'x') and a in (select k from u where v = 3)",
+            ["u: (v = 3)", "t: contains(s, 'x')"],
+        ),
+        ("select a from t where contains(s, 'x') or a = (select max(k) from u)", ["u:", "t:"]),
+        ("select * from (select a, s from t limit 3) where contains(s, 'x')", ["t:"]),
+        ("select a, row_number() over (order by a) as r from t qualify contains(s, 'x')", ["t:"]),
+    ],
+)
+def test_conditions(text: str, expected: list[str]) -> None:
+    plan = parse_query(text, lambda name, *_: _SCHEMAS[name])
+    found = [f"{d.scan.name}: {'; '.join(map(expression_text, d.conditions))}".rstrip() for d in demands(plan)]
+    assert found == expected
