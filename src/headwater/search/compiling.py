@@ -221,7 +221,10 @@ class Compiler:
                 "a phrase", f.column, "it is indexed without positions", "define the index with positions"
             )
         if prefix:
-            return self._make.phrase_prefix_query(schema, name, list(words))
+            self._need_terms(f, "a phrase with a prefix", patterns=True)
+            exact = [(at, pattern_regex((word,))) for at, word in terms[:-1]]
+            last = (terms[-1][0], pattern_regex((words[-1], ANY)))  # a query for prefixes would stop at 50 of them
+            return self._make.regex_phrase_query(schema, name, [*exact, last], slop)
         placed: list[str | tuple[int, str]] = [*words] if f.kind == "json" else [*terms]
         return self._make.phrase_query(schema, name, placed, slop)
 

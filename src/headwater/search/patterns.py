@@ -138,6 +138,6 @@ def _bisect(terms: pa.Array, prefix: str, *, after: bool = False) -> int:
 def pattern_regex(pattern: Pattern) -> str:
     """A pattern as a regular expression that has to match as a whole, for Python and for the library alike."""
     return "".join(
-        (".*" if part is ANY else ".") if isinstance(part, Marker) else _SPECIAL.sub(r"\\\g<0>", part)
+        ("(?s:.*)" if part is ANY else "(?s:.)") if isinstance(part, Marker) else _SPECIAL.sub(r"\\\g<0>", part)
         for part in pattern
     )

@@ -1,0 +1,219 @@
+"""Files of an index that are cut off, garbled or gone: the answer is right, or the error is one of ours.
+
+A split, a cover or a record may be damaged where it is stored, and a split where this machine has unpacked it. What is stored
+has checksums; a damaged split is named, searched without, and built again by the next refresh. HEADWATER_TEST_FUZZ sets how
+often each kind of file is garbled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headwater as hw
+from headwater.base import events
+from headwater.base.errors import HeadwaterError
+from headwater.lakehouse import Lake
+from headwater.search import index as index_module
+from headwater.search import reader as reader_module
+from headwater.search import split_store
+from headwater.search.index import SearchIndex
+
+TRIALS = int(os.environ.get("HEADWATER_TEST_FUZZ", "8"))
+_ROWS = 30
+_QUERIES = ["word", '"word 7"', "w*", "*ord", "n:[3 TO 9]", "wrod~1", "NOT word"]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    with hw.settings.override(fsync=False, spill_dir=tmp_path):
+        lake = hw.connect(tmp_path / "lake")
+        for begin in (0, 15):
+            ids = range(begin, begin + 15)
+            rows = {"n": pa.array(ids, pa.int64()), "body": [f"word {n} and word {n % 3}" for n in ids]}
+            lake.write("t", pa.table(rows), mode="append")
+        lake.index("ix", "t", text="body", numeric="n", hot="n", target_rows=15, refresh=True)
+        yield lake
+
+
+def forget() -> None:
+    """What a process keeps in memory is gone."""
+    index_module._readers.clear()
+    split_store._covers.clear()
+    reader_module._transient.clear()
+    reader_module._term_lists.clear()
+
+
+def splits(tmp_path: Path, ending: str) -> list[Path]:
+    return sorted((tmp_path / "lake/_headwater/indexes/ix/splits").glob(f"*{ending}"))
+
+
+def answers(index: SearchIndex) -> list[list[int]]:
+    return [sorted(row["n"] for row in index.search(q, columns=["n"], k=None)) for q in _QUERIES]
+
+
+def garbled(data: bytes, rng: random.Random) -> bytes:
+    kind = rng.choice(["cut", "flip", "flip", "zeros", "insert", "empty", "tail"])
+    at = rng.randrange(len(data))
+    if kind == "cut":
+        return data[:at]
+    if kind == "flip":
+        return data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+    if kind == "zeros":
+        return data[:at] + bytes(min(64, len(data) - at)) + data[at + 64 :]
+    if kind == "insert":
+        return data[:at] + rng.randbytes(9) + data[at:]
+    return b"" if kind == "empty" else data + rng.randbytes(100)
+
+
+def notices(ask: Callable[[], Any]) -> tuple[Any, list[str]]:
+    heard: list[str] = []
+    stop = events.subscribe(lambda event: heard.append(event.text) if event.kind == "notice" else None)
+    try:
+        return ask(), heard
+    finally:
+        stop()
+
+
+@pytest.mark.parametrize("ending", [".split", ".cover"])
+@pytest.mark.parametrize("seed", range(TRIALS))
+def test_what_is_stored_is_garbled(ending: str, seed: int, lake: Lake, tmp_path: Path) -> None:
+    rng = random.Random(f"{ending} {seed}")
+    index = lake.index("ix")
+    right = answers(index)
+    file = rng.choice(splits(tmp_path, ending))
+    whole = file.read_bytes()
+    broken = garbled(whole, rng)
+    file.write_bytes(broken)
+    split_store.forget(file.stem)
+    forget()
+    found, heard = notices(lambda: answers(index))
+    assert found == right
+    if any("cannot be used" in text for text in heard):
+        assert any(file.stem in text for text in heard), "the split is named"
+        assert index.details().damaged == (file.stem,)
+        assert index.refresh().mode == "incremental"
+        assert file.stem not in index.record.names
+    assert index.details().damaged == () and index.verify().equal and answers(index) == right
+
+
+@pytest.mark.parametrize("ending", [".split", ".cover"])
+def test_what_is_stored_is_gone(ending: str, lake: Lake, tmp_path: Path) -> None:
+    index = lake.index("ix")
+    right = answers(index)
+    file = splits(tmp_path, ending)[0]
+    file.unlink()
+    split_store.forget(file.stem)
+    forget()
+    found, heard = notices(lambda: answers(index))
+    assert found == right and file.stem in heard[0]
+    assert index.merge() == 2, "maintenance leaves it to the next refresh"
+    assert index.refresh().mode == "incremental"
+    assert index.coverage == 1.0 and index.details().damaged == () and index.verify().equal
+
+
+def test_a_merge_finds_a_split_that_is_damaged(lake: Lake, tmp_path: Path) -> None:
+    file = splits(tmp_path, ".split")[0]
+    file.write_bytes(file.read_bytes()[:-50])
+    split_store.forget(file.stem)
+    forget()
+    lake.index("ix2", "t", text="body", target_rows=100)
+    index = lake.index("ix")
+    for number in range(8):
+        lake.write("t", pa.table({"n": [100 + number], "body": ["more"]}), mode="append")
+    index.refresh()
+    index.refresh()
+    assert index.details().damaged == () and index.verify().equal and index.coverage == 1.0
+
+
+@pytest.mark.parametrize("seed", range(TRIALS))
+def test_records_are_garbled(seed: int, lake: Lake, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    index = lake.index("ix")
+    right = answers(index)
+    file = max((tmp_path / "lake/_headwater/records/index/ix").glob("*.json"))
+    file.write_bytes(_other_record(json.loads(file.read_text()), rng) if seed % 2 else garbled(file.read_bytes(), rng))
+    forget()
+    try:
+        found = lake.index("ix")
+        assert answers(found) == right or found.meant != index.meant
+        found.refresh()
+    except HeadwaterError as e:
+        assert e.code
+
+
+def _other_record(record: dict[str, Any], rng: random.Random) -> bytes:
+    """A record of which one value is of another type."""
+    inner = record[rng.choice(["definition", "record"])]
+    place = inner["splits"][0] if "splits" in inner and rng.random() < 0.6 else inner
+    place = place["fields"][0] if "fields" in place and rng.random() < 0.6 else place
+    place[rng.choice(list(place))] = rng.choice([None, 7, -1, "../../x", [], {}, [None], 1e300, True])
+    return json.dumps(record).encode()
+
+
+_SEARCHES = """
+import sys, headwater as hw
+from headwater.base.errors import HeadwaterError
+from tests.search.test_damage import answers
+with hw.settings.override(spill_dir=sys.argv[1]):
+    index = hw.connect(sys.argv[1] + "/lake").index("ix")
+    try:
+        print("answer", answers(index))
+    except HeadwaterError as error:
+        print("error", error.code)
+"""
+
+
+@pytest.mark.long
+def test_copies_in_the_cache_are_garbled(lake: Lake, tmp_path: Path) -> None:
+    """The library sees the damage, or we do, or the answer is right: the process ends in order."""
+    right = answers(lake.index("ix"))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), *sys.path]))}
+    files = [f for f in (tmp_path / "headwater-splits").glob("*/*") if not f.name.startswith(".")]
+    for seed in range(TRIALS):
+        rng = random.Random(seed)
+        file = rng.choice(files)
+        whole = file.read_bytes()
+        if not whole:
+            continue
+        file.write_bytes(garbled(whole, rng))
+        done = subprocess.run([sys.executable, "-c", _SEARCHES, str(tmp_path)], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{file.name}, {seed}: {done.stderr[-1000:]}"
+        said = done.stdout.splitlines()[-1]
+        assert said.startswith("error") or said == f"answer {right}", f"{file.name}, {seed}: {said[:200]}"
+        if file.exists():
+            file.write_bytes(whole)
+
+
+def test_a_copy_that_cannot_be_opened_is_fetched_again(lake: Lake, tmp_path: Path) -> None:
+    right = answers(lake.index("ix"))
+    for kind in ("fast", "idx", "term", "pos", "fieldnorm", "store"):
+        for file in (tmp_path / "headwater-splits").glob(f"*/*.{kind}"):
+            file.unlink()
+            file.write_bytes(b"")
+        forget()
+        found, heard = notices(lambda: answers(lake.index("ix")))
+        assert found == right, kind
+        assert lake.index("ix").details().damaged == (), "what is stored is sound"
+        del heard
+
+
+def test_the_cache_may_be_smaller_than_what_is_open(lake: Lake) -> None:
+    right = answers(lake.index("ix"))
+    with hw.settings.override(search_cache_bytes=0):
+        split_store.evict()
+        forget()
+        index = lake.index("ix")
+        assert answers(index) == right
+        split_store.evict()
+        assert answers(index) == right
+        assert index.search("word", columns=["n"], k=None).to_arrow().num_rows == _ROWS
