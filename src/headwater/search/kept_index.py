@@ -201,7 +201,7 @@ class KeptIndex(RecordedArtefact):
         """Ask; again if the library fails and the copy of a split that this machine has turns out to be corrupt."""
         try:
             return ask()
-        except SearchQueryError:
+        except (SearchQueryError, CorruptionError):
             with _guard:
                 mine = [(key, one) for key, one in _readers.items() if key[0] == self.store.url]
             damaged = [key for key, one in mine if forget_corrupt(one.lent)]

@@ -6,7 +6,7 @@ Version 1 has
 - ``meta.json`` of the library, with the segments of the split
 - the files of each segment, ``<32 hex digits>.<ext>``
 - ``terms.arrow``: an Arrow IPC stream of one batch per text field, ``field: string, term: large_string``, each term once
-  and sorted, for patterns such as ``*data*`` (`patterns`)
+  and sorted, for patterns such as ``*data*`` (`patterns`); behind it the CRC-32 of the stream, 4 bytes, little-endian
 - ``hot.arrow``, where the index keeps hot columns: an Arrow IPC file of these columns, a row per document, in the order
   of the documents
 
@@ -132,15 +132,23 @@ def write_terms(folder: str, terms: dict[str, list[str]]) -> None:
     """Write the sorted terms of each text field."""
     schema = pa.schema([("field", pa.string()), ("term", pa.large_string())])
     options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.OSFile(os.path.join(folder, TERMS), "wb") as sink, pa.ipc.new_stream(sink, schema, options=options) as to:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=options) as to:
         for field, listed in terms.items():
             array = pa.array(sorted(listed), pa.large_string())
             to.write_batch(pa.record_batch([pa.repeat(pa.scalar(field), len(array)), array], schema=schema))
+    stream = sink.getvalue()
+    with open(os.path.join(folder, TERMS), "wb") as file:
+        file.write(stream)
+        file.write(struct.pack("<I", zlib.crc32(stream)))
 
 
 def terms_of(folder: str) -> Iterator[tuple[str, pa.Array]]:
-    """The sorted terms of each text field that has any."""
+    """The sorted terms of each text field that has any; ValueError if they are not what was written."""
     with pa.memory_map(os.path.join(folder, TERMS)) as source:
-        for batch in pa.ipc.open_stream(source):
+        data = source.read_buffer()
+        if len(data) < 4 or zlib.crc32(memoryview(data)[:-4]) != struct.unpack("<I", memoryview(data)[-4:])[0]:
+            raise ValueError(f"the checksum of {TERMS} is another one")
+        for batch in pa.ipc.open_stream(data.slice(0, len(data) - 4)):
             if batch.num_rows:
                 yield batch.column(0)[0].as_py(), batch.column(1)

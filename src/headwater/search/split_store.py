@@ -8,7 +8,8 @@ the files of a segment on a local disk, so a machine unpacks a split once, into 
 
 The cache has a limit in bytes (setting ``search_cache_bytes``): the splits that were not used for the longest time go
 first. Whoever has one open keeps it, by links of its own to the files (`lend`). A few splits are fetched at a
-time. One that is missing or is not what was written is reported, and its rows are searched without it.
+time. One that is missing or is not what was written is reported, and its rows are searched without it. What is stored is
+compared with its checksums when it is unpacked; the copies in the cache only when the library fails on one, or cannot open it.
 """
 
 from __future__ import annotations
