@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.search.language import ANY, ONE
+from headwater.search.language import ANY, ONE, Pattern
 from headwater.search.patterns import TermList, matching, pattern_regex
 
 # Few letters, so that needles are found, across terms as well; of one, two and four bytes.
@@ -23,9 +23,7 @@ def listed(terms: set[str]) -> TermList:
 
 @pytest.mark.parametrize("grams", [False, True])
 @given(lists=st.lists(st.sets(LETTERS.filter(bool)), max_size=3), pattern=PATTERNS)
-def test_every_way_finds_what_a_look_at_each_term_finds(
-    grams: bool, lists: list[set[str]], pattern: tuple[object, ...]
-) -> None:
+def test_every_way_finds_what_a_look_at_each_term_finds(grams: bool, lists: list[set[str]], pattern: Pattern) -> None:
     compiled = re.compile(pattern_regex(pattern), re.DOTALL)
     expected = {term for terms in lists for term in terms if compiled.fullmatch(term)}
     assert matching([listed(terms) for terms in lists], pattern, grams=grams) == expected

@@ -24,7 +24,6 @@ from headwater.sql.expressions import Expression
 __all__ = ["fetch_rows", "meets"]
 
 
-
 def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
     """The rows of hits, in their order."""
     base = reader.base
