@@ -25,7 +25,7 @@ _PREDICATES = {
     "contains, rare": "contains(body, 'needle')",
     "contains, frequent": "contains(body, 'data')",
     "LIKE": "body LIKE '%machine learning%'",
-    "startswith": "startswith(title, 'A')",
+    "startswith": "startswith(title, 'Sta')",
     "equality": "author = 'author77'",
     "IN": "author IN ('author1', 'author2', 'author3')",
     "range": "views >= 99000",
