@@ -111,6 +111,11 @@ test-feast: $(FEAST)/.ready ## run the tests of the online store for Feast, with
 	@$(FEAST)/bin/python -c 'import feast, sys; v = feast.__version__; print("on feast", v); sys.exit(not v.startswith("0.67."))'
 	@$(FEAST)/bin/python -m pytest $(or $(ARGS),tests/serving/feast)
 
+# Each of them once; `make soak` has them with all other tests, and with larger amounts.
+.PHONY: test-slow
+test-slow: $(STAMP) ## run the tests that `make test` leaves out: all of the matrix with delta-spark, all benchmarks, long histories
+	@HEADWATER_TEST_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow -m slow $(ARGS)
+
 # STEPS is the length of a random history and SEEDS how many there are: the defaults are 242,000 steps of random views and more than
 # 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed.
 .PHONY: soak
