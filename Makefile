@@ -63,12 +63,14 @@ test-lake-s3: $(STAMP) ## run the tests of the lake and of SQL with the lake on 
 test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m s3 $(ARGS)
 
-# Node (Azurite, from npm) and Go (fake-gcs-server) are needed; the emulators are installed at first use, outside of the repository.
+# Node (Azurite, from npm) and Go (fake-gcs-server) are needed; the emulators are installed once, outside of the repository, and only here: other
+# targets run the tests in tests/cloud where they find them. What cannot be installed is reported, and its tests are skipped.
 CLOUD_TESTS := tests/s3/test_operations.py tests/s3/test_errors.py tests/s3/test_races.py tests/derived/test_contract_on_s3.py \
 	tests/incremental/views/test_s3.py tests/lake_spark/test_s3.py tests/lake tests/query
 
 .PHONY: test-cloud
 test-cloud: $(STAMP) ## run the tests of the lake, SQL and everything derived on emulators of Azure and Google Cloud
+	-@$(BIN)/python -m headwater.testing.server_tools
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m cloud tests/cloud
 	@for cloud in azure gcs; do \
 		HEADWATER_TEST_STORAGE=$$cloud $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),$(CLOUD_TESTS)); done
@@ -108,6 +110,11 @@ $(FEAST)/.ready: $(STAMP) requirements/feast.txt
 test-feast: $(FEAST)/.ready ## run the tests of the online store for Feast, with Feast
 	@$(FEAST)/bin/python -c 'import feast, sys; v = feast.__version__; print("on feast", v); sys.exit(not v.startswith("0.67."))'
 	@$(FEAST)/bin/python -m pytest $(or $(ARGS),tests/serving/feast)
+
+# Each of them once; `make soak` has them with all other tests, and with larger amounts.
+.PHONY: test-slow
+test-slow: $(STAMP) ## run the tests that `make test` leaves out: all of the matrix with delta-spark, all benchmarks, long histories
+	@HEADWATER_TEST_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow -m slow $(ARGS)
 
 # STEPS is the length of a random history and SEEDS how many there are: the defaults are 242,000 steps of random views and more than
 # 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed.

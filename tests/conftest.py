@@ -66,6 +66,10 @@ _ON_SERVERS = frozenset({"lake", "s3", "server"}) if STORAGE == "s3" else frozen
 
 _SCRATCH = pytest.StashKey[Path]()
 
+# `make` does the same; a plain pytest has it from here. Each of the hundred processes that the tests start would compile all sources again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Subprocesses have them too.
 _OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

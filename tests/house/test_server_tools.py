@@ -10,7 +10,7 @@ import pytest
 from headwater.base.errors import SetupError
 from headwater.testing import server_tools
 from headwater.testing.gcs_server import serve_gcs
-from headwater.testing.server_tools import azurite, fake_gcs_server
+from headwater.testing.server_tools import azurite, fake_gcs_server, is_installed
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +45,11 @@ def test_a_registry_that_cannot_be_reached(tmp_path: Path) -> None:
 
 
 def test_one_of_many_installs(tmp_path: Path) -> None:
+    assert not is_installed("gcs")
     tool(tmp_path, "go", f'echo once >> {tmp_path}/log; echo "$2" > "$GOBIN/fake-gcs-server"')
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: fake_gcs_server()[0], range(8)))
+    assert is_installed("gcs") and not is_installed("azure")
     assert len(found) == 1 and (tmp_path / "log").read_text() == "once\n"
     wanted = f"github.com/fsouza/fake-gcs-server@v{server_tools.FAKE_GCS_VERSION}\n"
     assert Path(found.pop()).read_text() == wanted

@@ -1,7 +1,8 @@
 """Lives that are killed: a process that has everything loaded forks a child for each, and tells how it ended.
 
 A server is a module of the tests whose main calls `serve`. Commands come as JSON lines on stdin: whatever the life needs, with ``"after_ms"``,
-the moment of the kill, or ``"point"`` and ``"nth"``. The answer is the child's wait status. The server itself starts no thread before it forks.
+the moment of the kill, ``"point"`` and ``"nth"``, or ``"fault"``, as in HEADWATER_FAULTS. The answer is the child's
+wait status. The server itself starts no thread before it forks.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _run(live: Callable[[dict[str, Any]], None], command: dict[str, Any]) -> int
     if child == 0:
         status = 1
         try:
-            plan = FaultPlan()
+            plan = FaultPlan.parse(command.get("fault", ""))
             if "point" in command:
                 plan.kill_at(command["point"], nth=command["nth"])
             with plan:

@@ -1,4 +1,8 @@
-"""The JVM's own Delta reads what is written here, and the reverse; then each changes the other's tables."""
+"""The JVM's own Delta reads what is written here, and the reverse; then each changes the other's tables.
+
+A statement of the JVM's Delta takes half a second or more, so every day there is one long history each way, one table of all types, and what only
+the JVM can make; the rest of the matrix is `slow` (`make test-slow`).
+"""
 
 from __future__ import annotations
 
@@ -68,6 +72,7 @@ def test_edits_with_inline_and_stored_vectors(lake: Lake, jvm: Driver) -> None:
     same_feed(jvm, table, 0)
 
 
+@pytest.mark.slow
 def test_rewrites_without_vectors(lake: Lake, jvm: Driver) -> None:
     table = lake.write(
         "t", [{"id": i, "v": i * 0.5} for i in range(20)], properties={**FEED, "delta.enableDeletionVectors": "false"}
@@ -83,8 +88,11 @@ def test_rewrites_without_vectors(lake: Lake, jvm: Driver) -> None:
 ODD = ["plain", "a b", "é/=%", "snow 雪", "__HIVE_DEFAULT_PARTITION__", "x:y*z?", "%20", None]
 
 
-# By ids as by names, except for what is in the data files; lake_spark/test_interop.py has both, every day.
-@pytest.mark.parametrize("mapping", ["none", "name", pytest.param("id", marks=pytest.mark.slow)])
+# With names it renames and drops columns, too. By ids as by names, except for what is in the data files; lake_spark/test_interop.py has
+# tables with ids, with names and without either, every day.
+@pytest.mark.parametrize(
+    "mapping", [pytest.param("none", marks=pytest.mark.slow), "name", pytest.param("id", marks=pytest.mark.slow)]
+)
 def test_partitions_and_every_type(lake: Lake, jvm: Driver, mapping: str) -> None:
     kinds = pa.schema(
         [
@@ -147,6 +155,7 @@ def test_partitions_and_every_type(lake: Lake, jvm: Driver, mapping: str) -> Non
         assert sorted(theirs["id"].to_pylist()) == sorted(r["id"] for r in table.to_pylist(where=text)), text
 
 
+@pytest.mark.slow
 def test_timestamps_floats_and_bytes_as_partitions(lake: Lake, jvm: Driver) -> None:
     kinds = pa.schema(
         [
@@ -178,6 +187,7 @@ def test_constraints_and_generated_columns(lake: Lake, jvm: Driver) -> None:
         jvm.run(f"INSERT INTO delta.`{table.location}` (id) VALUES (-5)")
 
 
+@pytest.mark.slow
 def test_widened_columns(lake: Lake, jvm: Driver) -> None:
     table = lake.write(
         "t",
@@ -196,6 +206,7 @@ def test_widened_columns(lake: Lake, jvm: Driver) -> None:
     same(jvm, table)
 
 
+@pytest.mark.slow
 def test_times_kept_in_commits_and_many_commits(lake: Lake, jvm: Driver) -> None:
     table = lake.write("t", [{"id": 0}], properties={"delta.checkpointInterval": "4"})
     table.set_properties({"delta.enableInCommitTimestamps": "true"})
@@ -268,6 +279,7 @@ def test_their_v2_checkpoints(lake: Lake, jvm: Driver) -> None:
     assert len(table.vacuum(dry_run=True)) == 0
 
 
+@pytest.mark.slow
 def test_their_mapping_rename_drop_and_widening(lake: Lake, jvm: Driver) -> None:
     properties = "TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableTypeWidening'='true')"
     columns = "id INT, `a b` STRING, s STRUCT<x: INT, y: ARRAY<STRUCT<z: STRING>>>, m MAP<STRING, INT>, gone INT"
@@ -296,6 +308,7 @@ def test_their_mapping_rename_drop_and_widening(lake: Lake, jvm: Driver) -> None
     assert table.schema.field("s").type.field(0).name == "renamed"
 
 
+@pytest.mark.slow
 def test_their_generated_columns_checks_and_legacy_times(lake: Lake, jvm: Driver) -> None:
     columns = "id BIGINT NOT NULL, at TIMESTAMP, wall TIMESTAMP_NTZ, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)), n DECIMAL(10, 2), f FLOAT, b BINARY"
     table = made(lake, jvm, columns, "PARTITIONED BY (day) TBLPROPERTIES ('delta.enableDeletionVectors'='true')")

@@ -1,6 +1,6 @@
 """Lookups across swaps: two workers, overlays and compactions, and processes that are killed; nothing fails, nothing mixes.
 
-Every day 100,000 lookups across 50 swaps, and 25 kills; by `make soak` 10 million across 1,000, and 1,000.
+Every day 30,000 lookups across 20 swaps, and 8 kills; by `make soak` 10 million across 1,000, and 1,000.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from headwater.lakehouse import Lake
 pytestmark = pytest.mark.long
 
 ROWS = 500
-LOOKUPS = everyday(100_000, soak=10_000_000)
-SWAPS = everyday(50, soak=1_000)
-KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "25"))
+LOOKUPS = everyday(30_000, soak=10_000_000)
+SWAPS = everyday(20, soak=1_000)
+KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "8"))
 
 
 @contextmanager

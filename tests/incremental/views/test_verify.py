@@ -50,8 +50,6 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> hw.Lake:
         )
         made.write("s", rows.to_arrow_reader(100_000))
     made.view("small", "SELECT id, name, price, amount FROM s WHERE id < 10", policy="full").refresh()
-    for name, sql in QUERIES.items():
-        made.view(name, sql, policy="full").refresh()
     return made
 
 
@@ -63,8 +61,10 @@ def verified(lake: hw.Lake, name: str) -> dict[str, object]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(QUERIES))
+@pytest.mark.parametrize("name", ["group", pytest.param("projection", marks=pytest.mark.slow)])
 def test_memory_is_bounded(name: str, lake: hw.Lake) -> None:
+    """A projection without wrong rows takes less than the one below, which runs every day."""
+    lake.view(name, QUERIES[name], policy="full").refresh()
     found = verified(lake, name)
     assert found["equal"] and found["rows"] == lake.table(name).count()
     assert found["partitions"] in (128, 256)

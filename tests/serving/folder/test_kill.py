@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 
 import pytest
+from tests.incremental.killing import Server
 from tests.serving.folder.conftest import Folders, served
-
-PUBLISHER = """
-import sys
-from headwater.base.storage import LocalStorage
-from headwater.serving.config import Config
-from headwater.serving.folder import FolderPublisher
-from headwater.testing.faults import FaultPlan
-source, data = sys.argv[1:]
-config = Config.parse(f"tables: {{features: {{source: {{local: {{path: {source}}}}}, key: [id], parts: 3}}}}", environ={})
-with FaultPlan.from_env():
-    FolderPublisher("features", config.tables["features"], LocalStorage(data)).publish()
-"""
 
 POINTS = (
     *("online.file.before_write:kill:2", "online.file.before_header:kill:3", "derived.record.before_commit:kill"),
@@ -29,23 +17,29 @@ POINTS = (
 )
 
 
-def publish(folders: Folders, fault: str = "") -> int:
-    arguments = [sys.executable, "-c", PUBLISHER, folders.root.url, folders.data.url]
-    return subprocess.run(arguments, env={**os.environ, "HEADWATER_FAULTS": fault}, check=False).returncode
+@pytest.fixture
+def lives() -> Iterator[Server]:
+    made = Server("tests.serving.folder.kill_server")
+    yield made
+    made.close()
 
 
 @pytest.mark.long
-def test_killed_anywhere(folders: Folders) -> None:
+def test_killed_anywhere(folders: Folders, lives: Server) -> None:
+    def publish(fault: str = "") -> int:
+        status = lives.live(source=folders.root.url, data=folders.data.url, fault=fault)
+        return os.waitstatus_to_exitcode(status)
+
     rows = [[{"id": i, "day": day} for i in range(500)] for day in range(10, 10 + len(POINTS) + 2)]
     folders.write("2024-01-10", rows[0])
-    assert publish(folders) == 0
+    assert publish() == 0
     for number, fault in enumerate(POINTS, start=1):
         folders.write(f"2024-01-{10 + number}", rows[number])
         publisher = folders.publisher(parts=3)
         before = served(publisher)
-        assert publish(folders, fault) == -signal.SIGKILL
+        assert publish(fault) == -signal.SIGKILL
         assert served(publisher) in (before, rows[number]), fault
-    assert publish(folders) == 0
+    assert publish() == 0
     publisher = folders.publisher(parts=3)
     assert served(publisher) == rows[len(POINTS)]
     record = publisher.commits.head().record

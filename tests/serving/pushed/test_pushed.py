@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.incremental.killing import Server
 from tests.waiting import wait_until
 
 from headwater.base.errors import HeadwaterError, InputError, NotFoundError, SchemaError
@@ -389,21 +390,18 @@ import sys
 import pyarrow as pa
 from headwater.base.storage import LocalStorage
 from headwater.serving.pushed import PushedTables
-from headwater.testing.faults import FaultPlan
 root, worker, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 tables = PushedTables(LocalStorage(root), background=worker % 2 == 0)
-with FaultPlan.from_env():
-    for number in range(count):
-        ids = [worker * 1_000_000 + number * 2, worker * 1_000_000 + number * 2 + 1]
-        table = pa.table({"id": ids, "v": pa.array([number, number], pa.float32()), "s": ["x", "y" * 50]})
-        print(*ids, str(tables.upsert("t", table).frontier), flush=True)
+for number in range(count):
+    ids = [worker * 1_000_000 + number * 2, worker * 1_000_000 + number * 2 + 1]
+    table = pa.table({"id": ids, "v": pa.array([number, number], pa.float32()), "s": ["x", "y" * 50]})
+    print(*ids, str(tables.upsert("t", table).frontier), flush=True)
 """
 
 
-def start(tables: PushedTables, worker: int, count: int, faults: str = "") -> subprocess.Popen[str]:
+def start(tables: PushedTables, worker: int, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, tables.root.url, str(worker), str(count)],
-        env={**os.environ, "HEADWATER_FAULTS": faults},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -420,16 +418,20 @@ def test_processes_write_at_once(tables: PushedTables) -> None:
 
 
 @pytest.mark.long
-def test_a_writer_that_is_killed_loses_nothing_that_it_was_told_is_written(tables: PushedTables) -> None:
+def test_a_writer_that_is_killed_loses_nothing_that_it_was_told_is_written(
+    tables: PushedTables, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> None:
+    server, out = Server("tests.serving.pushed.kill_server"), tmp_path_factory.mktemp("told") / "lines.txt"
+    request.addfinalizer(server.close)
     rng = np.random.default_rng(7)
     told: set[tuple[int]] = set()
     begun = 0
     for attempt in range(8):
         points = ("storage.put_if_absent.*", "online.*", "derived.record.*", "online.file.before_delete")
         fault = f"{points[attempt % 4]}:kill:{int(rng.integers(2, 14))}"
-        process = start(tables, attempt + 1, 12, fault)
-        lines = process.communicate()[0].splitlines()
-        assert process.returncode in (-signal.SIGKILL, 0)
+        status = server.live(root=tables.root.url, worker=attempt + 1, count=12, fault=fault, out=str(out))
+        assert os.waitstatus_to_exitcode(status) in (-signal.SIGKILL, 0)
+        lines = out.read_text().splitlines()
         told |= {(int(one),) for line in lines for one in line.split()[:2]}
         begun += len(lines) + 1
         found = set(read(tables))
