@@ -123,6 +123,8 @@ class FrameLayout:
         self.template = stream[: batch.body]
         self._rows_at, self._body_length_at = batch.rows_at, batch.body_length_at
         self._nodes_at, self._buffers_at = batch.nodes_at, batch.buffers_at
+        self.null_counts_at = batch.nodes_at + 8
+        """Where the null count of the first node is; that of the next one is 16 bytes further."""
         variable = sorted(
             [
                 (self._rows_at, 8),
