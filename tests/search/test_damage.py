@@ -189,7 +189,9 @@ def test_copies_in_the_cache_are_garbled(lake: Lake, tmp_path: Path) -> None:
         if not whole:
             continue
         file.write_bytes(garbled(whole, rng))
-        done = subprocess.run([sys.executable, "-c", _SEARCHES, str(tmp_path)], env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", _SEARCHES, str(tmp_path)], env=env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{file.name}, {seed}: {done.stderr[-1000:]}"
         said = done.stdout.splitlines()[-1]
         assert said.startswith(("error E", "answer [[")), f"{file.name}, {seed}: {said[:200]}"

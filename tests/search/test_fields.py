@@ -55,7 +55,11 @@ def test_every_type_can_be_returned(lake: Lake) -> None:
         index = lake.index(f"ix{len(hot)}", "t", text="word", numeric="id", hot=hot, refresh=True)
         for query in ("zoë", "id:2", "*"):
             found = index.search(query, order_by="id", k=None).to_arrow()
-            wanted = lake.table("t").to_arrow().filter(pa.compute.is_in(lake.table("t").to_arrow()["id"], found["id"].combine_chunks()))
+            wanted = (
+                lake.table("t")
+                .to_arrow()
+                .filter(pa.compute.is_in(lake.table("t").to_arrow()["id"], found["id"].combine_chunks()))
+            )
             assert found.sort_by("id").to_pylist() == wanted.sort_by("id").to_pylist()
             assert [f.type for f in found.schema] == [f.type for f in wanted.schema]
         some = index.search("*", columns=list(_EVERY_TYPE), k=None, order_by="id").to_pylist()
@@ -77,9 +81,18 @@ def test_every_column_of_a_natural_kind_is_indexed_by_itself(lake: Lake) -> None
 
 
 def test_types_that_do_not_fit_are_refused_by_name(lake: Lake) -> None:
-    schema = pa.schema([("id", pa.int64()), ("word", pa.string()), ("list", pa.list_(pa.int32())), ("bytes", pa.binary())])
+    schema = pa.schema(
+        [("id", pa.int64()), ("word", pa.string()), ("list", pa.list_(pa.int32())), ("bytes", pa.binary())]
+    )
     lake.write("t", schema.empty_table())
-    for kind, column in (("text", "id"), ("numeric", "word"), ("ip", "id"), ("binary", "word"), ("keyword", "list"), ("json", "id")):
+    for kind, column in (
+        ("text", "id"),
+        ("numeric", "word"),
+        ("ip", "id"),
+        ("binary", "word"),
+        ("keyword", "list"),
+        ("json", "id"),
+    ):
         with pytest.raises(InputError, match=column) as caught:
             lake.index("ix", "t", **{kind: column})
         assert caught.value.hint or "columns of another type" in str(caught.value)
@@ -138,19 +151,28 @@ def test_json_of_every_shape(lake: Lake) -> None:
     ]  # fmt: skip
     lake.write("t", pa.table({"id": range(len(texts)), "j": texts}))
     index = lake.index("ix", "t", json="j", refresh=True)
-    assert ids(index, "j.a.b:card") == [0] and ids(index, 'j.a.b:"card lost"') == [0] and ids(index, "j.a.b:crad~1") == [0]
+    assert (
+        ids(index, "j.a.b:card") == [0] and ids(index, 'j.a.b:"card lost"') == [0] and ids(index, "j.a.b:crad~1") == [0]
+    )
     assert ids(index, "j.n:3") == [0] and ids(index, "j.n:[2 TO 3.5]") == [0, 14] and ids(index, "j.n:>2.9") == [0, 16]
     assert ids(index, "j:red") == [1] and ids(index, "j:7") == [2] and ids(index, "j:alone") == [3]
     assert ids(index, "j.n:18446744073709551615") == [16] and ids(index, 'j.at:"2024-01-01T00:00:00Z"') == [13]
     assert ids(index, "j.a:*")[0] == 0 and 0 in ids(index, "j.n:*") and 13 not in ids(index, "j.n:*")
     for query in ("j.a.b:ca*", "j.a.b:/c.*/", "j.n:[true TO false]", 'j.a.b:"card lo"*'):
-        with pytest.raises(SearchQueryError, match="of kind json|no value"):
+        with pytest.raises(SearchQueryError, match=r"of kind json|no value"):
             ids(index, query)
     assert index.verify().equal
 
 
 def test_structs_lists_and_maps_are_found_by_their_paths(lake: Lake) -> None:
-    schema = pa.schema([("id", pa.int64()), ("s", _EVERY_TYPE["struct"][0]), ("m", _EVERY_TYPE["map"][0]), ("l", _EVERY_TYPE["list"][0])])
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("s", _EVERY_TYPE["struct"][0]),
+            ("m", _EVERY_TYPE["map"][0]),
+            ("l", _EVERY_TYPE["list"][0]),
+        ]
+    )
     row = {"id": 1, "s": _EVERY_TYPE["struct"][1], "m": _EVERY_TYPE["map"][1], "l": [[1, None], [5]]}
     lake.write("t", pa.Table.from_pylist([row, {"id": 2}], schema))
     index = lake.index("ix", "t", json=["s", "m", "l"], refresh=True)
@@ -161,7 +183,11 @@ def test_structs_lists_and_maps_are_found_by_their_paths(lake: Lake) -> None:
 def test_words_left_out_leave_gaps_and_grams_are_all_asked_for(lake: Lake) -> None:
     lake.write("t", pa.table({"id": [1, 2], "a": ["the card was lost", "card lost"]}))
     index = lake.index("stop", "t", text="a", analyzer="simple | lowercase | stopwords(english)", refresh=True)
-    assert ids(index, '"the card was lost"') == [1] and ids(index, '"card lost"') == [2] and ids(index, '"card lost"~1') == [1, 2]
+    assert (
+        ids(index, '"the card was lost"') == [1]
+        and ids(index, '"card lost"') == [2]
+        and ids(index, '"card lost"~1') == [1, 2]
+    )
     grams = lake.index("grams", "t", text="a", analyzer="ngram(2, 3) | lowercase", refresh=True)
     assert ids(grams, "lost") == [1, 2] and ids(grams, "was") == [1] and ids(grams, "wasp") == []
 
@@ -205,7 +231,25 @@ def test_more_rows_than_there_are(lake: Lake) -> None:
 def test_patterns_with_every_special_character(most: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the lists of terms, and by the library's regular expressions, which take over where very many terms match."""
     monkeypatch.setattr(compiling, "_MANY_TERMS", most)
-    values = ["a*b", "a.b", "a+b", "(x)", "[y]", "{z}", "^c$", "d|e", "f\\g", "h#i", "j&k", "l-m", "n~o", "p/q", "r s", "t\nu", "ü日"]
+    values = [
+        "a*b",
+        "a.b",
+        "a+b",
+        "(x)",
+        "[y]",
+        "{z}",
+        "^c$",
+        "d|e",
+        "f\\g",
+        "h#i",
+        "j&k",
+        "l-m",
+        "n~o",
+        "p/q",
+        "r s",
+        "t\nu",
+        "ü日",
+    ]
     lake.write("t", pa.table({"id": range(len(values)), "k": values}))
     index = lake.index("ix", "t", keyword="k", refresh=True)
     for number, value in enumerate(values):

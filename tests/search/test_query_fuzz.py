@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
 
 import pytest
 from tests.search.notes import Notes
@@ -37,12 +36,27 @@ def ask(index: SearchIndex, query: str) -> None:
             found = index.search(query, columns=["id"], k=None, **options)  # type: ignore[arg-type]
             assert len(found) == found.total
         except SearchQueryError as e:
-            assert e.hint and not options.get("lenient", False) or e.code in ("E1802", "E1803", "E1804", "E1805", "E1809"), (query, e)
+            assert (e.hint and not options.get("lenient", False)) or e.code in (
+                "E1802",
+                "E1803",
+                "E1804",
+                "E1805",
+                "E1809",
+            ), (query, e)
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_hostile_texts(index: SearchIndex, text: str) -> None:
-    for query in (text, f"body:{text}", f'author:"{text}"', f"amount:[{text} TO 5]", f"/{text}/", f"{text}*", f"{text}~1", f"place.city:{text}"):
+    for query in (
+        text,
+        f"body:{text}",
+        f'author:"{text}"',
+        f"amount:[{text} TO 5]",
+        f"/{text}/",
+        f"{text}*",
+        f"{text}~1",
+        f"place.city:{text}",
+    ):
         ask(index, query)
 
 

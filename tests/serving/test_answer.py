@@ -284,3 +284,25 @@ def test_without_torch() -> None:
     except ImportError:
         with pytest.raises(SetupError, match=r"to_torch\(\) needs the package `torch`"):
             Answer(floats()).to_torch()
+
+
+def test_answers_that_begin_alike_are_read_as_if_each_were_the_first() -> None:
+    """Lengths repeat, and with them what is remembered; rows, nulls, columns and the end marker still count."""
+    rng = np.random.default_rng(7)
+    for turn in range(300):
+        columns, rows = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+        missing = (0,) if rng.random() < 0.3 else ()
+        frame = floats(rows, missing, columns=columns)
+        values = np.array([frame.values(n) for n in range(columns)]).T + turn
+        for n in range(columns):
+            frame.values(n)[:] = values[:, n]
+        body = bytearray(frame.buffer)
+        answer = Answer(body)
+        np.testing.assert_array_equal(answer.to_numpy(), values)
+        assert shares(answer.to_numpy(), body)
+        np.testing.assert_array_equal(answer.to_numpy(["a"]), values[:, :1])
+        assert answer["a"].null_count == len(missing) and answer.found.tolist() == [
+            r not in missing for r in range(rows)
+        ]
+        with pytest.raises(InputError):
+            Answer(body[:-8] + bytes(8))

@@ -281,13 +281,17 @@ class Schema:
     """A table's columns, in order; names are told apart without case, as in Spark."""
 
     fields: tuple[Field, ...]
+    _by_name: Mapping[str, Field] = field(init=False, compare=False, repr=False)
+    """The columns by their names in lower case."""
 
     def __post_init__(self) -> None:
-        seen: dict[str, str] = {}
+        seen: dict[str, Field] = {}
         for f in self.fields:
-            if f.name.lower() in seen:
-                raise SchemaError.duplicate_columns([seen[f.name.lower()], f.name])
-            seen[f.name.lower()] = f.name
+            lower = f.name.lower()
+            if lower in seen:
+                raise SchemaError.duplicate_columns([seen[lower].name, f.name])
+            seen[lower] = f
+        object.__setattr__(self, "_by_name", seen)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
@@ -309,14 +313,14 @@ class Schema:
         return [f.name for f in self.fields]
 
     def __contains__(self, name: str) -> bool:
-        return any(f.name.lower() == name.lower() for f in self.fields)
+        return name.lower() in self._by_name
 
     def field(self, name: str, where: str | None = None) -> Field:
         """The column of that name, whatever its case."""
-        for f in self.fields:
-            if f.name.lower() == name.lower():
-                return f
-        raise NotFoundError.column(name, self.names, where)
+        found = self._by_name.get(name.lower())
+        if found is None:
+            raise NotFoundError.column(name, self.names, where)
+        return found
 
     def with_field(self, changed: Field) -> Schema:
         """The schema with the column of the same name replaced."""

@@ -57,11 +57,14 @@ class RecordLog:
         self.name = name
         self.path = f"{RECORDS}/{kind}/{name}"
         self._last: tuple[Entry, Committed] | None = None
+        self._seen: list[int] = []
+        """The numbers that were listed last, and those that were committed since."""
 
     def numbers(self) -> list[int]:
         """The numbers of the commits that are kept, oldest first."""
         names = (entry.path.rpartition("/")[2] for entry in self.root.list(f"{self.path}/"))
-        return sorted(int(found[1]) for found in map(_NAME.fullmatch, names) if found)
+        self._seen = sorted(int(found[1]) for found in map(_NAME.fullmatch, names) if found)
+        return list(self._seen)
 
     def newest(self) -> Committed | None:
         """The newest commit; None if the artefact is not there."""
@@ -118,12 +121,15 @@ class RecordLog:
         except ObjectExistsError:
             raise ConflictError.lost("another refresh was committed first", number, self.kind, self.path) from None
         faults.point("derived.record.after_commit", self.name)
+        self._seen.append(number)
         return number
 
     def sweep(self) -> None:
-        """Delete all but the newest commits."""
-        for number in self.numbers()[:-_KEPT]:
+        """Delete all but the newest commits, of those that were there when they were listed for the last one."""
+        known = self._seen or self.numbers()
+        for number in known[:-_KEPT]:
             self.root.delete(self._path(number))
+        self._seen = known[-_KEPT:]
 
     def remove(self) -> None:
         """Delete them all, the newest first: without it the artefact is gone."""

@@ -22,7 +22,7 @@ from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import address_of, byte, half, load, prefetch_at, store, word
 from headwater.kernels.online_record import INLINE, KEY, NULLS, WIDTH, equal_bytes, hash_bytes, key_address, key_length
 
-__all__ = ["build_index", "find_records", "hash_keys", "order_of_parts"]
+__all__ = ["build_index", "find_records", "hash_keys", "locate", "order_of_parts"]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _THIRTY_TWO = np.uint64(32)
@@ -183,9 +183,9 @@ def _compare(
     return settled
 
 
-@kernel
-def find_records(
-    data: GivenBytes,
+@shared
+def locate(
+    base: int,
     offsets: GivenPositions,
     layers: Rows,
     parts: int,
@@ -194,11 +194,8 @@ def find_records(
     records: Positions,
     heaps: Positions,
 ) -> int:
-    """Write the address of the record of each key to ``records``, 0 where there is none, and that of its heap, as a
-    number of a row of ``layers``, to ``heaps``; give how many keys were not found. A negative length is no key.
-    """
+    """What `find_records` does, for keys whose bytes begin at an address."""
     n = records.size
-    base = address_of(data)
     width = shape[WIDTH]
     hashes = np.empty(n, np.uint64)
     places = np.empty(n, np.int64)
@@ -233,6 +230,23 @@ def find_records(
             records[i] = 0
             missing += 1
     return missing
+
+
+@kernel
+def find_records(
+    data: GivenBytes,
+    offsets: GivenPositions,
+    layers: Rows,
+    parts: int,
+    shape: Positions,
+    seed: int,
+    records: Positions,
+    heaps: Positions,
+) -> int:
+    """Write the address of the record of each key to ``records``, 0 where there is none, and that of its heap, as a
+    number of a row of ``layers``, to ``heaps``; give how many keys were not found. A negative length is no key.
+    """
+    return locate(address_of(data), offsets, layers, parts, shape, seed, records, heaps)
 
 
 @shared

@@ -5,7 +5,7 @@
     [what, offset in the record, width, null bit or -1, sparse number or -1, place of validity, place of offsets,
      place of values, value where there is none, place of the validity of items]
 
-Places are distances from the beginning of ``out``; ``what`` is one of the numbers below. The width of a string is how
+A column of fixed width has no offsets; there the place is that of its null count in the message. Places are distances from the beginning of ``out``; ``what`` is one of the numbers below. The width of a string is how
 many bytes of it fit into its slot. ``records`` has the address of
 the record of each row, or 0, and ``heaps`` the row of ``layers`` that it belongs to (`online_find`).
 
@@ -33,7 +33,18 @@ from headwater.kernels.memory import (
     word,
 )
 
-__all__ = ["FIXED", "FLAG", "FOUND", "LIST", "STATUS", "STRING", "copy_strings", "gather_columns", "measure_strings"]
+__all__ = [
+    "FIXED",
+    "FLAG",
+    "FOUND",
+    "LIST",
+    "STATUS",
+    "STRING",
+    "copy_strings",
+    "gather",
+    "gather_columns",
+    "measure_strings",
+]
 
 FIXED = 0
 FLAG = 1
@@ -179,8 +190,8 @@ def _copy_checked(records: Positions, heaps: Positions, layers: Rows, column: Po
     return missing
 
 
-@kernel
-def gather_columns(
+@shared
+def gather(
     records: Positions,
     heaps: Positions,
     layers: Rows,
@@ -188,14 +199,10 @@ def gather_columns(
     nulls: int,
     null_bytes: int,
     status: GivenBytes,
-    out: Bytes,
+    base: int,
     counts: Positions,
 ) -> int:
-    """Fill the buffers of all columns of fixed width, and of found and status; the nulls of each go to ``counts``.
-
-    ``nulls`` is where the null bits of a record begin, ``null_bytes`` how many bytes they are. Gives -1 for a damaged file.
-    """
-    base = address_of(out)
+    """What `gather_columns` does, into memory that begins at an address."""
     plain = _all_there(records, nulls, null_bytes)
     for c in range(columns.shape[0]):
         what = columns[c, 0]
@@ -215,6 +222,25 @@ def gather_columns(
             for i in range(records.size):
                 put_byte(base + columns[c, 7] + i, np.uint64(status[i]))
     return 0
+
+
+@kernel
+def gather_columns(
+    records: Positions,
+    heaps: Positions,
+    layers: Rows,
+    columns: Rows,
+    nulls: int,
+    null_bytes: int,
+    status: GivenBytes,
+    out: Bytes,
+    counts: Positions,
+) -> int:
+    """Fill the buffers of all columns of fixed width, and of found and status; the nulls of each go to ``counts``.
+
+    ``nulls`` is where the null bits of a record begin, ``null_bytes`` how many bytes they are. Gives -1 for a damaged file.
+    """
+    return gather(records, heaps, layers, columns, nulls, null_bytes, status, address_of(out), counts)
 
 
 @inlined

@@ -25,6 +25,14 @@ from headwater.base.errors import InputError, NotFoundError
 from headwater.base.frontier import Frontier
 from headwater.base.packages import required
 from headwater.serving.answer_arrays import matrix, shared_type, strided
+from headwater.serving.answer_shape import (
+    AnswerShape,
+    KnownAnswer,
+    known_answer,
+    known_shape,
+    remember_answer,
+    shape_of,
+)
 from headwater.serving.flatbuffer import END
 from headwater.serving.frame import Frame, FrameLayout, FrameView
 from headwater.serving.frame_reading import read_batches
@@ -33,44 +41,7 @@ from headwater.serving.value_status import NOT_FOUND, NULL_VALUE, PRESENT
 
 __all__ = ["Answer"]
 
-_ADDED = ("_found", "_status", "_event_time", "_idx")
-_KEPT = 256
 _SHOWN = 20
-
-
-class _Shape:
-    """What all answers of a schema have in common."""
-
-    __slots__ = (
-        "dtype",
-        "floats",
-        "index",
-        "layout",
-        "names",
-        "numbers",
-        "places",
-        "schema",
-        "tables",
-        "values",
-        "where",
-    )
-
-    def __init__(self, layout: FrameLayout) -> None:
-        self.schema, self.layout = layout.schema, layout
-        schema = layout.schema
-        names: list[str] = schema.names
-        self.where = {name: n for n, name in enumerate(names)}
-        self.numbers = [n for n, name in enumerate(names) if name.split(".", 1)[0] not in _ADDED]
-        self.names = [names[n] for n in self.numbers]
-        self.tables = [name.removeprefix("_found.") for name in names if name.startswith("_found.")]
-        self.values = [layout.columns[n] for n in self.numbers]
-        self.dtype = shared_type([column.type for column in self.values])
-        self.floats = self.dtype is not None and self.dtype.kind == "f"
-        self.places = np.array([column.buffer + 1 for column in self.values], np.intp)
-        self.index: Any = None
-
-
-_shapes: dict[bytes, _Shape] = {}
 
 
 class Answer:
@@ -97,34 +68,43 @@ class Answer:
     Answer(2 rows of a, b from spend@7, orders@42)
     """
 
-    __slots__ = ("_batch", "_body", "_frontier", "_shape", "_versions", "_view")
+    __slots__ = ("_batch", "_body", "_frontier", "_known", "_shape", "_versions", "_view")
 
     def __init__(
         self, body: Bytes | Frame, *, frontier: Frontier | str = "", versions: Mapping[str, int] | str = ""
     ) -> None:
         self._frontier, self._versions = frontier, versions
+        self._shape: AnswerShape
+        self._view: FrameView | None
+        self._body: Bytes
         self._batch: pa.RecordBatch | None = None
+        self._known: KnownAnswer | None = None
+        if isinstance(body, bytearray):
+            known = known_answer(body)
+            if known is not None:
+                self._body, self._known, self._shape, self._view = body, known, known.shape, known.view(body)
+                return
         if isinstance(body, Frame):
-            self._shape = _shape_of(body.layout)
+            self._shape = shape_of(body.layout)
             counts = tuple(body.null_counts.tolist())
             view = memoryview(body.buffer)
-            self._view: FrameView | None = FrameView(
-                body.layout.columns, body.rows, view, body.places, body.lengths, counts
-            )
-            self._body: Bytes = body.buffer
+            self._view = FrameView(body.layout.columns, body.rows, view, body.places, body.lengths, counts)
+            self._body = body.buffer
             return
         self._body = body
         size = int.from_bytes(body[4:8], "little")
-        shape = _shapes.get(bytes(memoryview(body)[: 8 + size]))
+        shape = known_shape(bytes(memoryview(body)[: 8 + size]))
         self._view = None if shape is None else shape.layout.read(body)
         if shape is None or self._view is None:
             # A stream may lack its end marker; an answer that does was cut off.
             if bytes(body[-len(END) :]) != END:
                 raise InputError.bad_frame("it has no end")
             self._batch = read_batches(body)
-            shape = _shape_of(FrameLayout(self._batch.schema))
+            shape = shape_of(FrameLayout(self._batch.schema))
             self._view = shape.layout.read(body)
         self._shape = shape
+        if self._view is not None:
+            remember_answer(shape, self._view)
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -234,9 +214,11 @@ class Answer:
 
     def _strided(self, numbers: Sequence[int], *, whole: bool, fill: object) -> npt.NDArray[Any] | None:
         """The view, if there is one and it has the right values where something is null."""
-        view, shape = self._view, self._shape
+        view, shape, known = self._view, self._shape, self._known
         if view is None:
             return None
+        if known is not None and known.grid is not None and whole:
+            return np.ndarray(known.grid, shape.dtype, view.body, known.first, known.steps)
         specs = shape.values if whole else [view.columns[n] for n in numbers]
         dtype = shape.dtype if whole else shared_type([spec.type for spec in specs])
         if dtype is None:
@@ -353,17 +335,6 @@ class Answer:
 
 def _rebuilt(body: bytes, frontier: str, versions: str) -> Answer:
     return Answer(body, frontier=frontier, versions=versions)
-
-
-def _shape_of(layout: FrameLayout) -> _Shape:
-    global _shapes
-    found = _shapes.get(layout.schema_message)
-    if found is None:
-        found = _Shape(layout)
-        if len(_shapes) >= _KEPT:
-            _shapes = {}
-        _shapes[layout.schema_message] = found
-    return found
 
 
 def _added(name: str, table: str | None) -> str:

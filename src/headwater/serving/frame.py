@@ -45,6 +45,7 @@ __all__ = ["Frame", "FrameColumn", "FrameLayout", "FrameView"]
 
 _INT32_MAX = 2**31 - 1
 _LENGTH = struct.Struct("<q")
+_NO_END = bytes(len(END))
 _KEPT_PLANS = 64
 _KEPT_BYTES = 4 << 20
 """How many empty frames a layout keeps at most, so that the next frame of as many rows is one copy."""
@@ -53,7 +54,7 @@ _KEPT_BYTES = 4 << 20
 class _Plan:
     """Where everything lies in a frame of so many rows and such sizes."""
 
-    __slots__ = ("body_length", "image", "lengths", "places", "total", "vector")
+    __slots__ = ("body_length", "image", "lengths", "offsets_at", "places", "total", "vector")
 
     def __init__(self, layout: FrameLayout, rows: int, sizes: Sequence[int]) -> None:
         lengths: list[int] = []
@@ -70,6 +71,8 @@ class _Plan:
         self.vector = struct.pack(f"<{len(pairs)}q", *pairs)
         numbers: npt.NDArray[np.int64] = np.array(pairs, np.int64).reshape(-1, 2)
         self.places = numbers[:, 0] + layout.body_at
+        self.offsets_at = int(self.places[1])
+        """Where the offsets of the first column are, if it has any."""
         self.lengths = np.ascontiguousarray(numbers[:, 1])
         self.image: bytes | None = None
 
@@ -123,6 +126,8 @@ class FrameLayout:
         self.template = stream[: batch.body]
         self._rows_at, self._body_length_at = batch.rows_at, batch.body_length_at
         self._nodes_at, self._buffers_at = batch.nodes_at, batch.buffers_at
+        self.null_counts_at = batch.nodes_at + 8
+        """Where the null count of the first node is; that of the next one is 16 bytes further."""
         variable = sorted(
             [
                 (self._rows_at, 8),
@@ -163,21 +168,38 @@ class FrameLayout:
         plan = _Plan(self, rows, sizes)
         return Frame(self, rows, self._image(plan, rows, sizes), plan.places, plan.lengths)
 
-    def _lengthened(self, rows: int, size: int) -> Frame:
-        """A frame whose last buffer is its only one of variable size: a kept image without data, and room behind it."""
+    def text_frame(self, rows: int, data: bytes) -> tuple[bytearray, npt.NDArray[np.int32]]:
+        """The stream of a layout of one string column with its data, and its offsets, of which all but the last are to be set."""
+        assert self._ends_in_data and len(self.columns) == 1
+        if len(data) > _INT32_MAX:
+            raise InputError.frame_too_large(self.columns[0].name, len(data))
         plan = self._plan(rows)
+        buffer = self._with_room(plan, rows, len(data))
+        at = plan.total - len(END)
+        buffer[at : at + len(data)] = data
+        offsets: npt.NDArray[np.int32] = np.frombuffer(buffer, np.int32, rows + 1, plan.offsets_at)
+        offsets[-1] = len(data)
+        return buffer, offsets
+
+    def _lengthened(self, rows: int, size: int) -> Frame:
+        """A frame whose last buffer is its only one of variable size."""
+        plan = self._plan(rows)
+        lengths = plan.lengths.copy()
+        lengths[-1] = size
+        return Frame(self, rows, self._with_room(plan, rows, size), plan.places, lengths)
+
+    def _with_room(self, plan: _Plan, rows: int, size: int) -> bytearray:
+        """A kept image without data, and room for so much of it in the last buffer."""
         kept = plan.image or self._kept_image(plan, rows)
         room = (size + 7) & ~7
         buffer = bytearray(plan.total + room)
         buffer[: plan.total] = kept
         if room:
-            buffer[plan.total - len(END) : plan.total] = bytes(len(END))
+            buffer[plan.total - len(END) : plan.total] = _NO_END
             buffer[-len(END) :] = END
             _LENGTH.pack_into(buffer, self._body_length_at, plan.body_length + room)
             _LENGTH.pack_into(buffer, self._buffers_at + 16 * self.buffers - 8, size)
-        lengths = plan.lengths.copy()
-        lengths[-1] = size
-        return Frame(self, rows, buffer, plan.places, lengths)
+        return buffer
 
     def _plan(self, rows: int) -> _Plan:
         """The plan for so many rows without data of variable size; the plans of a few numbers of rows are kept."""

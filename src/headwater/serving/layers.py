@@ -52,6 +52,10 @@ class Layers:
         self.table = np.array(addresses, np.int64)
         self.codec = KeyCodec(self.layout.key)
         self.signed_seed = self.seed - (1 << 64) if self.seed >= 1 << 63 else self.seed
+        self.described = np.array(
+            [self.parts, self.signed_seed, self.layout.null_bytes, *self.layout.shape.tolist()], np.int64
+        )
+        """The version as `headwater.kernels.online_answer` takes it."""
 
     @property
     def overlay_rows(self) -> int:

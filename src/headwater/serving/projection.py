@@ -82,6 +82,8 @@ class Projection:
         self._lists = np.array([r[0] == LIST for _, r in rows if r[0] in (STRING, LIST)], bool)
         self._places: dict[int, np.ndarray[Any, Any]] = {}
         self._null_bytes = layout.null_bytes
+        self.is_fixed = not len(self._slots) and options.missing == "null" and not options.status
+        """Whether `answer` can be used, as long as rows have no age: nothing has to be known of records but their values."""
 
     def _described(self, name: str) -> tuple[pa.Field, list[int]]:
         """A column, and what the kernels' table says of it, but for the places."""
@@ -166,6 +168,27 @@ class Projection:
         frame.missing = located.missing
         return frame
 
+    def answer(self, layers: Layers, body: bytes, request: np.ndarray[Any, Any], rows: int) -> Frame | None:
+        """The answer to a request whose keys are at known places of its body, by one call; None if they need a closer look."""
+        from headwater.kernels.online_answer import UNREAD, answer_request
+
+        assert self.is_fixed
+        frame = self.frame.allocate(rows)
+        missing = answer_request(
+            np.frombuffer(body, np.uint8),
+            request,
+            layers.table,
+            layers.described,
+            self._filled(frame.places, rows),
+            np.frombuffer(frame.buffer, np.uint8),
+        )
+        if missing < 0:
+            if missing == UNREAD:
+                return None
+            raise self._failure(layers, missing)
+        frame.missing = missing
+        return frame
+
     def _filled(self, places: np.ndarray[Any, Any], rows: int) -> np.ndarray[Any, Any]:
         """The kernels' table with the places of a frame; kept, where they depend on the number of rows alone."""
         known = self._places.get(rows)
@@ -174,6 +197,7 @@ class Projection:
         table = self._fixed.copy()
         first = self._fixed_at[:, 0]
         table[:, 5], table[:, 7] = places[first], places[first + 1]
+        table[:, 6] = self.frame.null_counts_at + 16 * self._fixed_at[:, 1]
         if not len(self._slots):
             if len(self._places) >= _KEPT:
                 self._places = {}

@@ -115,9 +115,18 @@ class Calls:
             query = f"{named}&{query}" if query else named
         path = f"/v1/tables/{_part(table)}/fetch" + (f"?{query}" if query else "")
 
+        # Replies whose heads are the same have the same headers, and these mean the same.
+        last: tuple[dict[bytes, bytes], str, str] | None = None
+
         def read(reply: Reply) -> Answer:
-            version = reply.text(b"x-version")
-            return self._answer(reply, f"{table}@{version}" if version.isdigit() else version)
+            nonlocal last
+            if last is None or last[0] is not reply.headers:
+                self._check_media(reply)
+                version = reply.text(b"x-version")
+                versions = f"{table}@{version}" if version.isdigit() else version
+                last = reply.headers, versions, reply.text(b"x-frontier")
+            _, versions, frontier = last
+            return self._answer(reply, versions, frontier)
 
         return self._head("POST", path, ARROW, ARROW) + _LENGTH, read
 
@@ -143,16 +152,19 @@ class Calls:
         query = urlencode({"tables": json.dumps(asked, separators=(",", ":")), **options}, quote_via=quote)
 
         def read(reply: Reply) -> Answer:
-            return self._answer(reply, reply.text(b"x-version"))
+            self._check_media(reply)
+            return self._answer(reply, reply.text(b"x-version"), reply.text(b"x-frontier"))
 
         return self._with_body("POST", f"/v1/fetch?{query}", ARROW, key_body(keys), read, accept=ARROW, wait=wait)
 
-    def _answer(self, reply: Reply, versions: str) -> Answer:
+    def _check_media(self, reply: Reply) -> None:
         media = reply.headers.get(b"content-type", b"")
         if not media.startswith(_ARROW_BYTES):
             raise self._bad(f"it is {media.decode('latin-1') or 'nothing'}, and no Arrow stream")
+
+    def _answer(self, reply: Reply, versions: str, frontier: str) -> Answer:
         try:
-            return Answer(reply.body, frontier=reply.text(b"x-frontier"), versions=versions)
+            return Answer(reply.body, frontier=frontier, versions=versions)
         except (InputError, UnsupportedError) as error:
             raise self._bad(error.message) from None
 

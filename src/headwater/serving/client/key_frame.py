@@ -79,23 +79,18 @@ def _strings(keys: list[str]) -> Bytes | None:
     count = len(keys)
     try:
         data = "".join(keys).encode()
-        if count == 1:
-            ends: Any = len(data)
-        else:
+        if count > 1:
             parted = np.frombuffer("\0".join(keys).encode(), np.uint8)
             ends = np.flatnonzero(parted == 0)
             if len(ends) != count - 1:
                 return None
-            ends -= _numbers[: count - 1] if count <= _KEPT else np.arange(count - 1)
     except (TypeError, UnicodeEncodeError):
         return None
-    frame = _STRINGS.allocate(count, (len(data),))
-    at = int(frame.places[2])
-    frame.buffer[at : at + len(data)] = data
-    offsets = frame.offsets(0)
-    offsets[1:-1] = ends if count > 1 else offsets[1:-1]
-    offsets[-1] = len(data)
-    return frame.buffer
+    frame, offsets = _STRINGS.text_frame(count, data)
+    if count > 1:
+        numbers = _numbers[: count - 1] if count <= _KEPT else np.arange(count - 1)
+        np.subtract(ends, numbers, out=offsets[1:-1], casting="unsafe")
+    return frame
 
 
 def _integers(keys: list[int]) -> Bytes | None:

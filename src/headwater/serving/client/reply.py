@@ -73,6 +73,7 @@ class ReplyReader:
         "_head",
         "_known",
         "_known_bytes",
+        "_known_total",
         "_most_bytes",
         "_parser",
         "_scratch",
@@ -86,6 +87,8 @@ class ReplyReader:
         self._view = memoryview(self._scratch)
         self._known: _Head | None = None
         self._known_bytes = b""
+        self._known_total = -1
+        """The bytes of a whole reply with the known head; -1 where its head does not say."""
         self._reset()
 
     def _reset(self) -> None:
@@ -109,11 +112,20 @@ class ReplyReader:
     def received(self, count: int) -> Reply | None:
         """Take note of bytes that are in the buffer now; the reply, when it is complete."""
         if self._head is None:
+            if count == self._known_total and not self._filled and self._scratch.startswith(self._known_bytes):
+                return self._repeated(count)
             return self._in_head(count)
         if self._body is not None:
             self._filled += count
             return self._finish(self._body, clean=True) if self._filled == len(self._body) else None
         return self._feed(bytes(self._view[:count]))
+
+    def _repeated(self, count: int) -> Reply:
+        """A whole reply that came at once, with the head of the one before."""
+        head = self._known
+        assert head is not None
+        body = self._scratch[len(self._known_bytes) : count]
+        return Reply(head.status, head.headers, body, keep_alive=head.keep_alive)
 
     def ended(self) -> Reply:
         """The reply that ends since the connection does; a ValueError where it should not."""
@@ -140,7 +152,11 @@ class ReplyReader:
             self._scratch[:behind] = self._scratch[at : self._filled]
             self._reset()
             return self._in_head(behind) if behind else None
-        self._known, self._known_bytes, self._head = head, head_bytes, head
+        if head is not self._known:
+            self._known, self._known_bytes = head, head_bytes
+            is_short = head.length is not None and head.length <= self._most_bytes
+            self._known_total = at + head.length if is_short and head.length is not None else -1
+        self._head = head
         if head.length is None:
             return self._feed_after(head_bytes, bytes(self._view[at : self._filled]))
         if head.length > self._most_bytes:

@@ -72,8 +72,7 @@ class Definition:
     @property
     def stored(self) -> pa.Schema:
         """The columns as they are stored, the key first."""
-        schema = _arrow(self.schema)
-        return stored_schema(pa.schema([schema.field(c) for c in self.read]), self.key, self.source)
+        return _stored(self.schema, self.read, self.key, self.source)
 
     @property
     def meaning(self) -> tuple[object, ...]:
@@ -147,6 +146,12 @@ def define(
     if not stored.names:
         raise NotFoundError.column("", schema.names, where=where)
     return made
+
+
+@lru_cache(maxsize=64)
+def _stored(schema: str, read: tuple[str, ...], key: tuple[str, ...], source: str) -> pa.Schema:
+    known = _arrow(schema)
+    return stored_schema(pa.schema([known.field(c) for c in read]), key, source)
 
 
 @lru_cache(maxsize=64)

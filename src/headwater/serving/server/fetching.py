@@ -32,6 +32,7 @@ from headwater.serving.server.target import OPTIONS, Target, read_target, split_
 
 if TYPE_CHECKING:
     from headwater.serving.frame import Frame
+    from headwater.serving.projection import Projection
     from headwater.serving.server.access import Access
     from headwater.serving.server.options import Limits
     from headwater.serving.version import TableVersion
@@ -66,9 +67,9 @@ class FetchHead:
 
 
 class Prepared:
-    """What all answers of one version have in common: how keys are read, and headers by form."""
+    """What all answers of one version have in common: how keys are read, headers by form, and how one call answers."""
 
-    __slots__ = ("headers", "keys", "lines", "version")
+    __slots__ = ("headers", "keys", "lines", "projections", "version")
 
     def __init__(self, version: TableVersion, reader: FrameReader) -> None:
         self.version = version
@@ -79,6 +80,21 @@ class Prepared:
         )
         self.headers = {form: ((b"content-type", media), *facts) for form, media in MEDIA.items()}
         self.lines = {form: header_lines(headers) for form, headers in self.headers.items()}
+        self.projections: dict[Target, Projection] = {}
+        """For targets that were answered before: what answers them by one call, where that is possible."""
+
+    def reply(self, frame: Frame, form: Form, target: Target, count: int) -> Reply:
+        """The answer in the form that is wanted."""
+        written = frame.buffer if form == "arrow" else _written(frame, form, self.version, target)
+        return Reply(200, self.headers[form], written, self.lines[form], False, count, frame.missing)
+
+    def remember(self, target: Target) -> None:
+        """Take note of a target that was answered, so that the next one may be answered by one call."""
+        found = self.version.fixed_projection(target.columns, target.options)
+        if found is not None and target.min_frontier is None:
+            if len(self.projections) >= _KEPT_TARGETS:
+                self.projections.clear()
+            self.projections[target] = found
 
 
 class Fetching:
@@ -143,8 +159,13 @@ class Fetching:
         prepared: Prepared | None = served.prepared
         if prepared is None or prepared.version is not version:
             prepared = served.prepared = Prepared(version, self._reader)
-        target = head.target
+        target, form = head.target, head.form
         if head.sent == "arrow":
+            projection = prepared.projections.get(target)
+            if projection is not None:
+                frame = self._at_once(prepared, projection, body)
+                if frame is not None:
+                    return prepared.reply(frame, form, target, frame.rows)
             keys = prepared.keys.read(body)
         else:
             given, target = self._read_json(version, target, body)
@@ -155,9 +176,18 @@ class Fetching:
         if count > self.limits.max_keys:
             raise LimitError.keys(count, self.limits.max_keys)
         frame = version.fetch(keys, target.columns, target.options)
-        form = head.form
-        written = frame.buffer if form == "arrow" else _written(frame, form, version, target)
-        return Reply(200, prepared.headers[form], written, prepared.lines[form], False, count, frame.missing)
+        if head.sent == "arrow" and target not in prepared.projections:
+            prepared.remember(target)
+        return prepared.reply(frame, form, target, count)
+
+    def _at_once(self, prepared: Prepared, projection: Projection, body: bytes) -> Frame | None:
+        """The answer by one call, to a body that begins like one that was read before; None if it has to be read."""
+        places = prepared.keys.places(body)
+        if places is None:
+            return None
+        if places.rows > self.limits.max_keys:
+            raise LimitError.keys(places.rows, self.limits.max_keys)
+        return projection.answer(prepared.version.mapped, body, places.request, places.rows)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from headwater.serving.keys import KeyBatch
 if TYPE_CHECKING:
     from headwater.serving.version import TableVersion
 
-__all__ = ["KeyReader"]
+__all__ = ["KeyPlaces", "KeyReader"]
 
 _MOST_ROWS = 1 << 16
 _KEPT = 1024
@@ -32,31 +32,34 @@ _NO_BYTES = np.zeros(1, np.uint8)
 _offsets_by_width = {width: np.arange(_MOST_ROWS + 1, dtype=np.int64) * width for width in (1, 2, 4, 8)}
 
 
-class _Places:
-    """Where the buffers of a frame are that has one column of keys, none of them null."""
+class KeyPlaces:
+    """Where the buffers of a frame are that has one column of keys, none of them null; ``request`` is that for kernels."""
 
-    __slots__ = ("data_at", "data_bytes", "is_text", "length", "offsets", "offsets_at", "rows")
+    __slots__ = ("_offsets", "length", "request", "rows")
 
     def __init__(self, view: FrameView, length: int) -> None:
         column = view.columns[0]
         self.length, self.rows = length, view.rows
         is_bytes = column.form == "bytes"
-        self.is_text = pa.types.is_string(column.type)
         place = column.buffer + (2 if is_bytes else 1)
-        self.data_at = int(view.places[place])
-        self.data_bytes = int(view.lengths[place]) if is_bytes else view.rows * column.bits // 8
-        self.offsets_at = int(view.places[column.buffer + 1]) if is_bytes else 0
-        self.offsets = None if is_bytes else _offsets_by_width[column.bits // 8][: view.rows + 1]
+        width = 0 if is_bytes else column.bits // 8
+        offsets_at = int(view.places[column.buffer + 1]) if is_bytes else -1
+        data_bytes = int(view.lengths[place]) if is_bytes else view.rows * width
+        is_text = pa.types.is_string(column.type)
+        facts = [view.rows, offsets_at, int(view.places[place]), data_bytes, width, is_text]
+        self.request: np.ndarray[tuple[int], np.dtype[np.int64]] = np.array(facts, np.int64)
+        self._offsets = None if is_bytes else _offsets_by_width[width][: view.rows + 1]
 
     def keys(self, body: bytes) -> KeyBatch | None:
         """The keys of a body that begins like the one these places are of; None if its buffers need a closer look."""
-        if self.is_text and not body[self.data_at : self.data_at + self.data_bytes].isascii():
+        _, offsets_at, data_at, data_bytes, _, is_text = self.request.tolist()
+        if is_text and not body[data_at : data_at + data_bytes].isascii():
             return None
-        data = np.frombuffer(body, np.uint8, self.data_bytes, self.data_at)
-        offsets = self.offsets
+        data = np.frombuffer(body, np.uint8, data_bytes, data_at)
+        offsets = self._offsets
         if offsets is None:
-            offsets = np.frombuffer(body, np.int32, self.rows + 1, self.offsets_at).astype(np.int64)
-            if offsets[0] < 0 or offsets[-1] > self.data_bytes or (offsets[1:] < offsets[:-1]).any():
+            offsets = np.frombuffer(body, np.int32, self.rows + 1, offsets_at).astype(np.int64)
+            if offsets[0] < 0 or offsets[-1] > data_bytes or (offsets[1:] < offsets[:-1]).any():
                 return None
         return KeyBatch(data, offsets)
 
@@ -67,16 +70,17 @@ class KeyReader:
     def __init__(self, version: TableVersion, reader: FrameReader) -> None:
         self._version, self._reader = version, reader
         self._type: pa.DataType | None = version.schema.field(0).type if len(version.key) == 1 else None
-        self._known: dict[bytes, _Places] = {}
+        self._known: dict[bytes, KeyPlaces] = {}
+
+    def places(self, body: bytes) -> KeyPlaces | None:
+        """Where the keys of a body are, if one that began in the same way was read before."""
+        known = self._known.get(_head_of(body))
+        return known if known is not None and len(body) == known.length and body[-8:] == END else None
 
     def read(self, body: bytes) -> KeyBatch:
         """The keys of a body: in columns that have the names of the key's, or in its only column, whatever its name."""
-        # Of a body that is no Arrow stream these are some numbers, for which nothing is known.
-        schema_bytes = int.from_bytes(body[4:8], "little")
-        end = schema_bytes + 16 + int.from_bytes(body[schema_bytes + 12 : schema_bytes + 16], "little")
-        head = body[:end] if end <= _LONGEST_HEAD else b""
-        known = self._known.get(head)
-        if known is not None and len(body) == known.length and body[-8:] == END:
+        known = self.places(body)
+        if known is not None:
             found = known.keys(body)
             if found is not None:
                 return found
@@ -84,10 +88,11 @@ class KeyReader:
         if not isinstance(view, FrameView):
             return self._of_batch(view)
         if self._is_plain(view):
+            head = _head_of(body)
             if view.null_counts[0] == 0 and view.rows and head and body[-8:] == END:
                 if len(self._known) >= _KEPT:
                     self._known.clear()
-                self._known[head] = _Places(view, len(body))
+                self._known[head] = KeyPlaces(view, len(body))
             return _plain_keys(view)
         return self._of_batch(view.batch())
 
@@ -103,6 +108,14 @@ class KeyReader:
             return False
         is_number = pa.types.is_integer(self._type) or pa.types.is_temporal(self._type)
         return view.columns[0].form == "bytes" or (is_number and view.rows <= _MOST_ROWS)
+
+
+def _head_of(body: bytes) -> bytes:
+    """The bytes before the buffers of a frame; empty where they are too many to be remembered."""
+    # Of a body that is no Arrow stream these are some numbers, for which nothing is known.
+    schema_bytes = int.from_bytes(body[4:8], "little")
+    end = schema_bytes + 16 + int.from_bytes(body[schema_bytes + 12 : schema_bytes + 16], "little")
+    return body[:end] if end <= _LONGEST_HEAD else b""
 
 
 def _plain_keys(view: FrameView) -> KeyBatch:
