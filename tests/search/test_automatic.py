@@ -144,6 +144,11 @@ def _plan(lake: Lake, text: str) -> list[str]:
     return [row["plan"] for row in lake.sql(f"EXPLAIN {text}").to_dicts() if ": version" in row["plan"]]
 
 
+@pytest.fixture(autouse=True)
+def _small_tables_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrowing, "LEAST_BYTES", 0)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_any_query_gives_the_rows_of_a_scan(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrowing, "MOST_SHARE", 1.0)
@@ -235,6 +240,15 @@ def test_a_damaged_index_does_not_stop_a_query(lake: Lake) -> None:
     record.write_text("{}")
     assert sorted(fresh.sql(QUERY).to_tuples()) == [*FOUND, (5000,)]
     assert index.name == "ix"
+
+
+def test_a_small_table_is_scanned(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.index("ix", "notes", text="body", refresh=True)
+    size = lake.table("notes").detail()["size_bytes"]
+    monkeypatch.setattr(narrowing, "LEAST_BYTES", size + 1)
+    assert "index" not in _plan(lake, QUERY)[0]
+    monkeypatch.setattr(narrowing, "LEAST_BYTES", size)
+    assert "index ix" in _plan(lake, QUERY)[0]
 
 
 def test_the_setting_turns_it_off(lake: Lake) -> None:

@@ -27,6 +27,8 @@ class Conditions:
     """The name, in whatever case it was written."""
     base: Snapshot
     conditions: tuple[Node, ...]
+    scanned_bytes: int
+    """The size of the files that have to be scanned otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

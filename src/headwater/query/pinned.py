@@ -113,7 +113,8 @@ class Pinned:
     def _narrowed(self, whole: TableSource, demand: Demand) -> Source:
         if not settings.current().use_indexes:
             return whole
-        asked = Conditions(demand.scan.name, whole.snapshot, demand.conditions)
+        size = sum(add.size for add in whole.files)
+        asked = Conditions(demand.scan.name, whole.snapshot, demand.conditions, size)
         for name in kinds.narrowing_kinds():
             narrowed = kinds.kind(name).narrowed(asked, self.lake.environment())
             if narrowed is not None:

@@ -5,7 +5,8 @@ file and position, and computes its conditions on them as on all other rows. Fil
 scanned. Nothing is built or fetched for a query: an index whose splits this machine would have to fetch from object
 storage first is not used, and neither is one that was never built, or whose columns the table has no more.
 
-Reading single rows costs more for each row than scanning does, so few rows must be candidates (`MOST_SHARE`).
+Reading single rows costs more for each row than scanning does, so few rows must be candidates (`MOST_SHARE`), and asking an
+index takes as long as scanning a small table (`LEAST_BYTES`).
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from headwater.search.index import SearchIndex
 from headwater.search.reader import Reader
 from headwater.sql.nodes import Column, Node, call, walk
 
-__all__ = ["MOST_SHARE", "narrowed"]
+__all__ = ["LEAST_BYTES", "MOST_SHARE", "narrowed"]
 
 MOST_SHARE = 0.05
+LEAST_BYTES = 1 << 20
 
 
 def narrowed(asked: Conditions, environment: Environment) -> Narrowed | None:
     """The rows that the index of a table with the fewest candidates names; None if the table has no index that helps."""
+    if asked.scanned_bytes < LEAST_BYTES:
+        return None
     named = {n.path[0].lower() for one in asked.conditions for n in walk(one) if isinstance(n, Column)}
     ways: list[tuple[str, Reader, Way]] = []
     for name, meant in indexes_of(environment.root, asked.table).items():
@@ -59,11 +63,7 @@ def _usable(name: str, meant: Definition, asked: Conditions, environment: Enviro
     """The index over the snapshot, if it can be had without work; its files that are not covered are scanned."""
     meant.check(name, asked.base)
     index = SearchIndex(name, environment)
-    record = index.record
-    if not record.published or not record.splits:
-        return None
-    remote = environment.root.local_path("") is None
-    if remote and not all(index.store.is_here(one.name) for one in record.splits):
+    if environment.root.local_path("") is None and not all(map(index.store.is_here, index.record.names)):
         return None
     return index.reader(asked.base, whole=False)
 
