@@ -23,9 +23,8 @@ import headwater as hw
 from headwater.base import events
 from headwater.base.errors import HeadwaterError
 from headwater.lakehouse import Lake
-from headwater.search import index as index_module
+from headwater.search import kept_index, split_store
 from headwater.search import reader as reader_module
-from headwater.search import split_store
 from headwater.search.index import SearchIndex
 
 TRIALS = int(os.environ.get("HEADWATER_TEST_FUZZ", "8"))
@@ -47,7 +46,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 
 def forget() -> None:
     """What a process keeps in memory is gone."""
-    index_module._readers.clear()
+    kept_index._readers.clear()
     split_store._covers.clear()
     reader_module._transient.clear()
     reader_module._term_lists.clear()

@@ -94,7 +94,8 @@ def test_types_that_do_not_fit_are_refused_by_name(lake: Lake) -> None:
         ("json", "id"),
     ):
         with pytest.raises(InputError, match=column) as caught:
-            lake.index("ix", "t", **{kind: column})
+            asked: dict[str, Any] = {kind: column}
+            lake.index("ix", "t", **asked)
         assert caught.value.hint or "columns of another type" in str(caught.value)
     with pytest.raises(InputError):
         lake.index("ix", "t", text="nosuch")

@@ -33,7 +33,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
 def ask(index: SearchIndex, query: str) -> None:
     for options in ({}, {"lenient": True}, {"default": "and", "fields": ["body", "author"]}):
         try:
-            found = index.search(query, columns=["id"], k=None, **options)  # type: ignore[arg-type]
+            found = index.search(query, columns=["id"], k=None, **options)
             assert len(found) == found.total
         except SearchQueryError as e:
             assert (e.hint and not options.get("lenient", False)) or e.code in (
