@@ -93,8 +93,8 @@ def test_types_that_do_not_fit_are_refused_by_name(lake: Lake) -> None:
         ("keyword", "list"),
         ("json", "id"),
     ):
+        asked: dict[str, Any] = {kind: column}
         with pytest.raises(InputError, match=column) as caught:
-            asked: dict[str, Any] = {kind: column}
             lake.index("ix", "t", **asked)
         assert caught.value.hint or "columns of another type" in str(caught.value)
     with pytest.raises(InputError):
