@@ -317,17 +317,20 @@ def open_reader(
             covered, uncovered = _lent(meant, base, store, left, home, parts, report, whole=whole)
             return Reader(meant, base, parts, covered, home, uncovered)
         except (CorruptionError, SearchQueryError, OSError, ValueError, KeyError, AssertionError) as e:
-            corrupt = forget_corrupt({part.name: part.folder for part in parts})
-            if corrupt and not reopened:
-                reopened = True
-                continue
-            bad = _unusable(meant, base, parts)
-            for part in bad:
-                report(part.name, e)
-                _forget_transient(part.name)
-            left = [name for name in left if all(name != part.name for part in bad)]
-            if not bad:
-                raise
+            try:
+                corrupt = forget_corrupt({part.name: part.folder for part in parts})
+                if corrupt and not reopened:
+                    reopened = True
+                    continue
+                bad = _unusable(meant, base, parts)
+                if not bad:
+                    raise
+                for part in bad:
+                    report(part.name, e)
+                    _forget_transient(part.name)
+                left = [name for name in left if all(name != part.name for part in bad)]
+            finally:
+                shutil.rmtree(home, ignore_errors=True)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
