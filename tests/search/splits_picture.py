@@ -59,7 +59,8 @@ def draw(title: str, versions: Sequence[str], files: Sequence[FileLine]) -> str:
                 f'<rect x="{x}" y="{y}" width="{_STEP - 10}" height="30" rx="6" fill="{colour}" fill-opacity="0.18" '
                 f'stroke="{colour}"/>'
             )
-            left = f"{one.rows - deleted} of {one.rows} rows" if deleted else f"{one.rows} rows"
+            rows = f"{one.rows} row{'' if one.rows == 1 else 's'}"
+            left = f"{one.rows - deleted} of {rows}" if deleted else rows
             out.append(f'<text class="small ink" x="{x + 10}" y="{y + 20}">{left}</text>')
     said = "a search at any version: its files, by their splits, without the rows that are deleted; files without a split are indexed on the spot"
     out.append(f'<text class="small dim" x="24" y="{height - 24}">{escape(said)}</text>')
