@@ -101,8 +101,9 @@ def _step(piece: str, *, first: bool, whole: str) -> tuple[str, tuple[Any, ...]]
     known = _TOKENIZERS if first else _FILTERS
     if found is None or found[1] not in known:
         role = "tokenizer" if first else "filter"
+        names = f"; or by a name: {', '.join(_NAMED)}, en_stem" if first else ""
         raise InputError.bad_argument(
-            "analyzer", whole, f"a {role} at {piece.strip()!r}: one of {', '.join(sorted(known))}"
+            "analyzer", whole, f"a {role} at {piece.strip()!r}: one of {', '.join(sorted(known))}{names}"
         )
     given = tuple(_argument(one) for one in re.findall(r"'(?:[^']|'')*'|[^,'\s][^,']*", found[2] or ""))
     try:

@@ -217,7 +217,8 @@ def checked_kind(column: str, dtype: pa.DataType, asked: FieldKind | Literal["nu
         return natural
     fits = natural in _NUMERIC if asked == "numeric" else natural in _TAKES[asked]
     if not fits:
+        fitting = "numeric" if natural in _NUMERIC else natural
         raise InputError.bad_argument(
-            asked, column, f"columns of another type than {spark_type(dtype)}: index it as {natural}"
+            asked, column, f"columns of another type than {spark_type(dtype)}: index it as {fitting}"
         )
     return natural if asked == "numeric" else asked
