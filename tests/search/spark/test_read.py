@@ -82,6 +82,10 @@ def test_a_filter_gives_what_spark_gives(spark: SparkSession, lake: Lake, where:
     plain = lake.table("sales.notes").spark().where(where)
     same(read(spark, lake, filter=where), plain)
     same(read(spark, lake, "id long", filter=where), plain.select("id"))
+    mine = lake.index("ix").spark(filter=where, columns=["id"])
+    same(mine, plain.select("id"))
+    if lake.index("ix").explain_filter(where).startswith("scan"):
+        assert all(Path(file.removeprefix("file:")).suffix == ".parquet" for file in mine.inputFiles())
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -163,13 +164,21 @@ def search_frame(
     columns: Sequence[str] | None,
     options: Mapping[str, Any],
 ) -> DataFrame:
-    """The rows that a search of an index finds, as a lazy frame at the table's version of now."""
+    """The rows that a search of an index finds, as a lazy frame at the table's version of now.
+
+    A condition that the index does not help with is Spark's own scan.
+    """
     from headwater.spark.session import spark
     from headwater.spark.shipping import with_package
 
     session = spark() if session is None else session
     with_package(session)
     root, base = index.store.root, index.snapshot
+    where = options.get("filter")
+    if query is None and where is not None and "_score" not in (columns or ()) and _is_scan(index, base, where):
+        from headwater.lake.spark.read import read
+
+        return read(_AtVersion(index.meant.source, base), session, columns=columns, where=where)
     name = HeadwaterSource.source_name
     if root.options:  # a source of its own, so that they travel inside its class
         name = "headwater_" + hashlib.sha256(repr(sorted(root.options.items())).encode()).hexdigest()[:16]
@@ -183,3 +192,21 @@ def search_frame(
         if value is not None:
             reading = reading.option(option, str(value).lower() if isinstance(value, bool) else str(value))
     return reading.load(base.where)
+
+
+def _is_scan(index: SearchIndex, base: Snapshot, where: str) -> bool:
+    """Whether the index does not pay for a condition: then Spark's own readers are the quickest."""
+    from headwater.lake.find import condition
+    from headwater.search.filtering import choose_way
+
+    wanted = condition(base, where)
+    assert wanted is not None
+    return choose_way(index.reader(base), wanted).query is None
+
+
+@dataclass(frozen=True, slots=True)
+class _AtVersion:
+    """A table at a version, for Spark's own readers."""
+
+    name: str
+    snapshot: Snapshot
