@@ -194,14 +194,14 @@ def search_frame(
     return reading.load(base.where)
 
 
-def _is_scan(index: SearchIndex, base: Snapshot, where: str) -> bool:
+def _is_scan(index: KeptIndex, base: Snapshot, where: str) -> bool:
     """Whether the index does not pay for a condition: then Spark's own readers are the quickest."""
     from headwater.lake.find import condition
     from headwater.search.filtering import choose_way
 
     wanted = condition(base, where)
     assert wanted is not None
-    return choose_way(index.reader(base), wanted).query is None
+    return choose_way(index.reader(base), wanted.node).query is None
 
 
 @dataclass(frozen=True, slots=True)
