@@ -1,7 +1,8 @@
 """Which boot of the machine this is: whether what was written without being flushed can have been lost.
 
-A process that ends, however it ends, loses nothing that it wrote: the system has it. Only the machine's own end does. So a file that can be made
-again need not be flushed, if it says in which boot it was written, and is checked byte by byte by whoever finds it in another.
+A process that ends, however it ends, loses nothing that it wrote: the system has it. Only the machine's own end does.
+So a file that can be made again need not be flushed, if it says in which boot it was written, and is checked byte by
+byte by whoever finds it in another.
 """
 
 from __future__ import annotations

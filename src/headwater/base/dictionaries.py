@@ -1,6 +1,7 @@
 """Columns as one dictionary: the values that occur, and for each row the number of its own.
 
-Arrow encodes a column chunk by chunk, and gives chunks, or one array, or none, as it comes; who works on the numbers wants one array.
+Arrow encodes a column chunk by chunk, and gives chunks, or one array, or none, as it comes; who works on the numbers
+wants one array.
 """
 
 from __future__ import annotations

@@ -195,7 +195,9 @@ target_file_bytes, row_group_rows, parquet_compression, … (18 in all)
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """One setting: its value as text, where it came from (``default``, ``override`` or the variable) and its sentence."""
+    """One setting: its value as text, where it came from (``default``, ``override`` or the variable)
+    and its sentence.
+    """
 
     name: str
     value: str
@@ -213,7 +215,9 @@ _cached: tuple[tuple[object, ...], Settings] | None = None
 
 
 def _environment() -> tuple[object, ...]:
-    """What the environment says of the settings, as it stands; asked often, so it goes around `os.environ`, which encodes each name."""
+    """What the environment says of the settings, as it stands; asked often, so it goes around `os.environ`,
+    which encodes each name.
+    """
     data = getattr(os.environ, "_data", None)
     if data is None or os.name == "nt":
         return tuple(os.environ.get(name) for name in _ENV_NAMES)
@@ -236,7 +240,9 @@ def current() -> Settings:
 
 
 def _changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
-    """Settings with overrides. They are asked for again and again within a block, and blocks are entered again and again."""
+    """Settings with overrides. They are asked for again and again within a block,
+    and blocks are entered again and again.
+    """
     try:
         return _changed_lately(settings, **changes)
     except TypeError:  # a value that cannot be looked up is none that a setting takes

@@ -60,7 +60,9 @@ def format_of(path: str | None) -> str:
 
 @dataclass(slots=True)
 class Printer:
-    """Writes results in one format, to stdout or to a file; `finish` writes the document of `json` and names the file."""
+    """Writes results in one format, to stdout or to a file;
+    `finish` writes the document of `json` and names the file.
+    """
 
     screen: Screen
     format: str = "table"

@@ -93,7 +93,7 @@ def _log_to_stderr() -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
 
-# -- what is to be served ------------------------------------------------------------------------------------------------
+# -- what is to be served ----------------------------------------------------------------------------------------------
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:

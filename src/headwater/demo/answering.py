@@ -1,4 +1,6 @@
-"""The act of the online table: a server answers lookups, a payment is corrected, and the answer says what it reflects."""
+"""The act of the online table: a server answers lookups, a payment is corrected,
+and the answer says what it reflects.
+"""
 
 from __future__ import annotations
 

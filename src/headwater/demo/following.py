@@ -28,7 +28,8 @@ class Followed:
 def follow(table: Table) -> Followed:
     """Payments and cents of each merchant, from the first version on, change by change.
 
-    It is done twice, and the second time counts: the first use of a circuit compiles its kernels, once for each installation.
+    It is done twice, and the second time counts: the first use of a circuit compiles its kernels, once for each
+    installation.
     """
     _follow(table)
     return _follow(table)

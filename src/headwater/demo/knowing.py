@@ -1,7 +1,9 @@
-"""The act in which time is asked for: which exchange rate was known when a payment was made, and what else its card had done that day.
+"""The act in which time is asked for: which exchange rate was known when a payment was made, and what else its card had
+done that day.
 
-Rates are planted by a rule: every three hours there is a new one, and from the time alone it can be said which. So the truth about each payment
-is arithmetic, also about those that reached the lake days later; the sums of each card's day are recomputed with numpy.
+Rates are planted by a rule: every three hours there is a new one, and from the time alone it can be said which. So the
+truth about each payment is arithmetic, also about those that reached the lake days later; the sums of each card's day
+are recomputed with numpy.
 """
 
 from __future__ import annotations

@@ -88,7 +88,9 @@ class Artefact(Derived):
 
     @property
     def frontier(self) -> Frontier:
-        """The version of each source that it reflects, and of which tables; without entries while it was never built."""
+        """The version of each source that it reflects, and of which tables;
+        without entries while it was never built.
+        """
         return self.record.frontier
 
     @property
@@ -98,7 +100,9 @@ class Artefact(Derived):
 
     @abstractmethod
     def refresh(self, until: Frontier | None = None, *, full: bool = False, cascade: bool = True) -> Refresh:
-        """Bring it forward to ``until`` (default: the newest version of each source), after the artefacts that it reads."""
+        """Bring it forward to ``until`` (default: the newest version of each source),
+        after the artefacts that it reads.
+        """
 
     @abstractmethod
     def status(self) -> Status:

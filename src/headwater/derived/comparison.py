@@ -55,7 +55,9 @@ __all__ = ["ENGINE_BYTES", "EXAMPLES", "TOLERANCE", "Limits", "compare"]
 
 EXAMPLES = 1_000
 ENGINE_BYTES = 384 << 20
-"""How much memory a recomputation may take where the settings say nothing: a few million groups; what is more is spilled."""
+"""How much memory a recomputation may take where the settings say nothing: a few million groups;
+what is more is spilled.
+"""
 
 _BATCH_ROWS = 65_536
 _MOST_BUCKET_BITS = 10
@@ -196,7 +198,9 @@ class _Comparison:
         )
 
     def _batches(self, side: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a side in small batches, with the columns of the expected ones in their order, and plain types."""
+        """The rows of a side in small batches, with the columns of the expected ones in their order,
+        and plain types.
+        """
         reader = self._opened.pop(side, None) or _opened(self._sides[side])
         names, have = self._plain.names, reader.schema.names
         order = range(len(names)) if names == have else [have.index(name) for name in names]

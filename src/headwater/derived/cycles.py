@@ -1,4 +1,6 @@
-"""Cycles: an artefact may read others, but not itself through them. No order of refreshes would bring such a ring to rest."""
+"""Cycles: an artefact may read others, but not itself through them.
+No order of refreshes would bring such a ring to rest.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ Statements, the command line, the facade and the graph of dependencies ask here 
 declared with the module that holds it, which is imported when the first artefact of the kind is opened: a lake without
 views loads no circuits. The module has a `Kind` called ``KIND``. What the kind is called is in `headwater.base.kinds`.
 
-Two things a kind may bring for queries, which its declaration says so that nobody imports it to find out: table functions,
-and narrowing, which finds the rows of a scan that may meet the conditions of a query (`narrowing`).
+Two things a kind may bring for queries, which its declaration says so that nobody imports it to find out: table
+functions, and narrowing, which finds the rows of a scan that may meet the conditions of a query (`narrowing`).
 """
 
 from __future__ import annotations

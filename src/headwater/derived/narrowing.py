@@ -1,8 +1,8 @@
 """Narrowing: fewer rows for a scan, because something derived from the table knows which of them may count.
 
-A query gives the conditions that rows of a scan have to meet. An artefact of the table (a search index) may know, without
-reading them, which rows can meet the conditions. Whoever reads the scan reads just those, and all rows of files that the
-artefact does not know; the query then computes its conditions as always.
+A query gives the conditions that rows of a scan have to meet. An artefact of the table (a search index) may know,
+without reading them, which rows can meet the conditions. Whoever reads the scan reads just those, and all rows of files
+that the artefact does not know; the query then computes its conditions as always.
 
 Invariant: a row of the snapshot that is left out makes one of the conditions false or null.
 """
@@ -41,7 +41,9 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """What a kind has to say about a scan: the rows to read, or None for all of them; and why, in one line for EXPLAIN."""
+    """What a kind has to say about a scan: the rows to read, or None for all of them; and why,
+    in one line for EXPLAIN.
+    """
 
     candidates: Candidates | None
     note: str

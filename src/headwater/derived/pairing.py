@@ -92,7 +92,9 @@ def _close(a: Floats, b: Floats) -> npt.NDArray[np.bool_]:
 # -- more than fits ----------------------------------------------------------------------------------------------------
 
 Keys = Callable[[], Iterator[tuple[Lanes, list[Floats], Places]]]
-"""The sort keys of one side, in pieces: lanes of the columns that are not floats, the floats, and the number of each row."""
+"""The sort keys of one side, in pieces: lanes of the columns that are not floats, the floats,
+and the number of each row.
+"""
 
 Sides = tuple[Places, Places]
 

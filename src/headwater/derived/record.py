@@ -1,7 +1,7 @@
 """The record: what the commit of a refresh says of an artefact, which makes that commit the one moment of the refresh.
 
-It is JSON. Where the output is a Delta table it is the value of the domain ``headwater.<kind>.state`` in the table's log;
-where it is not, it is a part of a file of the `record_log`. Version 2, or 3 where columns are mapped::
+It is JSON. Where the output is a Delta table it is the value of the domain ``headwater.<kind>.state`` in the table's
+log; where it is not, it is a part of a file of the `record_log`. Version 2, or 3 where columns are mapped::
 
     {"version": 2,
      "frontier": {"<table>": <version>, …},   what the artefact reflects; empty: never built

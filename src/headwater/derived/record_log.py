@@ -81,7 +81,9 @@ class RecordLog:
         return None
 
     def _unchanged(self) -> Committed | None:
-        """The newest commit if it is the one that was read last, where that is quick to tell: two looks, and no listing."""
+        """The newest commit if it is the one that was read last, where that is quick to tell: two looks,
+        and no listing.
+        """
         if self._last is None or self.root.local_path("") is None:
             return None
         there, known = self._last

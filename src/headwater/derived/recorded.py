@@ -76,7 +76,9 @@ class RecordedArtefact(Handle):
         """Write what belongs to commit ``number``, so that a record can name it."""
 
     def tidy(self, before: Any, after: Any) -> None:
-        """Delete what neither of the last two commits names; after a failure, whatever no commit names (`before` is None)."""
+        """Delete what neither of the last two commits names; after a failure,
+        whatever no commit names (`before` is None).
+        """
 
     # -- what follows ----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,6 @@
-"""Several artefacts at once: each is refreshed once, after those that it reads. One that fails stops only its readers."""
+"""Several artefacts at once: each is refreshed once, after those that it reads.
+One that fails stops only its readers.
+"""
 
 from __future__ import annotations
 

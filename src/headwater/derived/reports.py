@@ -193,7 +193,9 @@ class Verification:
 
     @property
     def equal(self) -> bool:
-        """Whether the artefact is right: all its rows are those of the recomputation, up to the last digits of floats."""
+        """Whether the artefact is right: all its rows are those of the recomputation,
+        up to the last digits of floats.
+        """
         return self.missing_rows == 0 and self.extra_rows == 0
 
     def __str__(self) -> str:

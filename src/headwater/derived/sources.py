@@ -207,7 +207,9 @@ class Sources:
         return found
 
     def check_files(self) -> None:
-        """Raise `Unavailable` if files that hold changes were vacuumed; those that the tables still have are not asked for."""
+        """Raise `Unavailable` if files that hold changes were vacuumed;
+        those that the tables still have are not asked for.
+        """
         for name, files in self.files.items():
             base = self.pinned[name]
             gone = next((p for p in _superseded(base, files) if not base.storage.exists(p)), None)
@@ -315,7 +317,9 @@ def _renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
 
 
 def _superseded(base: Snapshot, files: Sequence[FileChange]) -> Iterator[str]:
-    """The files of a change that the newest version does not need, and a vacuum may have taken; those elsewhere are left out."""
+    """The files of a change that the newest version does not need, and a vacuum may have taken;
+    those elsewhere are left out.
+    """
     live = {f.deletion_vector.unique_id for f in base.files.values() if f.deletion_vector is not None}
     for change in files:
         sides = [f for f in (change.before, change.after) if f is not None]

@@ -127,7 +127,9 @@ class StateFolder:
             raise
 
     def sweep_remote(self, keep: Collection[str]) -> None:
-        """Delete files in object storage that are not kept, unless they are so young that they may be about to be named."""
+        """Delete files in object storage that are not kept,
+        unless they are so young that they may be about to be named.
+        """
         old = now_ms() - _YOUNG_MS
         kept = {f"{self.path}/{path}" for path in keep}
         for entry in list(self.root.list(f"{self.path}/")):

@@ -68,7 +68,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The rows of a file of the source: under which vector, in which file of the export (None: no row), and how many."""
+    """The rows of a file of the source: under which vector, in which file of the export (None: no row),
+    and how many.
+    """
 
     vector: str | None
     path: str | None

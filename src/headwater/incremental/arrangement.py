@@ -1,7 +1,7 @@
 """Arrangements: the same rows in another layout, with the columns of a key first.
 
-Moving a row between layouts is moving words and null bits, and making the order words anew. `Arrangement` prepares the tables for
-the kernel once; `apply` then costs one call.
+Moving a row between layouts is moving words and null bits, and making the order words anew. `Arrangement` prepares the
+tables for the kernel once; `apply` then costs one call.
 """
 
 from __future__ import annotations

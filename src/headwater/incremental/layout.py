@@ -1,19 +1,20 @@
 """Layouts: which words of a row belong to which column.
 
-A row is a few 64-bit words (`headwater.kernels.words`), whatever its columns are, so a kernel is compiled once and not for each schema. A
-`Layout` says where the columns of a schema stand::
+A row is a few 64-bit words (`headwater.kernels.words`), whatever its columns are, so a kernel is compiled once and not
+for each schema. A `Layout` says where the columns of a schema stand::
 
     null words | columns | order words | weights
 
 - one null word for each 64 columns, in which bit ``i`` means that column ``i`` is null;
 - a column is one word, two for decimals of more than 18 digits, and a slot of two for everything of variable length;
 - **order words** are copies made for sorting, where a column's own words do not sort as asked: descending, nullable, or
-  floats (whose zeros are equal and whose NaN comes last, as in Spark). They are derived from the row, so they never tell rows apart;
+  floats (whose zeros are equal and whose NaN comes last, as in Spark). They are derived from the row, so they never
+  tell rows apart;
 - one weight, or several for the accumulators of a linear aggregate.
 
-The first ``keys`` columns are the key: rows are hashed by them, and a run is sorted by (hash, key, order, rest). Invariants: equal
-schemas, keys and orders give equal layouts; the words of a null are zero; the key's null bits are the lowest of word 0,
-so the same key has the same words and bits in every layout.
+The first ``keys`` columns are the key: rows are hashed by them, and a run is sorted by (hash, key, order, rest).
+Invariants: equal schemas, keys and orders give equal layouts; the words of a null are zero; the key's null bits are the
+lowest of word 0, so the same key has the same words and bits in every layout.
 
 >>> layout = Layout(pa.schema([("id", pa.int64()), ("name", pa.string())]), keys=1)
 >>> [c.word for c in layout.columns], layout.payload, layout.width

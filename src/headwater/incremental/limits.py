@@ -1,7 +1,8 @@
 """Conditions that are limits of words: comparisons with constants, and conjunctions of them.
 
 Most filters compare a column with a constant. Such a condition needs no columns to be made of rows: it is decided
-on the words themselves, in one call (`headwater.kernels.limits`). `limits_of` recognises it; for other conditions it gives None.
+on the words themselves, in one call (`headwater.kernels.limits`). `limits_of` recognises it; for other conditions it
+gives None.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Manifests: which run files make up the state at an epoch.
 
-A manifest is one small file. A checkpoint happens when it appears: before, the new run files are orphans; after, they are the state.
-It is JSON in UTF-8; version 1::
+A manifest is one small file. A checkpoint happens when it appears: before, the new run files are orphans; after, they
+are the state. It is JSON in UTF-8; version 1::
 
     {"format": "headwater state", "version": 1,
      "epoch": 12,
@@ -10,8 +10,9 @@ It is JSON in UTF-8; version 1::
      "extra": <anything: the caller's>,
      "checksum": "<8 hexadecimal digits>"}
 
-The checksum is the CRC-32 of the same object without it, written with sorted keys, without spaces, and other than ASCII escaped. A manifest
-is valid iff it parses, ``format`` and ``version`` are known, the checksum is right, and all its files are valid.
+The checksum is the CRC-32 of the same object without it, written with sorted keys, without spaces, and other than ASCII
+escaped. A manifest is valid iff it parses, ``format`` and ``version`` are known, the checksum is right, and all its
+files are valid.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class Manifest:
             "extra": self.extra,
         }
         try:
-            # Once through JSON, so that the checksum is of what will be read: keys are texts, and in the order of texts.
+            # Once through JSON, so that the checksum is of what will be read: keys are texts, and in the order of
+            # texts.
             facts["extra"] = json.loads(json.dumps(self.extra, allow_nan=False))
         except (TypeError, ValueError) as e:
             raise InputError.bad_argument("extra", self.extra, f"something that JSON can hold ({e})") from None

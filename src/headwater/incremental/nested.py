@@ -1,8 +1,9 @@
 """Nested values as bytes: lists, structs and maps in a canonical encoding.
 
-Rows are told apart by their words, so a nested value has to become a string of bytes, such that equal values have equal bytes and
-different ones different bytes. Both directions work on whole columns, one level of the type at a time, and never on single rows; so
-an element's place must follow from numbers that stand together, not from reading all elements before it::
+Rows are told apart by their words, so a nested value has to become a string of bytes, such that equal values have equal
+bytes and different ones different bytes. Both directions work on whole columns, one level of the type at a time, and
+never on single rows; so an element's place must follow from numbers that stand together, not from reading all elements
+before it::
 
     value     1 byte: 0 null, 1 not; then what follows
     number    its bytes, little endian (all NaNs are one NaN); zeros for a null
@@ -11,8 +12,9 @@ an element's place must follow from numbers that stand together, not from readin
     list      4 bytes: how many elements; 4 bytes for the size of each, unless all have the same; the elements
     map       as a list of structs of key and value: the order of the entries counts, as it does in Arrow
 
-A type is *fixed* if all its values have the same size: numbers, and structs and lists of fixed length of them. A null of a fixed type takes the
-same room, in zeros; any other null is the one byte. The encoding is kept in state on disk, so it never changes.
+A type is *fixed* if all its values have the same size: numbers, and structs and lists of fixed length of them. A null
+of a fixed type takes the same room, in zeros; any other null is the one byte. The encoding is kept in state on disk, so
+it never changes.
 """
 
 from __future__ import annotations

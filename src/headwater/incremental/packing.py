@@ -1,8 +1,8 @@
 """Packing: columns of Arrow into rows of words, and back.
 
-A batch crosses over in one call, by Arrow's C data interface (`headwater.kernels.arrow`). Short strings are copied into their slots; long
-strings are referred to where Arrow has them, so whoever holds the rows holds the batch too (the *owners*). Nested values become bytes
-first (`headwater.incremental.nested`). Nothing here loops over rows in Python.
+A batch crosses over in one call, by Arrow's C data interface (`headwater.kernels.arrow`). Short strings are copied into
+their slots; long strings are referred to where Arrow has them, so whoever holds the rows holds the batch too (the
+*owners*). Nested values become bytes first (`headwater.incremental.nested`). Nothing here loops over rows in Python.
 
 Invariants: ``unpack(pack(x))`` is ``x`` (but for NaN's payload); the words of a null are zero.
 """

@@ -217,7 +217,9 @@ class Run:
 
     @property
     def files(self) -> tuple[RunHandle, ...]:
-        """The few files that come to what it is: its own, or those of the runs that it is the sum of; none if it has to be written."""
+        """The few files that come to what it is: its own, or those of the runs that it is the sum of;
+        none if it has to be written.
+        """
         found = self.origin.files()
         return found if len(found) <= _MOST_PARTS else ()
 
@@ -239,7 +241,9 @@ class Run:
         return weight_bound(int(self.line[1]), len(self.hashes), self.layout.width, self.layout.payload) + 1
 
     def zset(self, part: slice = _ALL) -> ZSet:
-        """Its rows, or a part of them, as a Z-set that flows: with addresses for distances, and the run as the owner."""
+        """Its rows, or a part of them, as a Z-set that flows: with addresses for distances,
+        and the run as the owner.
+        """
         rows = self.rows[part]
         slots = self.layout.slots
         if len(slots) and self.heap is not NO_HEAP:
@@ -327,7 +331,9 @@ def merge_into(
     directory: npt.NDArray[np.int32],
     line: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Merge into arrays that have room for both, wherever they are; give how many rows and bytes of heap were filled."""
+    """Merge into arrays that have room for both, wherever they are;
+    give how many rows and bytes of heap were filled.
+    """
     verify([left, right])
     layout = left.layout
     word, least = bound or (NO_BOUND, 0)

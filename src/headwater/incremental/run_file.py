@@ -1,7 +1,7 @@
 """Run files: a run on disk, mapped into memory as it is.
 
-One file holds one run, and never changes. Opening it reads the header and maps the rest, so that it takes the same time whatever the
-size; kernels read the sections where the system has them. The format, little-endian::
+One file holds one run, and never changes. Opening it reads the header and maps the rest, so that it takes the same time
+whatever the size; kernels read the sections where the system has them. The format, little-endian::
 
     offset  bytes
     0       8     magic: "HWRUN" CR LF SUB

@@ -1,7 +1,7 @@
 """The header of run files: what a file says of itself, and whether that can be true.
 
-The bytes are specified in `headwater.incremental.run_file`. A header is checked when a file is opened, and if it is consistent kernels stay within the
-file, whatever else is wrong with it.
+The bytes are specified in `headwater.incremental.run_file`. A header is checked when a file is opened, and if it is
+consistent kernels stay within the file, whatever else is wrong with it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Merging two runs into a file, without holding the result in memory.
 
-The file is made as large as the result can become, mapped, and the kernel merges into it: what it writes are pages of the file, which the
-system can put away at any time. Where rows cancelled out, the sections behind them move down, and the file is cut. The rows come
-first in the file, so that what moves is small.
+The file is made as large as the result can become, mapped, and the kernel merges into it: what it writes are pages of
+the file, which the system can put away at any time. Where rows cancelled out, the sections behind them move down, and
+the file is cut. The rows come first in the file, so that what moves is small.
 
-The space is reserved before anything is written to it: to a mapped page for which the disk has no room the answer would be
-the end of the process, and not an error. The format is that of `headwater.incremental.run_file`.
+The space is reserved before anything is written to it: to a mapped page for which the disk has no room the answer would
+be the end of the process, and not an error. The format is that of `headwater.incremental.run_file`.
 """
 
 from __future__ import annotations

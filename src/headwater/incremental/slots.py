@@ -1,12 +1,12 @@
 """Slots beside a trace: the sums of keys that change again and again, kept whole.
 
-What is in the slots and not in the trace yet belongs to the trace all the same: `Trace` drains them before it shows its runs to anybody, so a
-checkpoint, a picture or an operator that goes another way sees all of it. The kernels of a fused aggregate alone read past
-that (`headwater.kernels.slots`).
+What is in the slots and not in the trace yet belongs to the trace all the same: `Trace` drains them before it shows its
+runs to anybody, so a checkpoint, a picture or an operator that goes another way sees all of it. The kernels of a fused
+aggregate alone read past that (`headwater.kernels.slots`).
 
-There are at most a few ten thousand slots. When they are full they are drained, as one run, and filled anew with what is
-touched then; so memory is bounded, and keys that are touched seldom are in the trace. A step adds in place, and takes back
-what it added if it does not happen.
+There are at most a few ten thousand slots. When they are full they are drained, as one run, and filled anew with what
+is touched then; so memory is bounded, and keys that are touched seldom are in the trace. A step adds in place, and
+takes back what it added if it does not happen.
 """
 
 from __future__ import annotations

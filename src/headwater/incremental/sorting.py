@@ -1,7 +1,9 @@
-"""Sorting beside a step: a large change that nobody asks for in the step that brings it is made a run on another thread.
+"""Sorting beside a step: a large change that nobody asks for in the step that brings it is made a run on another
+thread.
 
-A join looks its changed rows up in the other side's trace, and needs no order for that; their own trace needs it by the end of the step. An aggregate
-adds up sums while the values that extremes are found among are sorted. Kernels do not hold the GIL, so the one goes on while the other does.
+A join looks its changed rows up in the other side's trace, and needs no order for that; their own trace needs it by the
+end of the step. An aggregate adds up sums while the values that extremes are found among are sorted. Kernels do not
+hold the GIL, so the one goes on while the other does.
 """
 
 from __future__ import annotations

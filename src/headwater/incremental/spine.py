@@ -65,7 +65,9 @@ class Spine:
         spill.relieve(self)
 
     def sweep(self, gone: Gone, more: list[Run]) -> None:
-        """Take more runs, and have all that are there merged without what may go, as soon as nothing else is under way."""
+        """Take more runs, and have all that are there merged without what may go,
+        as soon as nothing else is under way.
+        """
         self.runs = sorted([*self.runs, *more], key=len, reverse=True)
         self.collect()
         self._gone = gone

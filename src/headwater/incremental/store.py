@@ -246,7 +246,8 @@ class Store:
         stay. Gives the names of the files that were deleted.
         """
         self._check_lock()
-        # What is there is listed before it is asked what is in use: a merge in the background may write a file at any moment.
+        # What is there is listed before it is asked what is in use: a merge in the background may write a file at any
+        # moment.
         there = {folder: sorted(os.listdir(os.path.join(self.folder, folder))) for folder in (_MANIFESTS, _RUNS)}
         kept = self._kept(keep)
         needed = self._runs.in_use().union(*(manifest.files for manifest in kept.values()))

@@ -1,12 +1,14 @@
 """Sweeping: letting rows go by a rule that looks at a whole key, where a bound of each row's own does not do.
 
-The newest row of a key has to stay however old it is, and so have all rows of a session that goes on. So a rule is asked about whole keys, with
-weights that are summed: what is merged here is everything that a trace holds, and a row that another run takes back stands for nothing. That costs the
-state, so it is done in the background, and not before about as much has come as was there (`headwater.incremental.trace`): each row that
-comes pays for a few that are looked at.
+The newest row of a key has to stay however old it is, and so have all rows of a session that goes on. So a rule is
+asked about whole keys, with weights that are summed: what is merged here is everything that a trace holds, and a row
+that another run takes back stands for nothing. That costs the state, so it is done in the background, and not before
+about as much has come as was there (`headwater.incremental.trace`): each row that comes pays for a few that are looked
+at.
 
-Invariants: a rule is given rows sorted by (hash, key, order, rest), each once, and all rows of a key at once. Where memory is short, the rows are cut by
-their hashes into pieces that become runs of their own. If little would go, the runs stay what they are, with the files they are in.
+Invariants: a rule is given rows sorted by (hash, key, order, rest), each once, and all rows of a key at once. Where
+memory is short, the rows are cut by their hashes into pieces that become runs of their own. If little would go, the
+runs stay what they are, with the files they are in.
 """
 
 from __future__ import annotations

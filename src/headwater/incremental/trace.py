@@ -1,15 +1,17 @@
 """Traces: the sum of all changes so far, ready to be asked by key.
 
-A trace is some small runs that are merged as changes come in (the memtable), and a **spine** of large ones that a thread in
-the background merges. Small levels have runs of at most 512 and 4,096 rows: a change goes into the level of its size, and eight runs of a
-level become one. What outgrows the last joins the spine, where runs of similar size are merged, so that there are logarithmically
-many, and a row is copied logarithmically often. Adding 100 rows costs the same at a thousand rows of state and at ten million.
+A trace is some small runs that are merged as changes come in (the memtable), and a **spine** of large ones that a
+thread in the background merges. Small levels have runs of at most 512 and 4,096 rows: a change goes into the level of
+its size, and eight runs of a level become one. What outgrows the last joins the spine, where runs of similar size are
+merged, so that there are logarithmically many, and a row is copied logarithmically often. Adding 100 rows costs the
+same at a thousand rows of state and at ten million.
 
-A step first *stages* what it wants to add, so that a step that fails changes nothing: readers may see the state with or without
-what is staged. `commit` makes it part of the trace, and cannot fail for reasons of data.
+A step first *stages* what it wants to add, so that a step that fails changes nothing: readers may see the state with or
+without what is staged. `commit` makes it part of the trace, and cannot fail for reasons of data.
 
-Rows that nobody looks at again are let go in one of two ways. Those below a bound, which only rises, are dropped by merges (`forget`). Where it takes
-all rows of a key to know, everything is merged and looked at (`sweep`), in the background, and at most once while the trace doubles.
+Rows that nobody looks at again are let go in one of two ways. Those below a bound, which only rises, are dropped by
+merges (`forget`). Where it takes all rows of a key to know, everything is merged and looked at (`sweep`), in the
+background, and at most once while the trace doubles.
 
 Since runs do not change, a `snapshot` is a list of runs, and a `fork` is a trace that starts with them.
 """
@@ -168,9 +170,11 @@ class Trace:
             raise self.spine.failure
 
     def _try(self, run: Run) -> None:
-        """See whether the weights of a run can be added, which may have become large; raises if not, and changes nothing.
+        """See whether the weights of a run can be added, which may have become large; raises if not, and changes
+        nothing.
 
-        The sum of the runs' largest weights is a bound of all weights there can be, so that below it nothing needs to be looked at.
+        The sum of the runs' largest weights is a bound of all weights there can be, so that below it nothing needs to
+        be looked at.
         """
         if sum(r.weight_bound() for r in (*self.runs, run)) > _REACH:
             self.spine.settle()
@@ -279,7 +283,9 @@ class Trace:
         self.spine.sweep(gone, small)
 
     def compact(self) -> bool:
-        """Merge everything into one run, in which rows that cancel out are gone; False if there was nothing to merge."""
+        """Merge everything into one run, in which rows that cancel out are gone;
+        False if there was nothing to merge.
+        """
         self.drain()
         self.spine.settle()
         small = [run for level in self._levels for run in level]

@@ -1,6 +1,7 @@
 """Columns of rows as expressions take them, and their results back into words.
 
-A column of fixed width is a view of the rows' words, strided and without a copy; one of variable length becomes an Arrow array.
+A column of fixed width is a view of the rows' words, strided and without a copy; one of variable length becomes an
+Arrow array.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Linear aggregates: add rows up by key, into vectors of weights.
 
-Counting and adding are linear: the aggregate of a sum of Z-sets is the sum of the aggregates. So an aggregate is kept as a Z-set whose weights
-are vectors of accumulators, and a change becomes one row for each key it touches. A sum of 64-bit numbers is kept in two limbs of
-32 bits, each in a word of its own, so adding never carries and never overflows before two thousand million rows; the carry is done
-when the sum is read. Sums of doubles, and of products, have rows of their own (`headwater.kernels.floats`).
+Counting and adding are linear: the aggregate of a sum of Z-sets is the sum of the aggregates. So an aggregate is kept
+as a Z-set whose weights are vectors of accumulators, and a change becomes one row for each key it touches. A sum of
+64-bit numbers is kept in two limbs of 32 bits, each in a word of its own, so adding never carries and never overflows
+before two thousand million rows; the carry is done when the sum is read. Sums of doubles, and of products, have rows of
+their own (`headwater.kernels.floats`).
 
-Which rows count for an accumulator is its **gate**: conditions of the form ``word & mask == wanted``, which say that columns
-are not null, or that a condition is true. Gates are looked at once a row, however many accumulators are behind them.
+Which rows count for an accumulator is its **gate**: conditions of the form ``word & mask == wanted``, which say that
+columns are not null, or that a condition is true. Gates are looked at once a row, however many accumulators are behind
+them.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
@@ -73,7 +75,9 @@ def _group(
     out_hashes: Hashes,
     out: Rows,
 ) -> int:
-    """The line of a row's key in ``out``; ``m`` if it is a new one, which is then there, with zeros from ``payload`` on."""
+    """The line of a row's key in ``out``; ``m`` if it is a new one, which is then there,
+    with zeros from ``payload`` on.
+    """
     mask = np.int64(table.size - 1)
     h = hashes[i]
     row = address_of(rows) + 8 * rows.shape[1] * i
@@ -114,7 +118,9 @@ def _look_at_gates(rows: Rows, i: int, conditions: Rows, passed: Flags) -> None:
 
 @inlined
 def _add_words(row: int, w: int, spec: int, payload: int, to: int) -> None:
-    """Add what a row comes to for an accumulator that is words; row, spec and the line that is added to are addresses."""
+    """Add what a row comes to for an accumulator that is words; row,
+    spec and the line that is added to are addresses.
+    """
     what = load(spec, 0)
     to += 8 * (payload + load(spec, 3))
     if what == COUNT:
@@ -220,12 +226,14 @@ def accumulate(
     part_count: int,
     part_rows: Rows,
 ) -> tuple[int, int]:
-    """Add rows to ``out``, one for each key, accumulators from ``payload`` on; give how many keys and parts there are now.
+    """Add rows to ``out``, one for each key, accumulators from ``payload`` on; give how many keys and parts there are
+    now.
 
-    ``key_words`` words of a key at ``key_from`` go to ``key_to``, with the null bits of ``key_mask``. ``conditions`` are (gate, word, mask,
-    wanted), sorted by gate; ``specs`` are (what, word, gate, to, first factor, end of factors, limbs), ``to`` counting from ``payload``, or being
-    the index of a product. ``heads`` has, for each key and product, the first of its rows in ``part_rows``, and ``links`` the next.
-    Several calls may add to the same ``table`` and ``out``. The first of the pair is OVERFLOW where weights are too large to be sure of.
+    ``key_words`` words of a key at ``key_from`` go to ``key_to``, with the null bits of ``key_mask``. ``conditions``
+    are (gate, word, mask, wanted), sorted by gate; ``specs`` are (what, word, gate, to, first factor, end of factors,
+    limbs), ``to`` counting from ``payload``, or being the index of a product. ``heads`` has, for each key and product,
+    the first of its rows in ``part_rows``, and ``links`` the next. Several calls may add to the same ``table`` and
+    ``out``. The first of the pair is OVERFLOW where weights are too large to be sure of.
     """
     weight = rows.shape[1] - 1
     passed = np.empty(gates, np.bool_)

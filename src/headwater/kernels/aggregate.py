@@ -1,10 +1,12 @@
-"""A step of a common aggregate in one call: linear accumulators, and at most one column with a least and a greatest value.
+"""A step of a common aggregate in one call: linear accumulators, and at most one column with a least and a greatest
+value.
 
-This is the sequence that `headwater.incremental.operators.aggregate` goes through kernel by kernel for every aggregate, written as one kernel for
-those of fixed width. A small step costs little but the calls it makes, and this one makes a single call. The kernels are the same.
+This is the sequence that `headwater.incremental.operators.aggregate` goes through kernel by kernel for every aggregate,
+written as one kernel for those of fixed width. A small step costs little but the calls it makes, and this one makes a
+single call. The kernels are the same.
 
-What does not change from step to step is in the **plan**, a list of addresses and numbers (`PLAN` says which); matrices are given as
-(address, lines, columns).
+What does not change from step to step is in the **plan**, a list of addresses and numbers (`PLAN` says which); matrices
+are given as (address, lines, columns).
 """
 
 from __future__ import annotations
@@ -102,11 +104,12 @@ def aggregate_step(  # noqa: C901
 ) -> tuple[int, int, int, int, int]:
     """Give (rows of the output, rows of the run of sums and its `weight_bound`, the same of the run of values).
 
-    ``plan`` is an address. ``value_runs`` has room for one more line. The first number is FULL_WEIGHT or NO_ROOM_FOR_SUM where
-    weights or a sum do not fit; nothing else counts then.
+    ``plan`` is an address. ``value_runs`` has room for one more line. The first number is FULL_WEIGHT or
+    NO_ROOM_FOR_SUM where weights or a sum do not fit; nothing else counts then.
 
-    With a ``book`` the sums are kept in slots (`headwater.kernels.slots`) and there is no run of them: ``places`` are the slots of the
-    keys, ``sums_rows`` what was added to them, and the second number how many they are. NOT_FOR_SLOTS is for what slots cannot keep.
+    With a ``book`` the sums are kept in slots (`headwater.kernels.slots`) and there is no run of them: ``places`` are
+    the slots of the keys, ``sums_rows`` what was added to them, and the second number how many they are. NOT_FOR_SLOTS
+    is for what slots cannot keep.
     """
     slotted = book.size > 0
     n = rows.shape[0]

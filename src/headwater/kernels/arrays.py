@@ -1,7 +1,8 @@
-"""The arrays that kernels take, by name. Their types say how many dimensions they have: a kernel's annotations are its signature.
+"""The arrays that kernels take, by name. Their types say how many dimensions they have: a kernel's annotations are its
+signature.
 
-All arrays are contiguous. A kernel is compiled once, for exactly the types that its annotations name (`signature`), so it can be
-compiled before anybody calls it.
+All arrays are contiguous. A kernel is compiled once, for exactly the types that its annotations name (`signature`), so
+it can be compiled before anybody calls it.
 """
 
 from __future__ import annotations

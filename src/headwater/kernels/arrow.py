@@ -1,17 +1,17 @@
 """Rows of words from Arrow's columns and back, through Arrow's C data interface.
 
-A batch is handed over as one struct that describes all its columns, so that a change of a hundred rows costs one call and not one for
-each column. `ArrowArray` is ten words::
+A batch is handed over as one struct that describes all its columns, so that a change of a hundred rows costs one call
+and not one for each column. `ArrowArray` is ten words::
 
     0 length | 1 nulls | 2 offset | 3 number of buffers | 4 number of children
     5 buffers | 6 children | 7 dictionary | 8 release | 9 private
 
-Inwards, `pack` reads the columns where they lie, and gives the struct back; long strings are referred to, so the caller keeps the batch. Outwards,
-`unpack` writes all columns into one piece of memory that begins with the structs themselves; Arrow frees it, by calling ``release``, when
-the last column of it is gone.
+Inwards, `pack` reads the columns where they lie, and gives the struct back; long strings are referred to, so the caller
+keeps the batch. Outwards, `unpack` writes all columns into one piece of memory that begins with the structs themselves;
+Arrow frees it, by calling ``release``, when the last column of it is gone.
 
-A column is described by (code, word, null word, null bit, may be null); the codes are `CODES`. The words of a null are zero; all NaNs
-are one NaN; a float of 32 bits is kept as the double of the same value.
+A column is described by (code, word, null word, null bit, may be null); the codes are `CODES`. The words of a null are
+zero; all NaNs are one NaN; a float of 32 bits is kept as the double of the same value.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def room() -> int:
     return _aligned_alloc(_LINE, 2 * _LINE)  # type: ignore[no-any-return]
 
 
-# -- inwards -------------------------------------------------------------------------------------------------------------
+# -- inwards -----------------------------------------------------------------------------------------------------------
 
 
 @inlined
@@ -218,7 +218,8 @@ def _pack_column(struct: int, more: int, columns: Rows, c: int, rows: int, n: in
 def pack(struct: int, whole: bool, columns: Rows, out: Rows) -> bool:
     """Fill the words of columns from a struct in a `room`: of a batch if it is the ``whole``, else of the one column.
 
-    ``out`` has been zeroed; order words and weights are left as they are. False if there are nulls where there may be none.
+    ``out`` has been zeroed; order words and weights are left as they are. False if there are nulls where there may be
+    none.
     """
     n = out.shape[0]
     right = True
@@ -235,7 +236,7 @@ def pack(struct: int, whole: bool, columns: Rows, out: Rows) -> bool:
     return right
 
 
-# -- outwards ------------------------------------------------------------------------------------------------------------
+# -- outwards ----------------------------------------------------------------------------------------------------------
 
 
 @inlined

@@ -1,7 +1,7 @@
 """Kernels that nobody waits for.
 
-Where there is another way to an answer, a kernel that takes a minute to compile must not hold up the step that first asks for it. So it is
-compiled in another process (`compiler`), and until it is there the other way is taken.
+Where there is another way to an answer, a kernel that takes a minute to compile must not hold up the step that first
+asks for it. So it is compiled in another process (`compiler`), and until it is there the other way is taken.
 """
 
 from __future__ import annotations

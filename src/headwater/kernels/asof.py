@@ -1,7 +1,7 @@
 """The nearest row before or after a place, and which places a change of the neighbours touches.
 
-As-of joins ask: which row of the other side is the last at or before this time? `nearest` answers for many rows with one call: a binary search in
-each run, and then the first row alive, walking away from the place.
+As-of joins ask: which row of the other side is the last at or before this time? `nearest` answers for many rows with
+one call: a binary search in each run, and then the first row alive, walking away from the place.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def nearest(
 ) -> None:
     """For each probe that is asked about, the row of its key nearest to its place by ``parts``: before it, or after it.
 
-    ``probes`` are in the layout of the runs; rows at the place itself count unless ``strict``. ``there`` says whether there
-    is one, and ``out`` has it.
+    ``probes`` are in the layout of the runs; rows at the place itself count unless ``strict``. ``there`` says whether
+    there is one, and ``out`` has it.
     """
     number = runs.shape[0]
     begin = np.empty(number, np.int64)

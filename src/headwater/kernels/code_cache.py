@@ -1,19 +1,20 @@
 """Where the machine code of kernels is kept, and where it is looked for.
 
-numba's own cache has three faults here. It looks at the file of a function but not at the files of the functions it calls, so after
-a change in one of those it would go on with the old code. It writes beside the source, which an installed package may not. And its
-folder hashes the path of the package, so every environment on a machine compiles the same code again.
+numba's own cache has three faults here. It looks at the file of a function but not at the files of the functions it
+calls, so after a change in one of those it would go on with the old code. It writes beside the source, which an
+installed package may not. And its folder hashes the path of the package, so every environment on a machine compiles the
+same code again.
 
-So the cache of kernels is one folder per *digest*: a hash of the kernels' sources and of the versions of Python, numba and llvmlite.
-Environments with the same kernels share it. A kernel is looked for in two places:
+So the cache of kernels is one folder per *digest*: a hash of the kernels' sources and of the versions of Python, numba
+and llvmlite. Environments with the same kernels share it. A kernel is looked for in two places:
 
-1. the user's cache: ``$XDG_CACHE_HOME/headwater/kernels/<digest>`` (``~/.cache`` by default; ``NUMBA_CACHE_DIR`` is respected; the temporary folder if
-   it cannot be written), compiled for the processor of this machine;
-2. the package: ``_shipped/<digest>/<level>``, made when a wheel is built (`headwater.kernels.ship`), compiled for every processor
-   of that level.
+1. the user's cache: ``$XDG_CACHE_HOME/headwater/kernels/<digest>`` (``~/.cache`` by default; ``NUMBA_CACHE_DIR`` is
+   respected; the temporary folder if it cannot be written), compiled for the processor of this machine;
+2. the package: ``_shipped/<digest>/<level>``, made when a wheel is built (`headwater.kernels.ship`), compiled for every
+   processor of that level.
 
-The files are numba's own, an index (``.nbi``) and code (``.nbc``) per kernel. The index is keyed by the signature, the target and the
-hash of the function's bytecode, so a file that does not fit is never loaded.
+The files are numba's own, an index (``.nbi``) and code (``.nbc``) per kernel. The index is keyed by the signature, the
+target and the hash of the function's bytecode, so a file that does not fit is never loaded.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ _NO_KERNELS = (
 
 
 class Level(NamedTuple):
-    """A family of processors: its name for the compiler, and the features that a machine must have to run code for it."""
+    """A family of processors: its name for the compiler,
+    and the features that a machine must have to run code for it.
+    """
 
     name: str
     features: frozenset[str]

@@ -1,6 +1,7 @@
 """How long this process has compiled kernels, or waited for it: whoever measures work takes that off.
 
-Compiling happens once on a machine. Counted as work, it would make a plan believe for months that a rebuild takes half a minute.
+Compiling happens once on a machine. Counted as work, it would make a plan believe for months that a rebuild takes half
+a minute.
 """
 
 from __future__ import annotations

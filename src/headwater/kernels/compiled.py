@@ -1,13 +1,13 @@
 """How kernels are compiled.
 
-`kernel` is the decorator for what Python calls: loaded from where code is kept (`code_cache`) at the first call, or compiled by
-another process (`compiler`), running without the GIL. Of several programs that want the same kernel at the same time one compiles
-it; the others wait, say so, and load it. A program that had to wait for one kernel has the others compiled in the background.
-`inlined` is for the small functions kernels share, `shared` for those that are better called than repeated; neither can be called
-from Python.
+`kernel` is the decorator for what Python calls: loaded from where code is kept (`code_cache`) at the first call, or
+compiled by another process (`compiler`), running without the GIL. Of several programs that want the same kernel at the
+same time one compiles it; the others wait, say so, and load it. A program that had to wait for one kernel has the
+others compiled in the background. `inlined` is for the small functions kernels share, `shared` for those that are
+better called than repeated; neither can be called from Python.
 
-numba compiles a function again for every constant that is given to it. Here it is compiled once: what a constant is good for, the
-optimiser finds out where the function is used.
+numba compiles a function again for every constant that is given to it. Here it is compiled once: what a constant is
+good for, the optimiser finds out where the function is used.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ def shared(function: _Function) -> _Function:
 
 
 def _part(function: _Function, **options: bool) -> _Function:
-    """Compile what only kernels call: without the ways in from Python and from C, which take as long as a small function itself."""
+    """Compile what only kernels call: without the ways in from Python and from C,
+    which take as long as a small function itself.
+    """
     options |= {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     found: _Function = _for_all_constants(numba.njit(error_model="numpy", **options)(function))
     return found

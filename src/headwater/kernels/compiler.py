@@ -1,12 +1,13 @@
 """Compiling kernels in processes of their own.
 
-Compiling takes seconds per kernel, holds the GIL, and numba repeats itself: it optimises and emits a function once for itself
-and once more in each function that calls it, level by level, though only the outermost one is ever run. A process that does nothing but compile can
-leave that out (`compiler_process`) without changing numba for anybody else, runs beside the program, and several can share the work.
+Compiling takes seconds per kernel, holds the GIL, and numba repeats itself: it optimises and emits a function once for
+itself and once more in each function that calls it, level by level, though only the outermost one is ever run. A
+process that does nothing but compile can leave that out (`compiler_process`) without changing numba for anybody else,
+runs beside the program, and several can share the work.
 
-`compilers()` are the processes of this program: one for kernels that somebody waits for, the others, at a low priority, for those that
-will be wanted later. They leave the machine code where kernels are kept (`code_cache`), end when they have had nothing to do
-for a while, and never outlive the program.
+`compilers()` are the processes of this program: one for kernels that somebody waits for, the others, at a low priority,
+for those that will be wanted later. They leave the machine code where kernels are kept (`code_cache`), end when they
+have had nothing to do for a while, and never outlive the program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A process that compiles kernels: see `headwater.kernels.compiler`, which starts it.
 
-It reads the name of a kernel per line, ``consolidate.consolidate``, and answers each with a line: the name, or ``!`` and what went wrong. It
-ends with its standard input.
+It reads the name of a kernel per line, ``consolidate.consolidate``, and answers each with a line: the name, or ``!``
+and what went wrong. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _read(asked: SimpleQueue[str]) -> None:
 
 
 def _skip_parts(kernels: Mapping[str, Any]) -> None:
-    """Let numba neither optimise nor emit what is only called by kernels: it is a part of them, and is optimised there."""
+    """Let numba neither optimise nor emit what is only called by kernels: it is a part of them,
+    and is optimised there.
+    """
     from numba import _dynfunc
     from numba.core.codegen import CPUCodeLibrary
     from numba.core.cpu import CPUContext

@@ -1,8 +1,8 @@
 """Consolidation: sort rows, add up the weights of equal ones, drop what comes to nothing.
 
-Hashes are evenly spread, so one pass by their top bits puts every row next to where it belongs, and the few rows of a bucket are then
-sorted by themselves (`headwater.kernels.sort`): a sort in linear time. What does not fit the cache is first divided into pieces
-that do, by the topmost bits.
+Hashes are evenly spread, so one pass by their top bits puts every row next to where it belongs, and the few rows of a
+bucket are then sorted by themselves (`headwater.kernels.sort`): a sort in linear time. What does not fit the cache is
+first divided into pieces that do, by the topmost bits.
 
 The buckets are the entries of the run's directory (`headwater.kernels.merge`), which is therefore a by-product.
 
@@ -111,7 +111,9 @@ def _consolidate_piece(
     to: int,
     directory: Directory,
 ) -> tuple[int, int]:
-    """Consolidate rows whose hashes belong to the entries ``begin`` to ``end`` of the directory; ``m`` rows are there already."""
+    """Consolidate rows whose hashes belong to the entries ``begin`` to ``end`` of the directory;
+    ``m`` rows are there already.
+    """
     n = hashes.size
     shift = np.uint64(64 - bits)
     for b in range(begin, end):
@@ -204,8 +206,8 @@ def consolidate(
 ) -> tuple[int, int]:
     """Write the consolidated rows to ``out``, and their directory; give (their number or OVERFLOW, `weight_bound`).
 
-    ``hashes`` is filled if it is not ``hashed`` yet. ``payload`` is the number of words before the weights. ``line`` becomes the
-    line of the run without a heap.
+    ``hashes`` is filled if it is not ``hashed`` yet. ``payload`` is the number of words before the weights. ``line``
+    becomes the line of the run without a heap.
     """
     n = rows.shape[0]
     width = rows.shape[1]

@@ -1,11 +1,13 @@
 """Keyed 128-bit hashes of rows, column by column, and their sums by partition.
 
-A row's hash is two *lanes* of 64 bits. A column is folded into the lanes of all rows at once: a lane is combined with the value's word and
-a key, and mixed by a bijection in which every bit depends on every other (the finalisers of MurmurHash3 for the first lane and of
-SplitMix64 for the second). Whoever calls draws the keys at random, one set for each column, so nobody can prepare rows that collide.
+A row's hash is two *lanes* of 64 bits. A column is folded into the lanes of all rows at once: a lane is combined with
+the value's word and a key, and mixed by a bijection in which every bit depends on every other (the finalisers of
+MurmurHash3 for the first lane and of SplitMix64 for the second). Whoever calls draws the keys at random, one set for
+each column, so nobody can prepare rows that collide.
 
-`fold_words` takes values of up to 64 bits, `fold_bytes` strings, `fold_lists` the lanes of the items of lists, and `fold_cells` floats that
-are rounded first. `add_lanes` sums the lanes of the rows of each partition. Sums do not depend on the order of rows.
+`fold_words` takes values of up to 64 bits, `fold_bytes` strings, `fold_lists` the lanes of the items of lists, and
+`fold_cells` floats that are rounded first. `add_lanes` sums the lanes of the rows of each partition. Sums do not depend
+on the order of rows.
 
 ``keys`` are four words: two for values and two for nulls. ``nulls`` is empty where a column has none.
 """
@@ -22,7 +24,9 @@ from headwater.kernels.memory import address_of, byte, word
 __all__ = ["CELL_BITS", "add_lanes", "fold_bytes", "fold_cells", "fold_lists", "fold_words"]
 
 CELL_BITS = 22
-"""Bits of a double's significand that rounding drops: 30 stay, and numbers of one cell differ by less than 2^-30 of either."""
+"""Bits of a double's significand that rounding drops: 30 stay,
+and numbers of one cell differ by less than 2^-30 of either.
+"""
 
 _FIRST = np.uint64(0xFF51AFD7ED558CCD)
 _SECOND = np.uint64(0xBF58476D1CE4E5B9)
@@ -67,7 +71,9 @@ def fold_words(words: GivenHashes, nulls: GivenFlags, lanes: Lanes, keys: Hashes
 
 @inlined
 def _cell(bits: np.uint64, offset: np.uint64) -> np.uint64:
-    """What stands for a double and the numbers next to it; zeros are one, NaNs are one, and what is too small to round is itself."""
+    """What stands for a double and the numbers next to it; zeros are one, NaNs are one,
+    and what is too small to round is itself.
+    """
     magnitude = bits & ~_SIGN
     if magnitude == np.uint64(0):
         return np.uint64(0)
@@ -81,7 +87,9 @@ def _cell(bits: np.uint64, offset: np.uint64) -> np.uint64:
 
 @kernel
 def fold_cells(bits: GivenHashes, nulls: GivenFlags, lanes: Lanes, keys: Hashes, offset: int) -> None:
-    """Fold a column of doubles, given by their bits and rounded to cells; ``offset`` moves the borders between cells."""
+    """Fold a column of doubles, given by their bits and rounded to cells;
+    ``offset`` moves the borders between cells.
+    """
     a, b, by = keys[0], keys[1], np.uint64(offset)
     for i in range(len(bits)):
         if len(nulls) != 0 and nulls[i]:

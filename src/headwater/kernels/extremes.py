@@ -1,8 +1,9 @@
 """The first or last value of each key after a change, where values are one or two words.
 
-The old answers are among the accumulators of an aggregate: a word that says whether there is one, and two limbs of 32 bits for each word of
-it, so that they can be kept by adding changes. A key whose changed values all lie behind the old answer keeps it: that is nearly
-every key, and costs one look-up in what is staged. Otherwise a walk begins at the earlier of the two.
+The old answers are among the accumulators of an aggregate: a word that says whether there is one, and two limbs of 32
+bits for each word of it, so that they can be kept by adding changes. A key whose changed values all lie behind the old
+answer keeps it: that is nearly every key, and costs one look-up in what is staged. Otherwise a walk begins at the
+earlier of the two.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ def extremes(
     out: Rows,
     targets: Rows,
 ) -> None:
-    """Write old and new answers to the first and second half of ``out``, and the change of their accumulators to ``touched``.
+    """Write old and new answers to the first and second half of ``out``, and the change of their accumulators to
+    ``touched``.
 
-    ``runs`` are those of the values, the last being what is staged. The accumulators begin at ``at_accumulator`` in ``old``, and
-    at ``payload`` plus that in ``touched``. ``key_moves`` make a row of the values' layout of a row touched; ``word`` is where
-    the value stands there. ``targets`` are the columns of ``out``, which is zeroed.
+    ``runs`` are those of the values, the last being what is staged. The accumulators begin at ``at_accumulator`` in
+    ``old``, and at ``payload`` plus that in ``touched``. ``key_moves`` make a row of the values' layout of a row
+    touched; ``word`` is where the value stands there. ``targets`` are the columns of ``out``, which is zeroed.
     """
     number = runs.shape[0]
     last = number - 1

@@ -1,13 +1,13 @@
 """Filters: is a hash in a run at all?
 
-A look-up of a key that a run does not have costs two accesses, to the directory and to the hashes, and in a mapped file either may be
-a page that has to be fetched. A filter answers "certainly not" from one cache line in a sixtieth of the memory. It is
-a Bloom filter in blocks of 64 bytes: a hash belongs to one block, and sets five of its 512 bits. With eight bits a row one absent key
-in forty gets through.
+A look-up of a key that a run does not have costs two accesses, to the directory and to the hashes, and in a mapped file
+either may be a page that has to be fetched. A filter answers "certainly not" from one cache line in a sixtieth of the
+memory. It is a Bloom filter in blocks of 64 bytes: a hash belongs to one block, and sets five of its 512 bits. With
+eight bits a row one absent key in forty gets through.
 
-The block is given by the top bits of the hash, so filling it from sorted hashes goes through it once from the beginning to the end.
-It is part of the format on disk: block ``((x >> 32) * blocks) >> 32`` for the hash ``x``, and in it the bits that are the five groups of nine from
-the top of ``x * 0x9E3779B97F4A7C15``.
+The block is given by the top bits of the hash, so filling it from sorted hashes goes through it once from the beginning
+to the end. It is part of the format on disk: block ``((x >> 32) * blocks) >> 32`` for the hash ``x``, and in it the
+bits that are the five groups of nine from the top of ``x * 0x9E3779B97F4A7C15``.
 """
 
 from __future__ import annotations

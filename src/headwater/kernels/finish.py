@@ -1,10 +1,10 @@
 """From sums to rows: what an aggregate says before and after a change.
 
-`finish` makes the columns that are simple functions of the accumulators, for the old and the new sums of each key; `changes` then
-keeps what differs: the old row with weight -1 and the new one with +1, of keys that have rows.
+`finish` makes the columns that are simple functions of the accumulators, for the old and the new sums of each key;
+`changes` then keeps what differs: the old row with weight -1 and the new one with +1, of keys that have rows.
 
-Sums of whole numbers are two limbs of 32 bits (`headwater.kernels.accumulate`). They are carried here. A mean is the exact sum, rounded to
-a double once, over the count.
+Sums of whole numbers are two limbs of 32 bits (`headwater.kernels.accumulate`). They are carried here. A mean is the
+exact sum, rounded to a double once, over the count.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ def _double(high: int, low: int) -> float:
 
 @kernel
 def finish(touched: Rows, payload: int, old: Rows, recipes: Rows, key_words: int, shift: int, out: Rows) -> int:
-    """Fill keys, weights and the columns of ``recipes`` of both halves of ``out``; give -1, or the recipe of a sum that does not fit.
+    """Fill keys, weights and the columns of ``recipes`` of both halves of ``out``; give -1, or the recipe of a sum that
+    does not fit.
 
-    Recipes are (how, accumulator, accumulator of the count, word, null word, null bit). ``old`` are the accumulators there were, and the
-    words from ``payload`` on of ``touched`` what is added to them. The words of the key stand ``shift`` further on in ``out``.
+    Recipes are (how, accumulator, accumulator of the count, word, null word, null bit). ``old`` are the accumulators
+    there were, and the words from ``payload`` on of ``touched`` what is added to them. The words of the key stand
+    ``shift`` further on in ``out``.
     """
     n = touched.shape[0]
     width = out.shape[1]

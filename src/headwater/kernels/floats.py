@@ -1,17 +1,17 @@
 """Exact sums: doubles, and products of numbers, added up without rounding.
 
-A sum of doubles that is rounded at every step depends on the order of the rows, and after a retraction something of the retracted row
-stays behind. So nothing is rounded until the sum is read. A product of numbers is ``sign * m * 2**e``, ``m`` being whole. Let ``bias`` be
-such that ``e + bias`` is never negative: ``bucket = (e + bias) >> 5``, and ``m << ((e + bias) & 31)`` is cut into limbs of 32 bits, each
-added in a word of its own, so that adding never carries. A row of the trace of sums is such a bucket: its part is ``(index of the product
-+ 1) << 16 | bucket``, its weights are the limbs, the lowest first. A key has the few buckets that its numbers fall into, and all of it
-stays linear.
+A sum of doubles that is rounded at every step depends on the order of the rows, and after a retraction something of the
+retracted row stays behind. So nothing is rounded until the sum is read. A product of numbers is ``sign * m * 2**e``,
+``m`` being whole. Let ``bias`` be such that ``e + bias`` is never negative: ``bucket = (e + bias) >> 5``, and ``m <<
+((e + bias) & 31)`` is cut into limbs of 32 bits, each added in a word of its own, so that adding never carries. A row
+of the trace of sums is such a bucket: its part is ``(index of the product + 1) << 16 | bucket``, its weights are the
+limbs, the lowest first. A key has the few buckets that its numbers fall into, and all of it stays linear.
 
 Infinities and NaN are counted, in the part whose bucket is `SPECIAL`: (+inf, -inf, NaN).
 
-`rounded` reads a sum: it adds the limbs of all buckets into one long number and rounds that once, half to even. The result is
-the true sum rounded correctly, as `math.fsum` gives it, whatever the order, batches and retractions were; what is larger
-than any double is infinite; a sum that is zero is 0.0.
+`rounded` reads a sum: it adds the limbs of all buckets into one long number and rounds that once, half to even. The
+result is the true sum rounded correctly, as `math.fsum` gives it, whatever the order, batches and retractions were;
+what is larger than any double is infinite; a sum that is zero is 0.0.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"

@@ -1,17 +1,20 @@
 """Slices of groups: the rows around what changed, with the weights they had and the weights they get.
 
-An operator that depends on the order of a key's rows (a lag, a frame, a rank) is a function of the rows near a change, not of the whole
-group. So a change is given a *slice*: the rows whose result it can touch (the **core**), and around them the rows which those
-results are made of (the context). Slices are found by binary search in each run and read by one walk through all of them; rows of
-a table whose last run is what is staged get two weights at once, without the staged run (old) and with it (new), so old and new
-state are read together. Changes near each other share a slice, and cores never overlap, so a row is recomputed once.
+An operator that depends on the order of a key's rows (a lag, a frame, a rank) is a function of the rows near a change,
+not of the whole group. So a change is given a *slice*: the rows whose result it can touch (the **core**), and around
+them the rows which those results are made of (the context). Slices are found by binary search in each run and read by
+one walk through all of them; rows of a table whose last run is what is staged get two weights at once, without the
+staged run (old) and with it (new), so old and new state are read together. Changes near each other share a slice, and
+cores never overlap, so a row is recomputed once.
 
-How far a slice goes is an *extent* of four bounds: the core before and after a change, and the context before and after the core, each
-(endless, high, low). `BY_ROWS` counts rows (a row of weight 3 is three rows), and goes far enough for the old rows and for
-the new ones. `BY_VALUE` adds to the value of the one order column, as numbers of 128 bits. `BY_CHAIN` goes on as long as neighbours
-are at most the first bound apart. Invariant: the context after is at least the core before, or cores would overlap.
+How far a slice goes is an *extent* of four bounds: the core before and after a change, and the context before and after
+the core, each (endless, high, low). `BY_ROWS` counts rows (a row of weight 3 is three rows), and goes far enough for
+the old rows and for the new ones. `BY_VALUE` adds to the value of the one order column, as numbers of 128 bits.
+`BY_CHAIN` goes on as long as neighbours are at most the first bound apart. Invariant: the context after is at least the
+core before, or cores would overlap.
 
-What is found is a list of *picks*: (run, position, old weight, new weight, core or not, slice); `gather` copies the rows.
+What is found is a list of *picks*: (run, position, old weight, new weight, core or not, slice); `gather` copies the
+rows.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ def _near(
     one: int,
     two: int,
 ) -> bool:
-    """Is row ``j`` of ``others``, which is not before row ``i``, at most the bounds ``one`` and ``two`` (-1: no) after it?"""
+    """Is row ``j`` of ``others``, which is not before row ``i``, at most the bounds ``one`` and ``two`` (-1: no)
+    after it?
+    """
     if extent[one, 0] or (two >= 0 and extent[two, 0]):
         return True
     if value[1] < 0:
@@ -237,8 +242,9 @@ def slices(
 ) -> tuple[Rows, Positions]:
     """The slices around all rows of the last run: picks, and for each slice the change it begins with.
 
-    ``value`` are the words of the order column: of the rank of nulls (or -1), the value, and its low word (or -1). Without a value
-    (-1), all bounds are zero or endless, and rows are near each other if they are equal in the parts of ``peers``.
+    ``value`` are the words of the order column: of the rank of nulls (or -1), the value, and its low word (or -1).
+    Without a value (-1), all bounds are zero or endless, and rows are near each other if they are equal in the parts of
+    ``peers``.
     """
     number = runs.shape[0]
     last = number - 1
@@ -274,7 +280,8 @@ def slices(
 
 @kernel
 def groups(runs: Rows, width: int, staged: bool, hashes: Hashes, probes: Rows, keys: Rows, order: Rows) -> Rows:
-    """All rows of some keys, as picks whose slice is the position of the key. ``probes`` have the layout of the runs, and the keys.
+    """All rows of some keys, as picks whose slice is the position of the key. ``probes`` have the layout of the runs,
+    and the keys.
 
     ``staged`` says whether the last run is what is staged; if not, old and new are the same.
     """

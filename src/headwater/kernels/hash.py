@@ -1,9 +1,9 @@
 """The hash of a key: where a row stands in a run, and on which shard.
 
-It is part of the format on disk, so it is written here and has a version; libraries change theirs. A word is mixed by two
-multiplications and three shifts, a bijection, so different single-word keys never collide. A slot is its length and bytes, eight at
-a time. Several parts are folded one after the other. A key with a null part is like any other: its word is zero
-and its null bit is a part of the key.
+It is part of the format on disk, so it is written here and has a version; libraries change theirs. A word is mixed by
+two multiplications and three shifts, a bijection, so different single-word keys never collide. A slot is its length and
+bytes, eight at a time. Several parts are folded one after the other. A key with a null part is like any other: its word
+is zero and its null bit is a part of the key.
 
 Invariants: the hash of a key does not depend on where its words stand in the row, nor on where a long string is
 kept. Keys that are equal have equal hashes; keys with equal hashes are compared.

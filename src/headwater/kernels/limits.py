@@ -1,7 +1,7 @@
 """Choosing rows by limits of words: ``low <= word <= high``, for each of some columns.
 
-A comparison of a whole number, a date, a timestamp or a short decimal with a constant is a limit of one word, and so a filter of such
-comparisons is one pass over the rows, which copies those that are within. A null is within no limits.
+A comparison of a whole number, a date, a timestamp or a short decimal with a constant is a limit of one word, and so a
+filter of such comparisons is one pass over the rows, which copies those that are within. A null is within no limits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ __all__ = ["within"]
 
 @kernel
 def within(rows: Rows, limits: Rows, out: Rows) -> int:
-    """Copy the rows that are within all limits (word, low, high, null word, null bit, outside) to ``out``; give their number.
+    """Copy the rows that are within all limits (word, low, high, null word, null bit, outside) to ``out``; give their
+    number.
 
     ``outside`` turns a limit round: what is between the two is left out.
     """

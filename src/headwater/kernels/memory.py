@@ -1,12 +1,15 @@
 """Memory by its address: how one call reads many runs, and how a row refers to a long string.
 
-A trace is read by one kernel call, however many runs it has, so kernels take a table of addresses instead of a list of arrays. And a
-row that holds a long string holds the address of its bytes. Whoever makes such a table or such rows keeps the owners
-of the memory alive for as long as they are used: `headwater.incremental` does it by carrying the owners along.
+A trace is read by one kernel call, however many runs it has, so kernels take a table of addresses instead of a list of
+arrays. And a row that holds a long string holds the address of its bytes. Whoever makes such a table or such rows keeps
+the owners of the memory alive for as long as they are used: `headwater.incremental` does it by carrying the owners
+along.
 
-`view_i64` and its siblings make arrays of an address and a length. `load` and `store` are a word at a distance from an address, and
-`copy_words` a few of them: in inner loops they are cheaper than arrays, which check every index for being negative. `byte`, `half`,
-`quarter` (of a word) and `word` read at any alignment, `put_byte` and its siblings write; `swapped` turns a word around, so that eight bytes compare as one number; `prefetch` and `prefetch_at` ask for a cache line ahead of time.
+`view_i64` and its siblings make arrays of an address and a length. `load` and `store` are a word at a distance from an
+address, and `copy_words` a few of them: in inner loops they are cheaper than arrays, which check every index for being
+negative. `byte`, `half`, `quarter` (of a word) and `word` read at any alignment, `put_byte` and its siblings write;
+`swapped` turns a word around, so that eight bytes compare as one number; `prefetch` and `prefetch_at` ask for a cache
+line ahead of time.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """Merging two runs into one, and the directory that finds a hash in a run.
 
-Both runs are sorted by (hash, order) and consolidated; so is the result. Long strings are copied into the heap of the new run, so
-that the old ones can go. Rows below a bound are left out: that is how state is given back (garbage collection by watermark).
+Both runs are sorted by (hash, order) and consolidated; so is the result. Long strings are copied into the heap of the
+new run, so that the old ones can go. Rows below a bound are left out: that is how state is given back (garbage
+collection by watermark).
 
-The **directory** has one entry for each value of the top bits of a hash: where those rows begin. A look-up is one access to it and a
-short scan. It is filled without branches: each row notes itself as the last of its entry, and afterwards entries without rows take
-over from the entry before.
+The **directory** has one entry for each value of the top bits of a hash: where those rows begin. A look-up is one
+access to it and a short scan. It is filled without branches: each row notes itself as the last of its entry, and
+afterwards entries without rows take over from the entry before.
 
 Which of two rows comes first is as good as random, so the loop computes with the answer instead of branching on it.
 
-Runs are passed by address (`headwater.kernels.memory`), because mapped files are read-only and numba would compile everything
-twice.
+Runs are passed by address (`headwater.kernels.memory`), because mapped files are read-only and numba would compile
+everything twice.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def _merge_few(
     out_hashes: Hashes,
     out: Rows,
 ) -> int:
-    """Merge a run with a much smaller one, both without long strings: what lies between two rows of the small one is copied at once."""
+    """Merge a run with a much smaller one, both without long strings:
+    what lies between two rows of the small one is copied at once.
+    """
     h1 = left[0]
     h2 = right[0]
     n1 = left[5]
@@ -182,7 +185,8 @@ def merge(  # noqa: C901
 ) -> tuple[int, int]:
     """Merge two runs, given by their lines; fill the directory and the line of the result; give (rows, bytes of heap).
 
-    Rows whose ``bound_word`` is less than ``bound`` are dropped, unless ``null_mask`` says that it is the word of a null. The number of rows is OVERFLOW if a weight does not fit.
+    Rows whose ``bound_word`` is less than ``bound`` are dropped, unless ``null_mask`` says that it is the word of a
+    null. The number of rows is OVERFLOW if a weight does not fit.
     """
     plain = slots.size == 0 and bound_word < 0
     if plain and max(left[5], right[5]) > _MUCH * min(left[5], right[5]):

@@ -1,9 +1,9 @@
 """From the body of a request to the body of its answer, in one call.
 
-The problem: a request of 100 keys spends a few microseconds in the kernels that find and copy records, and several times
-that in making the arrays between them and in calling them. The idea: where the key is one plain column and all columns
-that are asked for have a fixed width, one kernel reads the keys where they lie in the request and writes the values
-where they lie in the answer. It is made of the same parts as the separate kernels.
+The problem: a request of 100 keys spends a few microseconds in the kernels that find and copy records, and several
+times that in making the arrays between them and in calling them. The idea: where the key is one plain column and all
+columns that are asked for have a fixed width, one kernel reads the keys where they lie in the request and writes the
+values where they lie in the answer. It is made of the same parts as the separate kernels.
 
 ``request`` says where the keys are, as distances from the beginning of ``body``::
 
@@ -74,7 +74,8 @@ def _read_offsets(base: int, request: Positions, offsets: Positions) -> bool:
 def answer_request(
     body: GivenBytes, request: Positions, layers: Rows, table: Positions, columns: Rows, out: Bytes
 ) -> int:
-    """Fill the frame in ``out`` with the values of the keys in ``body``; give how many were not found, or why it is not filled.
+    """Fill the frame in ``out`` with the values of the keys in ``body``; give how many were not found, or why it is not
+    filled.
 
     ``layers`` is that of `online_find`, ``columns`` that of `online_gather` for columns of fixed width, without status.
     """

@@ -3,8 +3,8 @@
 A layer is an index with open addressing over records. An entry of the index is 64 bits: a fingerprint above, the number
 of the record plus one below, and zero where there is none. Looking up a key is two accesses to memory that no cache
 holds, one for the index and one for the record, which begins with its key. So the keys of a request are looked up
-together: all index entries are asked for ahead, then all records, then the keys are compared. Searching whole cache lines
-without branches, and three steps that run some keys behind each other, were both tried and took longer.
+together: all index entries are asked for ahead, then all records, then the keys are compared. Searching whole cache
+lines without branches, and three steps that run some keys behind each other, were both tried and took longer.
 
 `layers` has one row per layer and part, the newest layer first, and the parts of a layer one after the other::
 
@@ -94,8 +94,8 @@ def _choose(
     places: Positions,
     chosen: Positions,
 ) -> None:
-    """The first entry with the fingerprint of each key that is still looked for, or -1; its record is asked for, and its
-    address goes to ``chosen``.
+    """The first entry with the fingerprint of each key that is still looked for, or -1; its record is asked for, and
+    its address goes to ``chosen``.
     """
     index, entries, base = layers[first, 0], layers[first, _ENTRIES], layers[first, _RECORDS]
     for i in range(hashes.size):

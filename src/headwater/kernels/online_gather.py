@@ -5,8 +5,9 @@
     [what, offset in the record, width, null bit or -1, sparse number or -1, place of validity, place of offsets,
      place of values, value where there is none, place of the validity of items]
 
-A column of fixed width has no offsets; there the place is that of its null count in the message. Places are distances from the beginning of ``out``; ``what`` is one of the numbers below. The width of a string is how
-many bytes of it fit into its slot. ``records`` has the address of
+A column of fixed width has no offsets; there the place is that of its null count in the message. Places are distances
+from the beginning of ``out``; ``what`` is one of the numbers below. The width of a string is how many bytes of it fit
+into its slot. ``records`` has the address of
 the record of each row, or 0, and ``heaps`` the row of ``layers`` that it belongs to (`online_find`).
 
 Every length and place that is read from a record is held against the bounds of the heap: of a damaged file kernels make
@@ -67,8 +68,8 @@ def _is_null(record: int, nulls: int, bit: int) -> bool:
 def sparse_value(record: int, offset: int, number: int, heap: int, heap_bytes: int) -> int:
     """Where the value of a sparse column lies, 0 if the record has none; -1 for a damaged heap.
 
-    The word of sparse values is the place of a list in the heap, plus one: how many there are, and their column numbers,
-    as 16 bits each, filled up to a multiple of eight bytes; then sixteen bytes for each.
+    The word of sparse values is the place of a list in the heap, plus one: how many there are, and their column
+    numbers, as 16 bits each, filled up to a multiple of eight bytes; then sixteen bytes for each.
     """
     place = np.int64(word(record + offset)) - 1
     if place < 0:
@@ -238,7 +239,8 @@ def gather_columns(
 ) -> int:
     """Fill the buffers of all columns of fixed width, and of found and status; the nulls of each go to ``counts``.
 
-    ``nulls`` is where the null bits of a record begin, ``null_bytes`` how many bytes they are. Gives -1 for a damaged file.
+    ``nulls`` is where the null bits of a record begin, ``null_bytes`` how many bytes they are. Gives -1 for a damaged
+    file.
     """
     return gather(records, heaps, layers, columns, nulls, null_bytes, status, address_of(out), counts)
 

@@ -45,7 +45,8 @@ def pack_strings(
     used: int,
     place: int,
 ) -> int:
-    """Write a slot for each string, ``stride`` bytes apart, the first one at ``at``; gives how much of ``heap`` is used then.
+    """Write a slot for each string, ``stride`` bytes apart, the first one at ``at``; gives how much of ``heap`` is used
+    then.
 
     The heap's first byte will lie at ``place`` of the file's heap, and ``used`` bytes of it are taken.
     """
@@ -115,7 +116,8 @@ def pack_sparse(
 ) -> int:
     """Write the sparse values of each record to the heap, and where they lie to the record.
 
-    ``values`` has sixteen bytes for each record and column, and ``present`` a byte; the format is `online_gather.sparse_value`.
+    ``values`` has sixteen bytes for each record and column, and ``present`` a byte; the format is
+    `online_gather.sparse_value`.
     """
     source = address_of(values)
     to = address_of(out) + at

@@ -2,7 +2,8 @@
 
 A record is a fixed number of bytes: the key, the values, and one bit for each value that may be null, after a first bit
 that says that the key was deleted. What has no fixed width lies behind a *slot* of sixteen bytes: a length, then up to
-twelve bytes, or a note of four bytes and a place in the heap. A key that has no fixed width is a slot that may be longer.
+twelve bytes, or a note of four bytes and a place in the heap. A key that has no fixed width is a slot that may be
+longer.
 
 `shape` describes a record::
 

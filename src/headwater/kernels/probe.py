@@ -1,12 +1,13 @@
 """Looking up keys in all runs of a trace, with one call.
 
-For each key and run `ranges` finds the stretch of rows with the key's hash: one access to the directory, then a short scan. What belongs to the
-key is then used, having compared the keys themselves: hashes may collide. `find` and `join` know the number of rows before they
-write the first, so that outputs never grow; who gave them too little room is told how much they need and asks again. The
-memory of later keys is asked for ahead of time.
+For each key and run `ranges` finds the stretch of rows with the key's hash: one access to the directory, then a short
+scan. What belongs to the key is then used, having compared the keys themselves: hashes may collide. `find` and `join`
+know the number of rows before they write the first, so that outputs never grow; who gave them too little room is told
+how much they need and asks again. The memory of later keys is asked for ahead of time.
 
-A trace is a table with one line for each run: (hashes, rows, heap, directory, bits, length, filter, blocks), of which hashes, rows, heap,
-directory and filter are addresses. Runs in memory have no filter, and 0 blocks: it pays only where an access may be a page to be fetched.
+A trace is a table with one line for each run: (hashes, rows, heap, directory, bits, length, filter, blocks), of which
+hashes, rows, heap, directory and filter are addresses. Runs in memory have no filter, and 0 blocks: it pays only where
+an access may be a page to be fetched.
 """
 
 from __future__ import annotations
@@ -249,12 +250,13 @@ def join(  # noqa: C901
     width: int,
     out: Rows,
 ) -> tuple[int, int]:
-    """Write the rows of a join, each made of a probe and a row of the trace; give (their number, the room that is needed).
+    """Write the rows of a join, each made of a probe and a row of the trace; give (their number, the room that is
+    needed).
 
-    ``probe_moves`` and ``moves`` are (from, to) pairs of words; ``slots`` are the words of ``out`` whose long strings come from the
-    trace. ``bits`` carries null bits over: (side, word, bit, to word, to bit), side 0 being the probe. The weight of a
-    row, its last word, is the product of the two; the number of rows is -1 if one does not fit. Probes that have a bit of ``barred`` in their
-    first word find nobody. Nothing is written if there is too little room.
+    ``probe_moves`` and ``moves`` are (from, to) pairs of words; ``slots`` are the words of ``out`` whose long strings
+    come from the trace. ``bits`` carries null bits over: (side, word, bit, to word, to bit), side 0 being the probe.
+    The weight of a row, its last word, is the product of the two; the number of rows is -1 if one does not fit. Probes
+    that have a bit of ``barred`` in their first word find nobody. Nothing is written if there is too little room.
     """
     n = probes.shape[0]
     begin = np.empty((runs.shape[0], n), np.int32)

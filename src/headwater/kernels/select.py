@@ -1,8 +1,9 @@
 """Selecting by rank: the row at a place of a key's order, walking from where the last answer was.
 
-Of each key the **anchor** is known: a row, and how many rows were before it at the last step. The rows of this step that are before it
-(they are in the last run) say how many are now. From there it is as many rows to the wanted place as the place has moved, which is no more
-than rows changed; so a median of a million rows is kept with a walk of a few. A key without an anchor is walked from its beginning.
+Of each key the **anchor** is known: a row, and how many rows were before it at the last step. The rows of this step
+that are before it (they are in the last run) say how many are now. From there it is as many rows to the wanted place as
+the place has moved, which is no more than rows changed; so a median of a million rows is kept with a walk of a few. A
+key without an anchor is walked from its beginning.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
@@ -36,10 +37,12 @@ def select(  # noqa: C901
     high_rows: Rows,
     found: Flags,
 ) -> None:
-    """Fill ``low_rows`` and ``high_rows`` with the rows at the places ``lower`` and ``upper`` (the same or the next), counted from 0.
+    """Fill ``low_rows`` and ``high_rows`` with the rows at the places ``lower`` and ``upper`` (the same or the next),
+    counted from 0.
 
-    ``anchors`` are rows with at least the keys; ``before`` is how many rows are before each anchor without those of the last run,
-    and is set to the number before the lower row. A negative place is not looked for. Rows have no long strings.
+    ``anchors`` are rows with at least the keys; ``before`` is how many rows are before each anchor without those of the
+    last run, and is set to the number before the lower row. A negative place is not looked for. Rows have no long
+    strings.
     """
     number = runs.shape[0]
     last = number - 1

@@ -1,7 +1,8 @@
 """Along a series: sums, extremes and averages that go from row to row.
 
-Rows are sorted by series and time, and ``starts`` says where each series begins. What goes on beyond the last row is handed over in a small ``state``
-array: of the series that is open at the end. Sums are rounded in the order of the rows, as Spark rounds them.
+Rows are sorted by series and time, and ``starts`` says where each series begins. What goes on beyond the last row is
+handed over in a small ``state`` array: of the series that is open at the end. Sums are rounded in the order of the
+rows, as Spark rounds them.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
@@ -137,7 +138,9 @@ def decayed(
     out: Doubles,
     known: Flags,
 ) -> None:
-    """Exponential averages by time; ``state`` is (whether there is one, the average), ``moment`` the time it was made."""
+    """Exponential averages by time; ``state`` is (whether there is one, the average),
+    ``moment`` the time it was made.
+    """
     rows = values.size
     for s in range(starts.size):
         last = starts[s + 1] if s + 1 < starts.size else rows

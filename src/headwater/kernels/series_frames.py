@@ -1,12 +1,13 @@
 """Frames along series: where they begin and end, and sums, extremes and moments over them.
 
-Rows are sorted by series and time, and ``starts`` says where each series begins. A frame is a stretch ``lo[i]`` to ``hi[i]`` (not included) of one series;
-both ends only go forward within it.
+Rows are sorted by series and time, and ``starts`` says where each series begins. A frame is a stretch ``lo[i]`` to
+``hi[i]`` (not included) of one series; both ends only go forward within it.
 
-A sum of doubles over a frame is rounded at every step, so it must not depend on what is around the frame: sliding by adding and subtracting is
-out. A frame of up to `SHORT` rows is added up from its first row to its last, as Spark does. A longer one is put together from blocks
-of 16, 256, ... rows that are aligned by the row's number in its series (``first`` is that of the first row here); so the sum is a function of the
-series alone, however it is cut, in O(log n) steps. Means and squared distances are merged from such blocks in the same way.
+A sum of doubles over a frame is rounded at every step, so it must not depend on what is around the frame: sliding by
+adding and subtracting is out. A frame of up to `SHORT` rows is added up from its first row to its last, as Spark does.
+A longer one is put together from blocks of 16, 256, ... rows that are aligned by the row's number in its series
+(``first`` is that of the first row here); so the sum is a function of the series alone, however it is cut, in O(log n)
+steps. Means and squared distances are merged from such blocks in the same way.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"

@@ -1,8 +1,9 @@
 """Machine code that comes with the package, so that nobody has to wait for a compiler.
 
-``python -m headwater.kernels.ship FOLDER`` compiles all kernels for the level of processors that wheels are built for (`code_cache`),
-and puts the files under ``FOLDER/_shipped/<digest>/<level>``. It is called when a wheel is built. The code is found by an installation
-with the same kernels, Python, numba and llvmlite on a processor of that level; any other one compiles for itself, as if nothing were there.
+``python -m headwater.kernels.ship FOLDER`` compiles all kernels for the level of processors that wheels are built for
+(`code_cache`), and puts the files under ``FOLDER/_shipped/<digest>/<level>``. It is called when a wheel is built. The
+code is found by an installation with the same kernels, Python, numba and llvmlite on a processor of that level; any
+other one compiles for itself, as if nothing were there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ __all__ = ["ship"]
 
 
 def ship(folder: Path, wanted: Sequence[str] | None = None) -> int:
-    """Fill a folder with the code of all kernels, or of those ``wanted``; gives how many, 0 if none is shipped for this architecture."""
+    """Fill a folder with the code of all kernels, or of those ``wanted``; gives how many,
+    0 if none is shipped for this architecture.
+    """
     level = shipping_level()
     if level is None:
         return 0

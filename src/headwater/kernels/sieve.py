@@ -1,7 +1,8 @@
 """A chain of filters and columns in one pass: rows that are within limits, in another layout.
 
-Filters that compare with constants (`headwater.kernels.limits`) and projections that only move columns are, one after the other, still a
-choice of rows and a move of words. So however many of them follow each other, each row is read once and written once.
+Filters that compare with constants (`headwater.kernels.limits`) and projections that only move columns are, one after
+the other, still a choice of rows and a move of words. So however many of them follow each other, each row is read once
+and written once.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
 """Slots: the sums of the keys that were touched last, each in one place.
 
-A trace has the sums of a key in as many pieces as there are runs, and every change of it is a piece more. Keys that change again and again are
-better kept whole: a slot has the sums as they are now, and as they are in the trace. Reading is one look-up, adding is done in place, and
-from time to time what differs is written to the trace as one run (`drain`).
+A trace has the sums of a key in as many pieces as there are runs, and every change of it is a piece more. Keys that
+change again and again are better kept whole: a slot has the sums as they are now, and as they are in the trace. Reading
+is one look-up, adding is done in place, and from time to time what differs is written to the trace as one run
+(`drain`).
 
-A table of slots is described by a **book**, a list of numbers: addresses of the index (int32, a power of two, -1 where it is free), hashes,
-rows (key, and sums now), bases (sums in the trace), the list of slots that differ, and a byte for each slot that says whether it is listed; the
-mask of the index; how many slots are used, how many differ, and how many there are.
+A table of slots is described by a **book**, a list of numbers: addresses of the index (int32, a power of two, -1 where
+it is free), hashes, rows (key, and sums now), bases (sums in the trace), the list of slots that differ, and a byte for
+each slot that says whether it is listed; the mask of the index; how many slots are used, how many differ, and how many
+there are.
 
-Invariants: slots are filled from the first on and never moved; the sums of a slot, less its base, are what the trace is short of.
+Invariants: slots are filled from the first on and never moved; the sums of a slot, less its base, are what the trace is
+short of.
 """
 
 from __future__ import annotations
@@ -39,7 +42,8 @@ Places = Directory
 def find_slots(
     book: Book, runs: Rows, hashes: Hashes, touched: Rows, parts: Rows, payload: int, places: Places, old: Rows
 ) -> bool:
-    """Fill ``places`` with the slots of some keys, and ``old`` with their sums; a key without a slot gets one, from the trace.
+    """Fill ``places`` with the slots of some keys, and ``old`` with their sums; a key without a slot gets one, from the
+    trace.
 
     False if a new key has a string that lies elsewhere, which a slot cannot keep. There has to be room for all keys.
     """

@@ -1,10 +1,10 @@
 """Sorting the rows of a bucket: by hash, and within a hash by comparing as few bytes of rows as it takes.
 
 A bucket holds the rows of a few hashes. They are put in order by hash first, which touches no row. Rows of one hash are
-nearly always rows of one key: then the parts of the key are all alike, and the first part in which the rows differ is most often one
-word. That word is fetched once for each row and sorted as a number, by counting digits where the numbers lie close together. Only what is
-still undecided is compared row by row, by merging natural runs, so that rows that arrive sorted cost one comparison each, and nothing
-is quadratic.
+nearly always rows of one key: then the parts of the key are all alike, and the first part in which the rows differ is
+most often one word. That word is fetched once for each row and sorted as a number, by counting digits where the numbers
+lie close together. Only what is still undecided is compared row by row, by merging natural runs, so that rows that
+arrive sorted cost one comparison each, and nothing is quadratic.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def _sort_by_comparing(rows: int, step: int, parts: int, count: int, perm: Direc
 
 @shared
 def _sort_digits(words: Positions, perm: Directory, a: int, b: int, least: int, passes: int, bits: int) -> None:
-    """Sort by words that are below the least of them and ``passes`` digits of so many bits: a digit at a time, the lowest first."""
+    """Sort by words that are below the least of them and ``passes`` digits of so many bits: a digit at a time,
+    the lowest first.
+    """
     n = b - a
     other_words = np.empty(n, np.int64)
     other = np.empty(n, np.int32)

@@ -1,12 +1,12 @@
 """Walking a key's rows in their order, through all runs at once.
 
-A row is alive if its weights in all runs add up to more than zero. Rows that died but were not merged away yet lie in the way: who
-walks from the beginning of the key for each change would meet them again and again. So a walk takes a *start*: a row before which
-the caller knows that nobody lives. The least value of a key after a change, for example, is not before the least value there was, nor before the
-least row that changed.
+A row is alive if its weights in all runs add up to more than zero. Rows that died but were not merged away yet lie in
+the way: who walks from the beginning of the key for each change would meet them again and again. So a walk takes a
+*start*: a row before which the caller knows that nobody lives. The least value of a key after a change, for example, is
+not before the least value there was, nor before the least row that changed.
 
-A walk keeps two numbers for each run: the address of its next row, and how many rows are left. The start is looked for by galloping from
-the end at which the walk begins, because that is where it nearly always is.
+A walk keeps two numbers for each run: the address of its next row, and how many rows are left. The start is looked for
+by galloping from the end at which the walk begins, because that is where it nearly always is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _passes(row: int, base: int, step: int, x: int, x_base: int, parts: int, num
 def gallop(row: int, base: int, count: int, step: int, x: int, x_base: int, parts: int, number: int) -> int:
     """How many of ``count`` rows a walk passes before it comes to ``x``.
 
-    The rows begin at ``row`` and are ``step`` bytes apart; a negative step walks backwards, and passes what is after ``x``.
+    The rows begin at ``row`` and are ``step`` bytes apart; a negative step walks backwards, and passes what is after
+    ``x``.
     """
     if count == 0 or not _passes(row, base, step, x, x_base, parts, number):
         return np.int64(0)
@@ -161,10 +162,10 @@ def live(
 ) -> int:
     """The first ``most`` rows alive of each key, not before its start (or not after it, walking ``backwards``).
 
-    ``starts`` are rows in the layout of the runs that have at least the key; where ``started``, they have the start's order too, and
-    ``start_parts`` are the parts that count for it. With ``since_last`` the first row of the key in the last run is a start as well,
-    the earlier of the two counts, and a key with neither has no rows. ``out`` has room for ``most`` rows a key. Only the
-    last weight is looked at.
+    ``starts`` are rows in the layout of the runs that have at least the key; where ``started``, they have the start's
+    order too, and ``start_parts`` are the parts that count for it. With ``since_last`` the first row of the key in the
+    last run is a start as well, the earlier of the two counts, and a key with neither has no rows. ``out`` has room for
+    ``most`` rows a key. Only the last weight is looked at.
     """
     number = runs.shape[0]
     at = np.empty(number, np.int64)

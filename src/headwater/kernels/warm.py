@@ -1,8 +1,8 @@
 """Compile every kernel before anybody needs one.
 
-Each kernel has one signature (`signature`), so all of them can be compiled from their names alone, in processes of their own
-(`compiler`); those that take longest begin first. A kernel that is there already, in the user's cache or in the package, is not
-compiled again.
+Each kernel has one signature (`signature`), so all of them can be compiled from their names alone, in processes of
+their own (`compiler`); those that take longest begin first. A kernel that is there already, in the user's cache or in
+the package, is not compiled again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def missing() -> list[str]:
 def warm(
     wanted: Sequence[str] | None = None, *, jobs: int | None = None, environment: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Compile kernels in ``jobs`` processes (default: one per core): those that are missing, or all that are ``wanted``; gives their names.
+    """Compile kernels in ``jobs`` processes (default: one per core): those that are missing, or all that are
+    ``wanted``; gives their names.
 
     ``environment`` is added to that of the processes. Shows progress as a task.
     """

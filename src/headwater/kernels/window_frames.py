@@ -1,8 +1,9 @@
 """Frames: which rows of its group each row looks at, and the values found by their place in it.
 
-A frame is a stretch ``lo[i]`` to ``hi[i]`` (not included) of the copies of a group. Bounds are by rows, or by distance in the order column
-(`by_value`), where rows without distance are peers of each other. For each kind of frame both ends only go forward within a
-group, so everything here passes once over the rows: the extremes too, with a queue of candidates.
+A frame is a stretch ``lo[i]`` to ``hi[i]`` (not included) of the copies of a group. Bounds are by rows, or by distance
+in the order column (`by_value`), where rows without distance are peers of each other. For each kind of frame both ends
+only go forward within a group, so everything here passes once over the rows: the extremes too, with a queue of
+candidates.
 
 An offset is counted forward: 3 PRECEDING is -3. Values are 128 bits wide, as in `headwater.kernels.window_values`.
 """
@@ -201,7 +202,9 @@ def present(
     skip_nulls: bool,
     which: Positions,
 ) -> None:
-    """``which[i]`` becomes the ``nth`` copy of the frame (from 1), counted from an end, or -1; nulls are counted or not."""
+    """``which[i]`` becomes the ``nth`` copy of the frame (from 1), counted from an end, or -1;
+    nulls are counted or not.
+    """
     n = at.size
     places = np.empty(n, np.int64)
     before = np.empty(n + 1, np.int64)

@@ -1,7 +1,7 @@
 """Rows of a key between two places: for joins on ranges of an ordered column.
 
-`between` lists the rows alive in a union of intervals, each row once; `pairs` lists, for each probe, all entries of all runs in its interval,
-whatever their weights: a join multiplies weights, so it needs no sum of them first.
+`between` lists the rows alive in a union of intervals, each row once; `pairs` lists, for each probe, all entries of all
+runs in its interval, whatever their weights: a join multiplies weights, so it needs no sum of them first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Prefixes: the first rows of a group, kept up to date.
 
-The first k rows after a change are those there were, with the changes among them, and as many from behind the old end as are then missing.
-So nothing is read but the old prefix and what fills it up. A prefix is full when it has reached its limit; one that is not full is
-the whole group. Modes say what the limit counts: rows (`NUMBERS`), rows with all peers of the last (`RANKS`), or sets of
-peers (`DENSE`).
+The first k rows after a change are those there were, with the changes among them, and as many from behind the old end
+as are then missing. So nothing is read but the old prefix and what fills it up. A prefix is full when it has reached
+its limit; one that is not full is the whole group. Modes say what the limit counts: rows (`NUMBERS`), rows with all
+peers of the last (`RANKS`), or sets of peers (`DENSE`).
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def prefixes(  # noqa: C901
 ) -> tuple[Rows, Rows]:
     """The rows of the old and new prefixes, and for each (old weight, new weight, group).
 
-    For each group ``olds`` is its old prefix with the weights of its rows, and ``deltas`` what changes, sorted. ``peers`` are the parts of key and
-    order; ``runs`` have the new rows.
+    For each group ``olds`` is its old prefix with the weights of its rows, and ``deltas`` what changes, sorted.
+    ``peers`` are the parts of key and order; ``runs`` have the new rows.
     """
     number = runs.shape[0]
     at = np.empty(number, np.int64)

@@ -1,7 +1,7 @@
 """Ranks: the place of each row in its group.
 
-A group may begin in the middle: then a *start* says which place the row before it had, and that row itself says whether the first row
-is its peer.
+A group may begin in the middle: then a *start* says which place the row before it had, and that row itself says whether
+the first row is its peer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def ranked(
 ) -> None:
     """Fill the row number, rank and dense rank of each copy.
 
-    ``starts`` has (row number, rank, dense rank) of the row before each group, zeros where there is none, and ``befores`` that row, whose
-    order is in the parts ``before_peers``. There may be twice as many groups as starts: the second half begins as the first does.
+    ``starts`` has (row number, rank, dense rank) of the row before each group, zeros where there is none, and
+    ``befores`` that row, whose order is in the parts ``before_peers``. There may be twice as many groups as starts: the
+    second half begins as the first does.
     """
     for g in range(offsets.size - 1):
         first = offsets[g]

@@ -1,9 +1,9 @@
 """Rows of slices, one for each copy: what window functions see.
 
-A window function sees a row of weight 3 as three rows. `expand` lists the copies of each row, slice by slice, first as they were and then as they
-are, so that a function is computed once for both: old and new slices are just different groups. Afterwards `differing`
-finds the rows that say something new; a row whose copies come to the same values before and after cancels out there,
-before an output row is made of it.
+A window function sees a row of weight 3 as three rows. `expand` lists the copies of each row, slice by slice, first as
+they were and then as they are, so that a function is computed once for both: old and new slices are just different
+groups. Afterwards `differing` finds the rows that say something new; a row whose copies come to the same values before
+and after cancels out there, before an output row is made of it.
 """
 
 from __future__ import annotations

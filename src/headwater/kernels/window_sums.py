@@ -1,14 +1,15 @@
 """Sums over frames, exactly: of whole numbers, decimals and doubles alike.
 
-Sliding a frame by adding what enters and subtracting what leaves is the fast way, and wrong for doubles: every step rounds, and what is left depends on
-where the slide began. So numbers are added up as long integers: a double is a whole number of times the least power of two among the
-values, and an *accumulator* is enough limbs of 32 bits for all of them, each in a word of its own, so that adding a number touches two or
-three limbs and carries are put off until a sum is read. Addition is then exact and can be undone, sums slide, and the one rounding is
-at the end: a frame's sum is that of its rows, to the nearest double, whatever came before. Squares are kept in the same way, so the variance
-is (n S2 - S1 S1) / n(n - 1) with an exact numerator.
+Sliding a frame by adding what enters and subtracting what leaves is the fast way, and wrong for doubles: every step
+rounds, and what is left depends on where the slide began. So numbers are added up as long integers: a double is a whole
+number of times the least power of two among the values, and an *accumulator* is enough limbs of 32 bits for all of
+them, each in a word of its own, so that adding a number touches two or three limbs and carries are put off until a sum
+is read. Addition is then exact and can be undone, sums slide, and the one rounding is at the end: a frame's sum is that
+of its rows, to the nearest double, whatever came before. Squares are kept in the same way, so the variance is (n S2 -
+S1 S1) / n(n - 1) with an exact numerator.
 
-Cost: each row enters and leaves once, O(1); reading a sum is O(limbs), which are about 5 for numbers of similar size and at most 70
-for doubles from 1e-308 to 1e308; reading a variance is O(limbs squared).
+Cost: each row enters and leaves once, O(1); reading a sum is O(limbs), which are about 5 for numbers of similar size
+and at most 70 for doubles from 1e-308 to 1e308; reading a variance is O(limbs squared).
 """
 
 from __future__ import annotations
@@ -219,10 +220,11 @@ def sums(  # noqa: C901
     totals: Doubles,
     spreads: Doubles,
 ) -> None:
-    """For the frame of each copy that is wanted: how many values, their sum and (if asked) the sum of squares about their mean.
+    """For the frame of each copy that is wanted: how many values, their sum and (if asked) the sum of squares about
+    their mean.
 
-    The sum is given as 128 bits in ``pairs`` (high, low), where ``fits`` says whether it does, and as the nearest double in
-    ``totals``. Of doubles only the latter counts.
+    The sum is given as 128 bits in ``pairs`` (high, low), where ``fits`` says whether it does, and as the nearest
+    double in ``totals``. Of doubles only the latter counts.
     """
     n = at.size
     least = 1 << 62

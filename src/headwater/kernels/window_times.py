@@ -24,7 +24,8 @@ def windows_of(
     which: Positions,
     starts: Positions,
 ) -> int:
-    """List (row, begin of window) for all windows [begin, begin + size) that have the row's time; give their number, or OVERFLOW.
+    """List (row, begin of window) for all windows [begin, begin + size) that have the row's time; give their number, or
+    OVERFLOW.
 
     Windows begin at ``offset`` plus multiples of ``every``; those of a row are listed from the first to the last.
     """

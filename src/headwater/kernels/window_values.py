@@ -1,7 +1,8 @@
 """Values of an order column as numbers of 128 bits: what distances are added to.
 
-Adding a distance to a word may leave 64 bits, and decimals of more than 18 digits have two words anyway. So values are widened to (high, low), where the low
-word has its sign bit flipped, as in rows: then two compare word by word as signed numbers.
+Adding a distance to a word may leave 64 bits, and decimals of more than 18 digits have two words anyway. So values are
+widened to (high, low), where the low word has its sign bit flipped, as in rows: then two compare word by word as signed
+numbers.
 """
 
 from __future__ import annotations

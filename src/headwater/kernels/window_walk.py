@@ -1,7 +1,8 @@
 """Walking through the rows of a key in all runs at once, forward or back.
 
-A walk has a position for each run; the next row is the least of those the runs have next, and stepping over it moves all runs that have
-it, adding their weights up. Rows whose weights come to nothing or less are not alive: their weight is given as zero.
+A walk has a position for each run; the next row is the least of those the runs have next, and stepping over it moves
+all runs that have it, adding their weights up. Rows whose weights come to nothing or less are not alive: their weight
+is given as zero.
 """
 
 from __future__ import annotations

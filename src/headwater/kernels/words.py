@@ -1,21 +1,22 @@
 """Rows as words: how a row is laid out, when two are equal, and which comes first.
 
-A row is ``width`` 64-bit words in one piece of memory, so that fetching a row costs one cache miss however many columns it has.
-First come the payload's words, then one or more *weights*. In an ordinary Z-set there is one weight; a linear
+A row is ``width`` 64-bit words in one piece of memory, so that fetching a row costs one cache miss however many columns
+it has. First come the payload's words, then one or more *weights*. In an ordinary Z-set there is one weight; a linear
 aggregate has a vector of them. Two rows are equal iff their payloads are.
 
-A column is one word (numbers, dates, timestamps, booleans; floats by their bits), two (decimals of more than 18 digits: high, then
-low with its sign bit flipped) or a **slot** of two words (strings, bytes, and nested values in their encoding)::
+A column is one word (numbers, dates, timestamps, booleans; floats by their bits), two (decimals of more than 18 digits:
+high, then low with its sign bit flipped) or a **slot** of two words (strings, bytes, and nested values in their
+encoding)::
 
     word 0    bits 0-31 the length in bytes, bits 32-63 the first four bytes
     word 1    length <= 12: the bytes 4..11, zero padded; else where the whole string begins
 
 Where a long string begins is an address in rows that flow through a circuit, and a distance from the run's heap in a
-run; ``base`` is what has to be added, so it is 0 for rows that flow. Null bits are words of the payload, and the words of a null
-are zero.
+run; ``base`` is what has to be added, so it is 0 for rows that flow. Null bits are words of the payload, and the words
+of a null are zero.
 
-**Parts** are a matrix of (word, kind, mask), and compare rows one part after the other: kind 0 is a signed word, of which the bits of
-the mask count; 1 is a slot by its bytes; 2 a slot by its bytes, descending.
+**Parts** are a matrix of (word, kind, mask), and compare rows one part after the other: kind 0 is a signed word, of
+which the bits of the mask count; 1 is a slot by its bytes; 2 a slot by its bytes, descending.
 
 `compare_at` and `equal_at` take addresses of rows; `compare` and `equal_parts` the same for rows of matrices.
 """

@@ -1,8 +1,8 @@
 """Addressed rows: a table whose rows say where they lie, so that a query can find the rows to change.
 
-A condition with a subquery looks at other rows than the one it decides on, so an engine has to answer it. The engine sees the table
-with two more columns, the file (by its number: a path for each row would cost more than the row) and the position in it, and
-gives them back for the rows that are meant: these are the addresses that edits work with.
+A condition with a subquery looks at other rows than the one it decides on, so an engine has to answer it. The engine
+sees the table with two more columns, the file (by its number: a path for each row would cost more than the row) and the
+position in it, and gives them back for the rows that are meant: these are the addresses that edits work with.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Addressed:
 
 @dataclass(frozen=True)
 class Located:
-    """Rows of a snapshot by address, each once, with the values they are to get: columns beside `FILE` and `POSITION`."""
+    """Rows of a snapshot by address, each once, with the values they are to get:
+    columns beside `FILE` and `POSITION`.
+    """
 
     rows: pa.Table
     paths: Sequence[str]

@@ -49,7 +49,8 @@ class Catalog:
         self.check_name(name)
         own = self.root.child(name.replace(".", "/"))
         if snapshot.is_known(own):
-            # A table of the lake has this name, so nothing is attached under it. Whoever finds that it was dropped asks again.
+            # A table of the lake has this name, so nothing is attached under it. Whoever finds that it was dropped asks
+            # again.
             return own
         path = f"{_ATTACHED}/{name}.json"
         try:

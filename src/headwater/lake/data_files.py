@@ -4,7 +4,8 @@ Rows stream in and files roll over at a target size, so memory is bounded by one
 Rows of a partitioned table go to a file per partition; only so many stay open at a time. Every file's statistics
 come from the footer that was really written, and each file is whole on storage before its action exists.
 
-Files of the change feed are read once, soon, and as a whole: they have no statistics, and a codec that costs next to nothing.
+Files of the change feed are read once, soon, and as a whole: they have no statistics, and a codec that costs next to
+nothing.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def file_stats(layout: Layout, footer: Any, nan_free: Iterable[str] = ()) -> str
 def encodings(schema: pa.Schema) -> dict[str, Any]:
     """Whole numbers, decimals, dates and times as packed differences, the rest by dictionary.
 
-    Measured on 20M keys: a third of the size of a dictionary, and read with a third to a seventh of its CPU. Decimals of up to 18
-    digits are whole numbers in the file; sums of TPC-H's prices read in half the CPU of byte arrays.
+    Measured on 20M keys: a third of the size of a dictionary, and read with a third to a seventh of its CPU. Decimals
+    of up to 18 digits are whole numbers in the file; sums of TPC-H's prices read in half the CPU of byte arrays.
     """
     empty = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), empty)
@@ -288,7 +289,8 @@ def change_feed(
 ) -> list[Action]:
     """Write rows by kind of change to the change data feed, and give their ``cdc`` actions; none if it is off.
 
-    ``prefix`` is as in `write_rows`. Without ``flush`` the commit has to see to it that they are on the disk (`Proposal.unflushed`).
+    ``prefix`` is as in `write_rows`. Without ``flush`` the commit has to see to it that they are on the disk
+    (`Proposal.unflushed`).
     """
     if metadata.configuration.get("delta.enableChangeDataFeed", "false").lower() != "true":
         return []

@@ -104,7 +104,9 @@ class FileEvent:
     came: bool
     data_change: bool
     layout: int
-    """The version whose metadata the file is laid out by: that of the commit, or the one before for a file that went."""
+    """The version whose metadata the file is laid out by: that of the commit,
+    or the one before for a file that went.
+    """
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,9 @@ def advance(storage: Storage, state: LogState) -> LogState:
 
 
 def _is_newest(storage: Storage, state: LogState) -> bool:
-    """Whether nothing follows ``state``, where that is quick to tell: a folder's listing is as long as its log, and two looks are not."""
+    """Whether nothing follows ``state``, where that is quick to tell: a folder's listing is as long as its log,
+    and two looks are not.
+    """
     if storage.local_path("") is None:
         return False
     there = storage.head(commit_path(state.version))

@@ -42,4 +42,6 @@ class OpenLake(TableHome, Protocol):
         """Give a table that lies anywhere a name in the lake."""
 
     def drop(self, name: str, *, cascade: bool = False) -> list[str]:
-        """Delete a table, with ``cascade`` also what is derived from it; returns the names, in the order of deletion."""
+        """Delete a table, with ``cascade`` also what is derived from it; returns the names,
+        in the order of deletion.
+        """

@@ -1,4 +1,6 @@
-"""A relation: rows that a query can scan though they are no table: a change feed, or a table with its rows' addresses."""
+"""A relation: rows that a query can scan though they are no table: a change feed,
+or a table with its rows' addresses.
+"""
 
 from __future__ import annotations
 

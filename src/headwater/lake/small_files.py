@@ -1,12 +1,15 @@
-"""Small files: the rows of a small change as one data file, or as one file of the change feed, at little more than the price of their bytes.
+"""Small files: the rows of a small change as one data file, or as one file of the change feed, at little more than the
+price of their bytes.
 
-`data_files` streams rows to files that may grow large. A small change is one batch that is in memory, so its file is made there and put on storage
-in one call, and what only depends on the table (its columns inside files, how they are encoded) is worked out once. The path is chosen before
-the file is written, so that others can be told of it meanwhile.
+`data_files` streams rows to files that may grow large. A small change is one batch that is in memory, so its file is
+made there and put on storage in one call, and what only depends on the table (its columns inside files, how they are
+encoded) is worked out once. The path is chosen before the file is written, so that others can be told of it meanwhile.
 
-Small files are put together with others soon. So they have a codec that costs next to nothing, and only texts have dictionaries.
+Small files are put together with others soon. So they have a codec that costs next to nothing, and only texts have
+dictionaries.
 
-They are written without flushing: the commit that names them sees to it that they are on the disk (`Proposal.unflushed`).
+They are written without flushing: the commit that names them sees to it that they are on the disk
+(`Proposal.unflushed`).
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ def write_rows(storage: Storage, metadata: Metadata, rows: pa.RecordBatch, path:
 
 
 def write_feed(storage: Storage, metadata: Metadata, rows: pa.RecordBatch, path: str, *, deleted: int) -> Action:
-    """Write rows of which the first ``deleted`` were deleted, and the others inserted, to a new file of the change feed."""
+    """Write rows of which the first ``deleted`` were deleted, and the others inserted,
+    to a new file of the change feed.
+    """
     written = _written(metadata)
     kinds = pa.concat_arrays(
         [pa.repeat(pa.scalar("delete"), deleted), pa.repeat(pa.scalar("insert"), rows.num_rows - deleted)]

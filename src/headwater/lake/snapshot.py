@@ -207,7 +207,9 @@ def held_at(storage: Storage, version: int) -> Snapshot | None:
 
 
 def is_held(storage: Storage) -> bool:
-    """Whether the table is known, and the log that it is known from still lies there; False says nothing where that is slow to tell."""
+    """Whether the table is known, and the log that it is known from still lies there;
+    False says nothing where that is slow to tell.
+    """
     with _lock:
         found = _held.get(storage.url)
     return found is not None and storage.local_path("") is not None and storage.exists(log.commit_path(found.version))

@@ -44,10 +44,10 @@ def connect(
     path
         Where the lake lies. A local folder is made if it is not there.
     storage_options
-        For S3: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``
-        and ``AWS_ALLOW_HTTP``. For Azure: ``account_name`` with ``account_key`` or ``sas_token``, or ``connection_string``.
-        For Google Cloud: ``GOOGLE_APPLICATION_CREDENTIALS``, the path of a key file, and ``project``. Variables of the
-        environment are used where an option is not given; the guide has all names.
+        For S3: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``,
+        ``AWS_ENDPOINT_URL`` and ``AWS_ALLOW_HTTP``. For Azure: ``account_name`` with ``account_key`` or ``sas_token``,
+        or ``connection_string``. For Google Cloud: ``GOOGLE_APPLICATION_CREDENTIALS``, the path of a key file, and
+        ``project``. Variables of the environment are used where an option is not given; the guide has all names.
     spark
         A Spark session to use; without one, a local session is started when it is first needed.
 
@@ -246,16 +246,18 @@ class Lake(DerivedNouns):
         Parameters
         ----------
         source
-            The name of a table, or the folder of a Delta table; a folder, file or pattern of Parquet, CSV or JSON files; an Arrow, pandas or polars table; a DataFrame of
-            Spark's; a pyiceberg table.
+            The name of a table, or the folder of a Delta table; a folder, file or pattern of Parquet, CSV or JSON
+            files; an Arrow, pandas or polars table; a DataFrame of Spark's; a pyiceberg table.
         time
             The column that rows are ordered by: a timestamp, a date or a whole number.
         by
             The columns that tell one series from another.
         tiebreak
-            What decides between rows of one series and time. Without it such rows are refused where their order matters.
+            What decides between rows of one series and time. Without it such rows are refused where their order
+            matters.
         format, schema, options
-            For files: what they are (by their ending, if it is not given), their columns (of the first file), ``delimiter`` and ``header`` of CSV.
+            For files: what they are (by their ending, if it is not given), their columns (of the first file),
+            ``delimiter`` and ``header`` of CSV.
         version
             Of a table; the newest by default. It is pinned now: what is committed later is not read.
 
@@ -295,15 +297,18 @@ class Lake(DerivedNouns):
         Parameters
         ----------
         name
-            What it is called in SQL, in any case; not the name of a function of Spark's. One that is registered already is replaced.
+            What it is called in SQL, in any case; not the name of a function of Spark's. One that is registered already
+            is replaced.
         function
-            Takes one argument for each of ``arguments``: Python values of a row (None for null), or Arrow arrays if ``vectorised``.
+            Takes one argument for each of ``arguments``: Python values of a row (None for null), or Arrow arrays if
+            ``vectorised``.
         arguments, returns
             Types: Arrow's, or Spark's as text (``"bigint"``, ``"array<string>"``).
         deterministic
             Does it give the same for the same arguments? Views that follow changes take no other ones.
         version
-            To be changed when the function means something else though its text is the same: what it reads besides its arguments is not seen.
+            To be changed when the function means something else though its text is the same: what it reads besides its
+            arguments is not seen.
 
         A view keeps the name and the fingerprint of each function that it calls. It is refreshed only where that very
         function is registered.

@@ -55,8 +55,8 @@ class DerivedNouns:
             `View.refresh`, or ``refresh=True``, has built it. One that has another query gets this one, and its rows
             with it. Without a query, the view must be there. ``SELECT *`` means the columns that the sources have now.
         policy
-            "auto" follows changes where it can and is quicker, and says when it computes anew; "strict" never computes anew by itself;
-            "full" always does.
+            "auto" follows changes where it can and is quicker, and says when it computes anew; "strict" never computes
+            anew by itself; "full" always does.
         shards
             How many parts its state has; large steps then run on as many threads.
         refresh
@@ -162,7 +162,8 @@ class DerivedNouns:
         columns
             What can be fetched; everything but the key by default.
         ttl, event_time
-            A row whose ``event_time`` is longer ago than ``ttl`` ("1 day") is answered with nulls, and a status that says so.
+            A row whose ``event_time`` is longer ago than ``ttl`` ("1 day") is answered with nulls, and a status that
+            says so.
         order_by
             Of several rows with one key that counts whose value of this column is largest.
         parts
@@ -218,7 +219,8 @@ class DerivedNouns:
         target_rows: int = 1_000_000,
         refresh: bool = False,
     ) -> SearchIndex:
-        """A search index: finds the rows of a table or view by the words in them, and is never wrong about which are there.
+        """A search index: finds the rows of a table or view by the words in them, and is never wrong about which are
+        there.
 
         Parameters
         ----------

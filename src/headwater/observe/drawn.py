@@ -1,4 +1,6 @@
-"""What a drawing of series over time needs: its parts as numbers, and the words around them. `headwater.observe.chart.Chart` has it all."""
+"""What a drawing of series over time needs: its parts as numbers, and the words around them.
+`headwater.observe.chart.Chart` has it all.
+"""
 
 from __future__ import annotations
 

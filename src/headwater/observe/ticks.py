@@ -238,7 +238,9 @@ def _zeros(step: int) -> int:
 
 
 def _days(first: int, last: int, step: int) -> list[int]:
-    """Days whose number in the month is round: the 1st, the 3rd …; the 1st, the 6th, and so on, none close to the next 1st."""
+    """Days whose number in the month is round: the 1st, the 3rd …; the 1st, the 6th, and so on,
+    none close to the next 1st.
+    """
     if last - first > 400:
         return list(range(401))  # too many, whatever the step
     most = {1: 31, 2: 29, 5: 26, 10: 21}[step]

@@ -95,7 +95,9 @@ class Pinned:
         return found.arrow_schema if isinstance(found, Snapshot) else found.schema
 
     def sources(self, plan: Plan, *, narrowing: bool = False) -> dict[Scan, Source]:
-        """What each scan of a plan reads; with ``narrowing``, fewer rows where something derived knows which may count."""
+        """What each scan of a plan reads; with ``narrowing``,
+        fewer rows where something derived knows which may count.
+        """
         found: dict[Scan, Source] = {}
         for demand in demands(plan):
             scan = demand.scan

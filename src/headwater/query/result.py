@@ -197,7 +197,9 @@ class Result:
     # To look at
 
     def head(self, n: int) -> tuple[pa.Table, int | None]:
-        """The first ``n`` rows, which are not lost to later reads, and how many there are in all where that is known."""
+        """The first ``n`` rows, which are not lost to later reads,
+        and how many there are in all where that is known.
+        """
         return self._peek(n), self._known_rows()
 
     def show(self, n: int = 20) -> None:

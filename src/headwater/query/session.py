@@ -72,5 +72,7 @@ class Session:
         return self.engine.schema(self.lake, fragment, relations or {})
 
     def explain(self, fragment: Fragment, mode: str = "") -> str:
-        """What a query would do: the plan, what is read of each table, and (EXTENDED, ANALYZE) the engine's own plan."""
+        """What a query would do: the plan, what is read of each table, and (EXTENDED, ANALYZE)
+        the engine's own plan.
+        """
         return self.engine.explain(self.lake, fragment, mode)

@@ -1,8 +1,9 @@
 """Sources: what each scan of a query reads.
 
 A query pins every table it names once, so that all its scans of one table see one version. For each scan there is a
-`Source`: the pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out; or, where an
-index of the table knows them, just the rows that may meet the query's conditions (`NarrowedSource`). An engine reads the files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow
+`Source`: the pinned snapshot, the columns asked for, and the files that the log's statistics do not rule out; or, where
+an index of the table knows them, just the rows that may meet the query's conditions (`NarrowedSource`). An engine reads
+the files itself where it can (`paths`, `vectors`, `constants`), and else takes the rows as Arrow
 (`__arrow_c_stream__`), which works for every table the lake can read, on every storage.
 """
 
@@ -238,7 +239,8 @@ class TableSource(_Streamed):
 class NarrowedSource(_Streamed):
     """The rows of a table that may meet the conditions of a scan, as something derived from it knows them, and why.
 
-    ``found`` are rows by file and position. ``rest`` are the files that are scanned: all of them where nothing is left out.
+    ``found`` are rows by file and position. ``rest`` are the files that are scanned: all of them where nothing is left
+    out.
     """
 
     found: Mapping[str, Positions]

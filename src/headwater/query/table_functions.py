@@ -1,7 +1,7 @@
 """Table functions: ``FROM table_changes('orders', 2, 5)``. Each takes constants and gives a relation.
 
-The functions of this room are registered below, with `table_function`. A kind of derived artefact may bring others: they
-are found in its registry (`headwater.derived.kinds`).
+The functions of this room are registered below, with `table_function`. A kind of derived artefact may bring others:
+they are found in its registry (`headwater.derived.kinds`).
 """
 
 from __future__ import annotations

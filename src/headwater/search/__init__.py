@@ -1,4 +1,6 @@
-"""search: which rows mention it? Full-text search over Delta tables, by an index that can be behind and is never wrong."""
+"""search: which rows mention it? Full-text search over Delta tables,
+by an index that can be behind and is never wrong.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Aggregations: figures of the rows that a query matches, without reading them.
 
-They are computed from the columns that an index keeps for its keyword and numeric fields, over the rows that are alive, so
-they cost what the matches cost. Each is a small object made by a function of this module, and may have others inside::
+They are computed from the columns that an index keeps for its keyword and numeric fields, over the rows that are alive,
+so they cost what the matches cost. Each is a small object made by a function of this module, and may have others
+inside::
 
     ix.aggregate("refund", authors=terms("author", inner={"paid": stats("amount")}), days=date_histogram("at", "1 day"))
 

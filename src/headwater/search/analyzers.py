@@ -1,8 +1,9 @@
 """Analyzers: how the text of a field becomes terms.
 
 An analyzer is named in an index's definition, as ``default``, ``en_stem`` or as a chain such as
-``whitespace | lowercase | ascii_fold | stemmer(german) | remove_long(40)``: a tokenizer, then filters. The chain is kept
-in the definition and registered again whenever an index is opened, because the files of the library hold only its name.
+``whitespace | lowercase | ascii_fold | stemmer(german) | remove_long(40)``: a tokenizer, then filters. The chain is
+kept in the definition and registered again whenever an index is opened, because the files of the library hold only its
+name.
 
 ``default`` splits on every character that is not alphanumeric and lowers each character by itself. That makes it
 *char-wise*: lowering a piece of text gives a piece of the lowered text, and tokens do not depend on what lies beyond

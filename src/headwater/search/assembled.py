@@ -1,8 +1,9 @@
 """Assembled indexes: many splits in one folder, as one index of the library.
 
-The library's index is a folder of immutable segments and one ``meta.json`` that lists them. A split holds segments whose
-names are random, so segments of any splits of one spec can be laid into one folder, by links, under a ``meta.json`` that
-lists them all. One searcher over all of them then has one set of statistics: scores do not depend on how splits are cut.
+The library's index is a folder of immutable segments and one ``meta.json`` that lists them. A split holds segments
+whose names are random, so segments of any splits of one spec can be laid into one folder, by links, under a
+``meta.json`` that lists them all. One searcher over all of them then has one set of statistics: scores do not depend on
+how splits are cut.
 
 Rows that are not alive are left out the way the library leaves out deleted documents: by a file
 ``<segment>.<opstamp>.del`` that holds a bit per document. Version 7 of the library's format::

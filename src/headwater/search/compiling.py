@@ -1,8 +1,8 @@
 """Compiling: from the tree of a query to the library's query, over the fields of one index.
 
 Leaves are read by the kind of their field. Words and phrases go through the field's analyzer, as the rows did. Terms of
-text and their combinations have scores; patterns, ranges and sets match without one, as in the library. A negation has no
-rows of its own there, so one that stands alone is taken out of all rows.
+text and their combinations have scores; patterns, ranges and sets match without one, as in the library. A negation has
+no rows of its own there, so one that stands alone is taken out of all rows.
 """
 
 from __future__ import annotations
@@ -331,7 +331,9 @@ def _folded(analyzer: Analyzer, text: str) -> str:
 
 
 def _pieces(analyzer: Analyzer, pattern: Pattern) -> list[Pattern] | None:
-    """A pattern that crosses borders of terms (``hello*,*world``, ``a\\ b*``) as one pattern per term; None if it does not."""
+    """A pattern that crosses borders of terms (``hello*,*world``, ``a\\ b*``) as one pattern per term;
+    None if it does not.
+    """
     if analyzer.steps[0][0] not in ("simple", "whitespace"):
         return None
     pieces: list[list[Any]] = [[]]

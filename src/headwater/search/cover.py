@@ -12,9 +12,9 @@ The file ``<name>.cover`` beside a split is JSON; version 1::
      "segments": [["<id>", <documents>], …],              in the order of the library's meta.json
      "runs": [[<segment>, <document>, <file>, <position>, <count>, <build>, <number>], …]}
 
-A second line has the CRC-32 of the first, in 8 hexadecimal digits. Runs are in the order of segments and documents, without
-gaps, and have every position of a file once. ``build`` and ``number`` are what the fields ``_s`` and
-``_d`` of a run's first document hold: by them runs are found again after the library has merged segments.
+A second line has the CRC-32 of the first, in 8 hexadecimal digits. Runs are in the order of segments and documents,
+without gaps, and have every position of a file once. ``build`` and ``number`` are what the fields ``_s`` and ``_d`` of
+a run's first document hold: by them runs are found again after the library has merged segments.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Discovery: which indexes does a table have?
 
-The names of a lake's indexes are folders of records, and each record says which table it is of. A lake on this machine is
-asked each time. One in object storage is asked at most once a minute, so that queries on a lake without indexes make no
-requests for them; what this process defines itself is known at once.
+The names of a lake's indexes are folders of records, and each record says which table it is of. A lake on this machine
+is asked each time. One in object storage is asked at most once a minute, so that queries on a lake without indexes make
+no requests for them; what this process defines itself is known at once.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ _ADDERS = {
 
 
 def documents(fields: Fields, batch: pa.RecordBatch, build: int, first: int) -> Iterator[Any]:
-    """One document for each row of a batch, whose columns are those of the fields; ``first`` is the first one's number."""
+    """One document for each row of a batch, whose columns are those of the fields;
+    ``first`` is the first one's number.
+    """
     import tantivy
 
     columns: list[tuple[str, str, str | None, str, list[Any]]] = []

@@ -1,7 +1,7 @@
 """Fields: what of a table's columns is indexed, and how.
 
-A field belongs to one column and has one kind. In the index it has a name of its own (``f0``, ``f1``, …), so that a column
-may be called anything. Beside the fields of the columns an index has a few of its own:
+A field belongs to one column and has one kind. In the index it has a name of its own (``f0``, ``f1``, …), so that a
+column may be called anything. Beside the fields of the columns an index has a few of its own:
 
 - ``_n``: the numbers of the columns that are null, one term each; "exists" is their absence
 - ``_o``: the numbers of the columns whose value is too long for a term; predicates that are verified take such rows as
@@ -9,8 +9,8 @@ may be called anything. Beside the fields of the columns an index has a few of i
 - ``_s`` and ``_d``: which build of a split a document comes from, and its number in that build (`split_builder`)
 
 Numbers become 64-bit integers or floats, dates days, timestamps microseconds since 1970: nothing is rounded to seconds,
-which the library's own date type does. Structs, arrays and maps are indexed as JSON, and values in them are found by their
-paths, as in ``address.city:oslo``; an array or a scalar has the path ``_``, which need not be named.
+which the library's own date type does. Structs, arrays and maps are indexed as JSON, and values in them are found by
+their paths, as in ``address.city:oslo``; an array or a scalar has the path ``_``, which need not be named.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Filtering: the rows that meet a condition of SQL, exactly those that a scan of the table gives.
 
-The index names candidates; they are read and verified. Where it cannot help, or so many rows are candidates that reading
-them one by one costs more than reading all, the table is scanned, with files skipped by their statistics as always.
+The index names candidates; they are read and verified. Where it cannot help, or so many rows are candidates that
+reading them one by one costs more than reading all, the table is scanned, with files skipped by their statistics as
+always.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Hybrid search: ranked by words and by nearness of embeddings, on the same rows.
 
 The embeddings are a column of the table. Every row that is alive is compared (exactly, no approximation), by cosine
-similarity; rows without an embedding, or with one of another length, have no place in that ranking. The two rankings are
-joined by reciprocal rank fusion: a row's score is the sum of 1 / (60 + rank) over the rankings that it is in. Where
-there is a query, words alone decide which rows are ranked by words; a row that only the embeddings find is in the result
-too.
+similarity; rows without an embedding, or with one of another length, have no place in that ranking. The two rankings
+are joined by reciprocal rank fusion: a row's score is the sum of 1 / (60 + rank) over the rankings that it is in. Where
+there is a query, words alone decide which rows are ranked by words; a row that only the embeddings find is in the
+result too.
 """
 
 from __future__ import annotations

@@ -81,7 +81,9 @@ class SearchIndex(KeptIndex):
         return self.steadily(lambda: search(self.reader(), request))
 
     def filter(self, where: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """The rows that meet a condition of Spark SQL, exactly those that a scan gives; the index helps where it can."""
+        """The rows that meet a condition of Spark SQL, exactly those that a scan gives;
+        the index helps where it can.
+        """
         from headwater.search.filtering import filtered
 
         return self.steadily(lambda: filtered(self.reader(), where, columns))
@@ -95,7 +97,8 @@ class SearchIndex(KeptIndex):
         filter: str | None = None,  # noqa: A002  as in `search`
         **options: Any,
     ) -> DataFrame:
-        """The rows that match a query, meet a condition, or both, as a lazy Spark DataFrame of the table's version of now.
+        """The rows that match a query, meet a condition, or both, as a lazy Spark DataFrame of the table's version of
+        now.
 
         ``columns`` are all that tasks read, and may have ``_score``. Further options are those of the data source
         (`headwater.search.spark.options`).

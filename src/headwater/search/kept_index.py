@@ -1,9 +1,10 @@
 """Search indexes as they are kept: splits, the readers that use them, and what a refresh does.
 
-An index is a derived artefact: its commits are records (`derived.recorded`), each of which names splits and the frontier
-up to which they cover the table. Unlike other artefacts it does not answer as of its frontier. The table's own log says
-which rows are alive, at its newest version or an older one (`at`); splits only find rows in the files that they cover, and
-files without one are indexed when somebody asks. So an index can be behind, and is then slower, but it is never wrong.
+An index is a derived artefact: its commits are records (`derived.recorded`), each of which names splits and the
+frontier up to which they cover the table. Unlike other artefacts it does not answer as of its frontier. The table's own
+log says which rows are alive, at its newest version or an older one (`at`); splits only find rows in the files that
+they cover, and files without one are indexed when somebody asks. So an index can be behind, and is then slower, but it
+is never wrong.
 """
 
 from __future__ import annotations
@@ -220,7 +221,9 @@ class KeptIndex(RecordedArtefact):
         return self.details().coverage
 
     def read(self) -> pa.RecordBatchReader:
-        """What the index knows: each term of each field, with its number of rows and a digest of them, as of `frontier`."""
+        """What the index knows: each term of each field, with its number of rows and a digest of them,
+        as of `frontier`.
+        """
         record = self.record
         if not record.published:
             raise InputError.not_built(self.name, 0, self._environment.root.url, self.kind)
@@ -430,7 +433,9 @@ def splits_path(name: str) -> str:
 
 
 def _changed_rows(sources: Sources, todo: Sequence[AddFile]) -> dict[str, int]:
-    """The rows that have changed, by the log; where it does not tell, those that are indexed. Rows that moved are none."""
+    """The rows that have changed, by the log; where it does not tell, those that are indexed.
+    Rows that moved are none.
+    """
     try:
         sources.check()
         return sources.changed_rows()

@@ -1,7 +1,7 @@
 """Maintenance of an index: merging its splits, and dropping what only old versions need.
 
-Neither changes an answer, so the commit keeps the frontier. Like a refresh, it holds the lock of the index's folder on this
-machine, and where another machine commits first, it begins again.
+Neither changes an answer, so the commit keeps the frontier. Like a refresh, it holds the lock of the index's folder on
+this machine, and where another machine commits first, it begins again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def rewritten(
     retention_ms: int | None,
     report: Callable[[str, Exception], object],
 ) -> tuple[SplitEntry, ...]:
-    """Other splits for the same rows: merged (``fan`` of a size are enough), or without what is older than a retention."""
+    """Other splits for the same rows: merged (``fan`` of a size are enough),
+    or without what is older than a retention.
+    """
     stamp = meant.stamp_of(base)
     entries, covers, now = list(found.entries), found.covers, now_ms()
     if retention_ms is not None:

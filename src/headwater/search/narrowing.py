@@ -5,8 +5,8 @@ file and position, and computes its conditions on them as on all other rows. Fil
 scanned. Nothing is built or fetched for a query: an index whose splits this machine would have to fetch from object
 storage first is not used, and neither is one that was never built, or whose columns the table has no more.
 
-Reading single rows costs more for each row than scanning does, so few rows must be candidates (`MOST_SHARE`), and asking an
-index takes as long as scanning a small table (`LEAST_BYTES`).
+Reading single rows costs more for each row than scanning does, so few rows must be candidates (`MOST_SHARE`), and
+asking an index takes as long as scanning a small table (`LEAST_BYTES`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ LEAST_BYTES = 1 << 20
 
 
 def narrowed(asked: Conditions, environment: Environment) -> Narrowed | None:
-    """The rows that the index of a table with the fewest candidates names; None if the table has no index that helps."""
+    """The rows that the index of a table with the fewest candidates names;
+    None if the table has no index that helps.
+    """
     if asked.scanned_bytes < LEAST_BYTES:
         return None
     named = {n.path[0].lower() for one in asked.conditions for n in walk(one) if isinstance(n, Column)}

@@ -1,7 +1,7 @@
 """The border to the native library: what it raises becomes an error of ours, and a panic ends a call, not the process.
 
-The library raises ValueError for what it refuses, with a message for its own users, and turns a panic in its code into an
-exception that is no `Exception`. `guarded` lets through what is ours, and gives everything else a type and a code.
+The library raises ValueError for what it refuses, with a message for its own users, and turns a panic in its code into
+an exception that is no `Exception`. `guarded` lets through what is ours, and gives everything else a type and a code.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Patterns over terms: which terms of a field match ``*data*``, ``d?ta`` or a suffix.
 
-The library can walk its dictionary with a regular expression. Looking at the sorted list of terms that each split carries
-takes a tenth of that, so patterns become sets of terms; only a pattern that matches a great many is given to the library
-as an expression. A list may hold terms of rows that are not alive any more: they match nothing.
+The library can walk its dictionary with a regular expression. Looking at the sorted list of terms that each split
+carries takes a tenth of that, so patterns become sets of terms; only a pattern that matches a great many is given to
+the library as an expression. A list may hold terms of rows that are not alive any more: they match nothing.
 
 Letters in the middle of a term are looked for in all terms at once, joined by a byte that UTF-8 does not have: about a
-millisecond for 200,000 terms. Where the field has trigrams, those of the terms are looked up instead; their table is made
-when it is first needed.
+millisecond for 200,000 terms. Where the field has trigrams, those of the terms are looked up instead; their table is
+made when it is first needed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Postings: what an index knows, as rows, to be held against the table.
 
-Each row is a term of a field, the number of rows that have it, and a digest of those rows: the sum, modulo 2**64, of a hash
-of their indexed values. The index side finds the rows of each term by searching, and their values by their addresses; the
-other side reads the table and takes its text apart. So the two are equal only if every term leads to the right rows.
+Each row is a term of a field, the number of rows that have it, and a digest of those rows: the sum, modulo 2**64, of a
+hash of their indexed values. The index side finds the rows of each term by searching, and their values by their
+addresses; the other side reads the table and takes its text apart. So the two are equal only if every term leads to the
+right rows.
 
-Text and keywords are compared term by term, numbers, dates and booleans value by value. Of binary, IP and JSON fields the
-index can not be asked for its terms; compared is which rows have a value.
+Text and keywords are compared term by term, numbers, dates and booleans value by value. Of binary, IP and JSON fields
+the index can not be asked for its terms; compared is which rows have a value.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Standard predicates: which rows may meet a condition of SQL, by the index.
 
-``contains``, ``LIKE``, ``=`` and the rest keep the meaning that they have in Spark, character by character. The index gives
-candidates, never an answer: a query that matches every row for which the condition is true, and perhaps others, which
-are then read and verified. So a part of the condition that the index cannot help with is left out of the query, and
-where nothing is left (None), the table is scanned.
+``contains``, ``LIKE``, ``=`` and the rest keep the meaning that they have in Spark, character by character. The index
+gives candidates, never an answer: a query that matches every row for which the condition is true, and perhaps others,
+which are then read and verified. So a part of the condition that the index cannot help with is left out of the query,
+and where nothing is left (None), the table is scanned.
 
 Why candidates are complete, for text whose analyzer is char-wise (`analyzers`): a row that contains a needle contains
 each of the needle's terms, except that the first may be the end of a longer term, and the last the beginning of one. A
-needle without a letter or digit gives nothing to look for. Terms are in lower case, so that they are too many rather than
-too few. Values with terms that the library leaves out are marked when they are indexed (``_o``), and are always among the
-candidates. Numbers are compared after rounding them to what the index has; rounding keeps the order, so bounds are taken
-to be included.
+needle without a letter or digit gives nothing to look for. Terms are in lower case, so that they are too many rather
+than too few. Values with terms that the library leaves out are marked when they are indexed (``_o``), and are always
+among the candidates. Numbers are compared after rounding them to what the index has; rounding keeps the order, so
+bounds are taken to be included.
 """
 
 from __future__ import annotations

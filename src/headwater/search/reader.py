@@ -46,7 +46,9 @@ _MOST_TRANSIENT = 4_096
 
 @dataclass(frozen=True)
 class Hits:
-    """Rows by their addresses: numbers of files (in ``Reader.paths``) and positions, with scores or values they are ordered by."""
+    """Rows by their addresses: numbers of files (in ``Reader.paths``) and positions,
+    with scores or values they are ordered by.
+    """
 
     files: Integers
     positions: Integers
@@ -304,10 +306,11 @@ def open_reader(
     report: _Report,
     whole: bool = True,
 ) -> Reader:
-    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left, if it has to be ``whole``.
+    """A reader of a snapshot: by the splits that cover its files, and by indexing what is left, if it has to be
+    ``whole``.
 
-    A split that is missing or corrupt is given to ``report``, and not used. If the library cannot open what is there, copies
-    in the cache that are corrupt are fetched again, and a split that it cannot open even so counts as corrupt.
+    A split that is missing or corrupt is given to ``report``, and not used. If the library cannot open what is there,
+    copies in the cache that are corrupt are fetched again, and a split that it cannot open even so counts as corrupt.
     """
     left, reopened = list(names), False
     while True:

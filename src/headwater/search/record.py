@@ -6,7 +6,8 @@ A record has, beside what every record has (`headwater.derived.record`)::
                 "idle_since": <ms> or null}, …]     idle: none of its files is in the version that the commit reflects
     "superseded": ["<name>", …]                     splits of the commit before that this one does not have
 
-Which files a split covers is in its cover, so a record grows with the splits, of which there are few, and not with files.
+Which files a split covers is in its cover, so a record grows with the splits, of which there are few, and not with
+files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a refresh of an index does: which files are indexed, which splits are merged, and which are dropped.
 
-A refresh indexes the files that no split covers. Small splits are merged as in a log-structured merge tree: when eight of
-about the same size are there, they become one, up to the rows that a split should have. So any number of small appends
-leaves a number of splits that grows with its logarithm, and a row is merged a few times in its life, at a small part of
-the price of indexing it. A split of which more than half of the rows lie in files that the table has no more is
+A refresh indexes the files that no split covers. Small splits are merged as in a log-structured merge tree: when eight
+of about the same size are there, they become one, up to the rows that a split should have. So any number of small
+appends leaves a number of splits that grows with its logarithm, and a row is merged a few times in its life, at a small
+part of the price of indexing it. A split of which more than half of the rows lie in files that the table has no more is
 written again without them. One of which nothing is left stays for a while, for those who look at older versions.
 """
 

@@ -1,7 +1,7 @@
 """Rows of hits: from addresses to the columns that are asked for.
 
-Searching takes microseconds, and taking rows out of Parquet files milliseconds, so columns are always named. Rows come in
-the order of the hits. Where the index keeps all the columns that are asked for (hot columns), the table is not read.
+Searching takes microseconds, and taking rows out of Parquet files milliseconds, so columns are always named. Rows come
+in the order of the hits. Where the index keeps all the columns that are asked for (hot columns), the table is not read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Scratch folders: where splits are put together before they are packed.
 
-The library flushes every file to the disk before it commits. For a split that is only put together here, packed into one
-file and flushed then, that is time for nothing, and most of the time of a small one. So small ones are put together in
-memory (``/dev/shm``) where the machine has such a folder.
+The library flushes every file to the disk before it commits. For a split that is only put together here, packed into
+one file and flushed then, that is time for nothing, and most of the time of a small one. So small ones are put together
+in memory (``/dev/shm``) where the machine has such a folder.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Searching: one question to an index, from its text to the rows that answer it.
 
-A question with a condition (``filter``) is answered exactly: the condition gives candidates (`predicates`), and rows are
-verified in the order of their rank, a batch at a time, until enough of them meet it.
+A question with a condition (``filter``) is answered exactly: the condition gives candidates (`predicates`), and rows
+are verified in the order of their rank, a batch at a time, until enough of them meet it.
 
-Words have BM25 scores (k1 = 1.2, b = 0.75) from statistics of all splits together: the number of rows, how many of them have
-the word, and the average length of the field. Rows that were deleted since their split was written still count in all three,
-until the split is rewritten without them; so scores do not depend on how splits are cut, but for such rows.
+Words have BM25 scores (k1 = 1.2, b = 0.75) from statistics of all splits together: the number of rows, how many of them
+have the word, and the average length of the field. Rows that were deleted since their split was written still count in
+all three, until the split is rewritten without them; so scores do not depend on how splits are cut, but for such rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Building splits: from the rows of data files to files that can be searched.
 
-One writer, one thread: the library then keeps documents in the order in which they came, and that order is all that says
-which row a document is (`cover`). Its buffer is bounded, so a large split may have several segments; each holds
+One writer, one thread: the library then keeps documents in the order in which they came, and that order is all that
+says which row a document is (`cover`). Its buffer is bounded, so a large split may have several segments; each holds
 consecutive documents, and the number in the field ``_d`` of its first one says which.
 
 A builder takes whole data files until it has the rows that a split should have, and then begins another split.

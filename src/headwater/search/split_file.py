@@ -5,13 +5,14 @@ Version 1 has
 
 - ``meta.json`` of the library, with the segments of the split
 - the files of each segment, ``<32 hex digits>.<ext>``
-- ``terms.arrow``: an Arrow IPC stream of one batch per text field, ``field: string, term: large_string``, each term once
-  and sorted, for patterns such as ``*data*`` (`patterns`); behind it the CRC-32 of the stream, 4 bytes, little-endian
+- ``terms.arrow``: an Arrow IPC stream of one batch per text field, ``field: string, term: large_string``, each term
+  once and sorted, for patterns such as ``*data*`` (`patterns`); behind it the CRC-32 of the stream, 4 bytes,
+  little-endian
 - ``hot.arrow``, where the index keeps hot columns: an Arrow IPC file of these columns, a row per document, in the order
   of the documents
 
-The CRC-32 that a zip archive has for every entry is its checksum; it is compared when a split is unpacked, which happens
-once per machine. The name of a split is random: it is never written again.
+The CRC-32 that a zip archive has for every entry is its checksum; it is compared when a split is unpacked, which
+happens once per machine. The name of a split is random: it is never written again.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ def _check_meta(meta: dict[str, Any]) -> None:
 def check_folder(folder: str, where: str) -> None:
     """Raise CorruptionError if a file of an unpacked split is not what was written.
 
-    Every file of a segment ends as `assembled` says, with the CRC-32 of what comes before. This reads all of them, so it is
-    done only after the library has failed.
+    Every file of a segment ends as `assembled` says, with the CRC-32 of what comes before. This reads all of them, so
+    it is done only after the library has failed.
     """
     try:
         meta = read_meta(folder)

@@ -1,13 +1,13 @@
 """Merging splits: several into one, without reading the table again.
 
-The library merges the segments of an index by itself, when a commit finds enough of similar size. So the segments of the
-splits are laid into one folder (`assembled`), an empty commit is made, and what comes out is one segment. To have it merge
-just these, whatever their sizes, ``meta.json`` claims that every segment is tiny, and where there are too few, copies of
-an empty one are added.
+The library merges the segments of an index by itself, when a commit finds enough of similar size. So the segments of
+the splits are laid into one folder (`assembled`), an empty commit is made, and what comes out is one segment. To have
+it merge just these, whatever their sizes, ``meta.json`` claims that every segment is tiny, and where there are too few,
+copies of an empty one are added.
 
-The library chooses the order of the segments. The fields ``_s`` and ``_d`` of a document say which run it begins, so the
-new order is read off, run by run. Documents of files that no version needs any more are left out on the way.
-It takes about a fifteenth of the time of indexing the rows again.
+The library chooses the order of the segments. The fields ``_s`` and ``_d`` of a document say which run it begins, so
+the new order is read off, run by run. Documents of files that no version needs any more are left out on the way. It
+takes about a fifteenth of the time of indexing the rows again.
 """
 
 from __future__ import annotations

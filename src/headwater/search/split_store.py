@@ -1,15 +1,17 @@
 """The splits of one index: where they lie, and the copies that this machine has unpacked.
 
-In the lake a split is two immutable files in the index's folder, ``<name>.split`` and ``<name>.cover``. The library needs
-the files of a segment on a local disk, so a machine unpacks a split once, into a cache that all its processes share::
+In the lake a split is two immutable files in the index's folder, ``<name>.split`` and ``<name>.cover``. The library
+needs the files of a segment on a local disk, so a machine unpacks a split once, into a cache that all its processes
+share::
 
     <spill folder>/headwater-splits/<name>/…      complete, because it was put there by one rename
     <spill folder>/headwater-splits/<name>/.used  its time of change says when it was last opened
 
 The cache has a limit in bytes (setting ``search_cache_bytes``): the splits that were not used for the longest time go
 first. Whoever has one open keeps it, by links of its own to the files (`lend`). A few splits are fetched at a
-time. One that is missing or is not what was written is reported, and its rows are searched without it. What is stored is
-compared with its checksums when it is unpacked; the copies in the cache only when the library fails on one, or cannot open it.
+time. One that is missing or is not what was written is reported, and its rows are searched without it. What is stored
+is compared with its checksums when it is unpacked; the copies in the cache only when the library fails on one, or
+cannot open it.
 """
 
 from __future__ import annotations
@@ -95,7 +97,9 @@ class SplitStore:
                 _covers.pop((self.url, name), None)
 
     def orphans(self, named: Collection[str], *, young_ms: int | None = None) -> list[str]:
-        """Splits that no commit names; in object storage only old ones, since another machine may be about to name one."""
+        """Splits that no commit names; in object storage only old ones,
+        since another machine may be about to name one.
+        """
         old = None if self.root.local_path("") is not None and young_ms is None else now_ms() - (young_ms or _YOUNG_MS)
         found = set()
         for entry in self.root.list(f"{self.path}/"):
@@ -217,7 +221,9 @@ def forget(name: str) -> None:
 
 
 def forget_corrupt(lent: Mapping[str, str]) -> list[str]:
-    """Of splits that were lent to folders, delete from the cache those that are not what was unpacked; gives their names."""
+    """Of splits that were lent to folders, delete from the cache those that are not what was unpacked;
+    gives their names.
+    """
     found = []
     for name, folder in lent.items():
         try:

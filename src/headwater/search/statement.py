@@ -1,4 +1,6 @@
-"""Search indexes in SQL: the definition that a CREATE SEARCH INDEX asks for, and the statement that a definition answers to."""
+"""Search indexes in SQL: the definition that a CREATE SEARCH INDEX asks for,
+and the statement that a definition answers to.
+"""
 
 from __future__ import annotations
 

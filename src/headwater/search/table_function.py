@@ -3,10 +3,10 @@
     SELECT n.id, n._score, c.name
     FROM search('notes', 'refund AND card', k => 20, filter => 'amount > 10') AS n JOIN customers c ON c.id = n.customer
 
-The first argument is an index, or a table or view that has one. The table is searched at the version at which the rest of
-the query sees it, or at ``version => 3``. Rows have the table's columns and ``_score``; as in any relation, they have no
-order: write ORDER BY _score DESC. The search runs when the query is planned, since its own errors belong there; columns
-are read when the engine asks for rows, and only those that it asks for.
+The first argument is an index, or a table or view that has one. The table is searched at the version at which the rest
+of the query sees it, or at ``version => 3``. Rows have the table's columns and ``_score``; as in any relation, they
+have no order: write ORDER BY _score DESC. The search runs when the query is planned, since its own errors belong there;
+columns are read when the engine asks for rows, and only those that it asks for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values: what is written in a query, as the index has it.
 
-The bounds of ranges, the members of sets and words that are asked of a field that is not text come as strings. Each kind
-of field has one reading, the same for queries and, from typed constants, for standard predicates.
+The bounds of ranges, the members of sets and words that are asked of a field that is not text come as strings. Each
+kind of field has one reading, the same for queries and, from typed constants, for standard predicates.
 """
 
 from __future__ import annotations

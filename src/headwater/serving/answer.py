@@ -1,13 +1,14 @@
 """Answers: what a fetch returns, from a server or from a table in this process.
 
 The problem: an answer is needed as numpy, pandas, polars, Arrow or torch, and a conversion must not cost more than the
-fetch. The idea: an `Answer` keeps the Arrow stream as it came and shows it in the form that is asked for; the facts beside
-the rows (which frontier they reflect, of which versions they are) stay text until somebody reads them.
+fetch. The idea: an `Answer` keeps the Arrow stream as it came and shows it in the form that is asked for; the facts
+beside the rows (which frontier they reflect, of which versions they are) stay text until somebody reads them.
 
-Invariants: rows come in the order of the keys (with ``missing="drop"``: `index` says which keys they are of). The columns that
-are added to those that were asked for (``_found``, ``_status``, ``_event_time``, ``_idx``; with several tables ``_found.spend`` and
-so on) are in `to_arrow` and are the attributes `found`, `status`, `event_time` and `index`; the other conversions have the columns
-that were asked for. A stream that cannot be read is an error when the answer is made, not later.
+Invariants: rows come in the order of the keys (with ``missing="drop"``: `index` says which keys they are of). The
+columns that are added to those that were asked for (``_found``, ``_status``, ``_event_time``, ``_idx``; with several
+tables ``_found.spend`` and so on) are in `to_arrow` and are the attributes `found`, `status`, `event_time` and `index`;
+the other conversions have the columns that were asked for. A stream that cannot be read is an error when the answer is
+made, not later.
 """
 
 from __future__ import annotations
@@ -182,7 +183,9 @@ class Answer:
 
     @property
     def index(self) -> npt.NDArray[np.int64]:
-        """Of which keys the rows are, by their positions in the request: all of them, unless missing ones were dropped."""
+        """Of which keys the rows are, by their positions in the request: all of them,
+        unless missing ones were dropped.
+        """
         if "_idx" in self._shape.where:
             positions: npt.NDArray[np.int64] = self._array("_idx").to_numpy().astype(np.int64)
             return positions
@@ -193,8 +196,8 @@ class Answer:
     def to_numpy(self, columns: Sequence[str] | None = None, *, fill: object = None) -> npt.NDArray[Any]:
         """The values as an array of rows and columns: a view without a copy where the columns have one type.
 
-        A null is NaN in floats and NaT in times. One column of lists of one length (an embedding) gives an array of rows
-        and items.
+        A null is NaN in floats and NaT in times. One column of lists of one length (an embedding) gives an array of
+        rows and items.
 
         Parameters
         ----------

@@ -1,11 +1,11 @@
 """Columns of an answer as numpy arrays: one 2-D view over the bytes that came, where their types allow it.
 
-The problem: models want one matrix of features, and an answer is columns with nulls. The idea: columns of one numeric type
-lie at a constant stride in a frame, so the matrix of rows and columns is a view of its bytes. Everything else is copied
-into the common type of the columns.
+The problem: models want one matrix of features, and an answer is columns with nulls. The idea: columns of one numeric
+type lie at a constant stride in a frame, so the matrix of rows and columns is a view of its bytes. Everything else is
+copied into the common type of the columns.
 
-Invariants: a null is NaN in floats and NaT in times; integers and booleans with nulls are refused unless a value for them is
-given. A view is only handed out where every null already has the bytes of that value.
+Invariants: a null is NaN in floats and NaT in times; integers and booleans with nulls are refused unless a value for
+them is given. A view is only handed out where every null already has the bytes of that value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What answers have in common, found out once: by their schema, and by the bytes that they begin with.
 
-The problem: a client gets answers of the same columns and of as many rows again and again, and reading where the buffers of
-each lie takes longer than looking at them. The idea: what follows from the schema is kept by the schema message
-(`AnswerShape`), and what follows from all bytes before the buffers by the length of the answer (`KnownAnswer`).
+The problem: a client gets answers of the same columns and of as many rows again and again, and reading where the
+buffers of each lie takes longer than looking at them. The idea: what follows from the schema is kept by the schema
+message (`AnswerShape`), and what follows from all bytes before the buffers by the length of the answer (`KnownAnswer`).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class AnswerShape:
 class KnownAnswer:
     """The bytes before the buffers of an answer that was read, and what they say of all answers that begin with them.
 
-    Only for answers without nulls and without columns of variable size: there is nothing to be checked behind those bytes,
-    so an answer that begins with the same ones, and is as long, is as sound.
+    Only for answers without nulls and without columns of variable size: there is nothing to be checked behind those
+    bytes, so an answer that begins with the same ones, and is as long, is as sound.
     """
 
     __slots__ = ("columns", "first", "grid", "head", "lengths", "null_counts", "places", "rows", "shape", "steps")

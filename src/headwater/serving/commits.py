@@ -41,7 +41,9 @@ _LAST = "_headwater/dropped"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest commit of a table: its number (of a table that is not there, the last it ever had) and what it says."""
+    """The newest commit of a table: its number (of a table that is not there, the last it ever had)
+    and what it says.
+    """
 
     number: int
     definition: Mapping[str, Any] | None = None

@@ -9,9 +9,10 @@ In ``feature_store.yaml``::
       # or, in this process, without a server:
       # path: data/online
 
-The problem: Feast hands over values one by one, as messages, and most stores keep them as such; then only Feast can read them. The
-idea: a feature view becomes a table with a column of its own type for each feature, by its join keys, so that `headwater.Client`
-reads what Feast has written, as numbers. The table of the view ``stats`` in the project ``shop`` is called ``shop.stats``.
+The problem: Feast hands over values one by one, as messages, and most stores keep them as such; then only Feast can
+read them. The idea: a feature view becomes a table with a column of its own type for each feature, by its join keys, so
+that `headwater.Client` reads what Feast has written, as numbers. The table of the view ``stats`` in the project
+``shop`` is called ``shop.stats``.
 
 How a value is stored, by the type that the feature view declares:
 
@@ -22,9 +23,9 @@ How a value is stored, by the type that the feature view declares:
     lists of INT32 INT64 FLOAT DOUBLE lists
     everything else                   binary: the message itself, serialised
 
-Invariants: a row is written whole, and of several rows of one key in a batch the last one counts. A feature view whose columns have
-changed is refused, since its rows would be lost, unless ``on_schema_change: recreate`` says that they may be. Feast is imported when one of
-the two classes is asked for, not before.
+Invariants: a row is written whole, and of several rows of one key in a batch the last one counts. A feature view whose
+columns have changed is refused, since its rows would be lost, unless ``on_schema_change: recreate`` says that they may
+be. Feast is imported when one of the two classes is asked for, not before.
 """
 
 from __future__ import annotations

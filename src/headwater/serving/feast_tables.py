@@ -1,4 +1,6 @@
-"""Where the online store for Feast keeps its tables: on a server, or in a folder that this process reads and writes itself."""
+"""Where the online store for Feast keeps its tables: on a server,
+or in a folder that this process reads and writes itself.
+"""
 
 from __future__ import annotations
 

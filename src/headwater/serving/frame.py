@@ -1,10 +1,10 @@
 """Frames: Arrow IPC streams of one record batch, made from a template and read by position.
 
-The problem: an answer of 100 keys is computed in some ten microseconds, and pyarrow's writer and reader, which build and
-walk a message for every batch, would take longer than that. The idea: the flatbuffer of a record batch message has the
-same bytes for every batch of a schema, apart from a few 64-bit integers: the number of rows, the length of the body, a
-pair (length, nulls) per field and a pair (offset, length) per buffer. pyarrow writes one message as a template; after
-that only those integers are written, and read.
+The problem: an answer of 100 keys is computed in some ten microseconds, and pyarrow's writer and reader, which build
+and walk a message for every batch, would take longer than that. The idea: the flatbuffer of a record batch message has
+the same bytes for every batch of a schema, apart from a few 64-bit integers: the number of rows, the length of the
+body, a pair (length, nulls) per field and a pair (offset, length) per buffer. pyarrow writes one message as a template;
+after that only those integers are written, and read.
 
 The bytes of a frame, all little-endian:
 
@@ -16,14 +16,15 @@ The body has the buffers of each column in Arrow's order: validity (one bit per 
     utf8, binary  rows + 1 offsets of 32 bits, data
     list          rows + 1 offsets of 32 bits, validity of the items, values of the items
 
-Each buffer begins at a multiple of 8 bytes. In the frames of answers a value that is null is NaN where it is a float and
-zero where it is anything else, so that numbers can be used as they lie there. Every column has its validity buffer, also where nothing is null, so columns of
-equal width next to each other lie at a constant stride, and one strided 2-D array shows them all without a copy.
+Each buffer begins at a multiple of 8 bytes. In the frames of answers a value that is null is NaN where it is a float
+and zero where it is anything else, so that numbers can be used as they lie there. Every column has its validity buffer,
+also where nothing is null, so columns of equal width next to each other lie at a constant stride, and one strided 2-D
+array shows them all without a copy.
 
 Invariants: what `allocate` returns is a valid stream at once (zeros and empty strings, nothing null) as long as offsets
-and null counts are kept right by whoever fills it. `FrameLayout.read` trusts nothing: it compares the constant bytes with the
-template, checks every offset and length against the bytes that are there, and returns None where anything deviates;
-`headwater.serving.frame_reading` then reads with pyarrow and its full validation.
+and null counts are kept right by whoever fills it. `FrameLayout.read` trusts nothing: it compares the constant bytes
+with the template, checks every offset and length against the bytes that are there, and returns None where anything
+deviates; `headwater.serving.frame_reading` then reads with pyarrow and its full validation.
 """
 
 from __future__ import annotations
@@ -169,7 +170,9 @@ class FrameLayout:
         return Frame(self, rows, self._image(plan, rows, sizes), plan.places, plan.lengths)
 
     def text_frame(self, rows: int, data: bytes) -> tuple[bytearray, npt.NDArray[np.int32]]:
-        """The stream of a layout of one string column with its data, and its offsets, of which all but the last are to be set."""
+        """The stream of a layout of one string column with its data, and its offsets,
+        of which all but the last are to be set.
+        """
         assert self._ends_in_data and len(self.columns) == 1
         if len(data) > _INT32_MAX:
             raise InputError.frame_too_large(self.columns[0].name, len(data))
@@ -275,7 +278,9 @@ class FrameLayout:
         return found if self._fits(pairs.tolist(), nodes, rows, body_length) and found.is_sound(nodes) else None
 
     def _fits(self, pairs: list[list[int]], nodes: Sequence[int], rows: int, body_length: int) -> bool:
-        """Whether every buffer lies in the body and is long enough, as far as that can be said without looking inside."""
+        """Whether every buffer lies in the body and is long enough,
+        as far as that can be said without looking inside.
+        """
         for offset, length in pairs:
             if offset < 0 or length < 0 or offset % 8 or offset + length > body_length:
                 return False
@@ -304,7 +309,8 @@ class FrameLayout:
 
 
 class Frame:
-    """A stream under construction, in one bytearray: fill the buffers at ``places``, set the null counts, send ``buffer``.
+    """A stream under construction, in one bytearray: fill the buffers at ``places``, set the null counts, send
+    ``buffer``.
 
     ``places`` and ``lengths`` have an entry per buffer of the record batch; they belong to the layout and are not to be
     changed.

@@ -1,14 +1,15 @@
-"""Reading Arrow streams that came from outside: by position where the schema is known, else by pyarrow, fully validated.
+"""Reading Arrow streams that came from outside: by position where the schema is known, else by pyarrow, fully
+validated.
 
 The problem: the body of a request is whatever somebody sent. Most come from our own client and can be read in a few
-microseconds; the rest may be any Arrow stream, or an attack. The idea: the schema message is compared with those that are
-known; where it is one of them, `FrameLayout.read` reads the batch by position. Everything else is walked message by
+microseconds; the rest may be any Arrow stream, or an attack. The idea: the schema message is compared with those that
+are known; where it is one of them, `FrameLayout.read` reads the batch by position. Everything else is walked message by
 message first, so that nothing is decompressed or built that could be larger than what was sent, and then read and
 validated by pyarrow.
 
 Invariants: what is returned has only types that a frame can have, its row count is bounded by the bytes that were sent,
-and strings are valid UTF-8. Whatever is wrong is an InputError or UnsupportedError; memory stays within a small multiple of
-the body.
+and strings are valid UTF-8. Whatever is wrong is an InputError or UnsupportedError; memory stays within a small
+multiple of the body.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def read_frame(body: Bytes, layout: FrameLayout) -> FrameView | pa.RecordBatch:
 def read_batches(body: Bytes) -> pa.RecordBatch:
     """All rows of an Arrow stream as one record batch, with every buffer, offset and string validated.
 
-    Large strings, views and large lists become plain ones. A stream with compressed buffers, dictionaries or nested types
-    other than lists of fixed-width values is refused.
+    Large strings, views and large lists become plain ones. A stream with compressed buffers, dictionaries or nested
+    types other than lists of fixed-width values is refused.
     """
     _walk(body)
     try:

@@ -1,12 +1,12 @@
 """The parts of a frame by position: which buffers a column has, and the buffers of a frame that came from outside.
 
-The problem: a request or an answer is a few kilobytes of Arrow that somebody else may have written, and most of the time
-is spent where one asks pyarrow for each of its buffers. The idea: `FrameColumn` says which nodes and buffers of a record
-batch belong to a column, and `FrameView` shows them as numpy arrays over the bytes that came.
+The problem: a request or an answer is a few kilobytes of Arrow that somebody else may have written, and most of the
+time is spent where one asks pyarrow for each of its buffers. The idea: `FrameColumn` says which nodes and buffers of a
+record batch belong to a column, and `FrameView` shows them as numpy arrays over the bytes that came.
 
-Invariants: a `FrameView` is only made of positions that lie within its bytes; whoever makes one then asks `is_sound`, which
-looks at the contents: offsets do not decrease and stay in their data, as many values are null as is said, strings are
-valid UTF-8. A sound view can be read by pyarrow and by compiled code without another check.
+Invariants: a `FrameView` is only made of positions that lie within its bytes; whoever makes one then asks `is_sound`,
+which looks at the contents: offsets do not decrease and stay in their data, as many values are null as is said, strings
+are valid UTF-8. A sound view can be read by pyarrow and by compiled code without another check.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class FrameColumn:
 
 
 def is_fixed_width(kind: pa.DataType) -> bool:
-    """Whether values of the type lie one after the other in a single buffer, a whole number of bytes or one bit each."""
+    """Whether values of the type lie one after the other in a single buffer,
+    a whole number of bytes or one bit each.
+    """
     return bool(
         pa.types.is_primitive(kind)
         or pa.types.is_decimal(kind)
@@ -77,8 +79,9 @@ def is_fixed_width(kind: pa.DataType) -> bool:
 class FrameView:
     """The buffers of a sound frame, by position: what `FrameLayout.read` found.
 
-    ``places`` and ``lengths`` have an entry per buffer, counted from the start of ``body``; they belong to the layout and are
-    not to be changed. ``null_counts`` has one per node; where it is 0, the validity buffer may be empty and says nothing.
+    ``places`` and ``lengths`` have an entry per buffer, counted from the start of ``body``; they belong to the layout
+    and are not to be changed. ``null_counts`` has one per node; where it is 0, the validity buffer may be empty and
+    says nothing.
     """
 
     __slots__ = ("body", "columns", "lengths", "null_counts", "places", "rows")
@@ -161,7 +164,9 @@ def read_batch(body: Bytes) -> pa.RecordBatch:
 def values_of(
     column: FrameColumn, body: Bytes, places: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], rows: int
 ) -> npt.NDArray[Any]:
-    """Numbers have their own type, booleans are packed bits, data of strings and whatever numpy has no type for is bytes."""
+    """Numbers have their own type, booleans are packed bits,
+    data of strings and whatever numpy has no type for is bytes.
+    """
     if column.form == "fixed":
         kind = _numpy_type(column.type)
         if kind is not None:

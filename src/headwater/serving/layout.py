@@ -47,7 +47,9 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column: where its values lie, which bit says that one is null (-1: none), and its sparse number (-1: it is not)."""
+    """A column: where its values lie, which bit says that one is null (-1: none), and its sparse number (-1:
+    it is not).
+    """
 
     name: str
     type: pa.DataType

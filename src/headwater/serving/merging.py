@@ -2,8 +2,8 @@
 
 Each refresh adds an overlay. So that there are never many, when there are a few a new one takes in those before it that
 are not much larger, as in a log-structured merge tree: their number grows with the logarithm of the rows changed, and
-each row is copied as often. When all overlays together are some percent of the base, a new base is written in the background. Records
-are copied as they are; only what they refer to in the heap gets another place.
+each row is copied as often. When all overlays together are some percent of the base, a new base is written in the
+background. Records are copied as they are; only what they refer to in the heap gets another place.
 """
 
 from __future__ import annotations

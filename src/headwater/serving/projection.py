@@ -83,7 +83,9 @@ class Projection:
         self._places: dict[int, np.ndarray[Any, Any]] = {}
         self._null_bytes = layout.null_bytes
         self.is_fixed = not len(self._slots) and options.missing == "null" and not options.status
-        """Whether `answer` can be used, as long as rows have no age: nothing has to be known of records but their values."""
+        """Whether `answer` can be used, as long as rows have no age:
+        nothing has to be known of records but their values.
+        """
 
     def _described(self, name: str) -> tuple[pa.Field, list[int]]:
         """A column, and what the kernels' table says of it, but for the places."""
@@ -169,7 +171,9 @@ class Projection:
         return frame
 
     def answer(self, layers: Layers, body: bytes, request: np.ndarray[Any, Any], rows: int) -> Frame | None:
-        """The answer to a request whose keys are at known places of its body, by one call; None if they need a closer look."""
+        """The answer to a request whose keys are at known places of its body, by one call;
+        None if they need a closer look.
+        """
         from headwater.kernels.online_answer import UNREAD, answer_request
 
         assert self.is_fixed

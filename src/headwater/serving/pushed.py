@@ -1,14 +1,14 @@
 """Pushed tables: online tables whose rows come through the API of a server, and from nowhere else.
 
 A table is made with its key and columns, and is empty. Writing rows replaces those with the same keys; deleting names
-keys. Each write is one commit of the table's log (`commits`): an overlay over the base, so that it costs what it writes.
-Overlays take in smaller ones as they come, and when they are some percent of the base, it takes in all of them in the
-background, while writes go on (`merging`). The frontier of a pushed table is its own name at the number of the last
-write, ``clicks@7``: whoever has written can ask for an answer that has seen it.
+keys. Each write is one commit of the table's log (`commits`): an overlay over the base, so that it costs what it
+writes. Overlays take in smaller ones as they come, and when they are some percent of the base, it takes in all of them
+in the background, while writes go on (`merging`). The frontier of a pushed table is its own name at the number of the
+last write, ``clicks@7``: whoever has written can ask for an answer that has seen it.
 
 Any number of threads and processes may write to one table: the lock of its folder lets one at a time build on what the
-one before it has committed. What is wrong with any row refuses the write as a whole. A key that occurs twice in one write
-is wrong: which of its rows would count is not ours to guess.
+one before it has committed. What is wrong with any row refuses the write as a whole. A key that occurs twice in one
+write is wrong: which of its rows would count is not ours to guess.
 
 The log of records holds as definition, version 1::
 
@@ -361,7 +361,9 @@ class PushedTables:
 
 
 class PushedCompaction:
-    """Takes in the overlays of all pushed tables below a data folder, in a process that answers nobody (`Publisher`)."""
+    """Takes in the overlays of all pushed tables below a data folder,
+    in a process that answers nobody (`Publisher`).
+    """
 
     name = "_pushed"
 

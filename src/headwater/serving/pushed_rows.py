@@ -1,7 +1,8 @@
 """The rows of a write to a pushed table, brought to the table's own types, or refused.
 
-All columns of the table have to be there, and no others. Types may be other forms of the column's (a dictionary, a large
-string), or such that a conversion keeps every value: whole numbers that fit, narrower floats, other units of a timestamp.
+All columns of the table have to be there, and no others. Types may be other forms of the column's (a dictionary, a
+large string), or such that a conversion keeps every value: whole numbers that fit, narrower floats, other units of a
+timestamp.
 """
 
 from __future__ import annotations

@@ -21,15 +21,15 @@ The description::
      "tombstones": <n>,             records of deleted keys
      "records"|"heap"|"index": {"at": <offset>, "bytes": <n>, "crc": <CRC-32>}}
 
-A record (`layout`) is a key, values, and null bits; its bytes are what kernels work on (`headwater.kernels.online_record`).
-A slot, for what has no fixed width, is 16 bytes (a key's slot has 16, 24 or 32)::
+A record (`layout`) is a key, values, and null bits; its bytes are what kernels work on
+(`headwater.kernels.online_record`). A slot, for what has no fixed width, is 16 bytes (a key's slot has 16, 24 or 32)::
 
     u32 length | the bytes themselves, if they fit
     u32 length | u32 note | u64 place in the heap             if they do not; and always for lists
 
 The length of a list is its number of items; its note is 1 if some are null, and then one bit per item (1: it is there)
-follows the items. The word of sparse columns is 0, or a place in the heap plus one: u16 how many there are, their numbers
-as u16 each, filled up to a multiple of 8, then 16 bytes for each: the value, or a slot.
+follows the items. The word of sparse columns is 0, or a place in the heap plus one: u16 how many there are, their
+numbers as u16 each, filled up to a multiple of 8, then 16 bytes for each: the value, or a slot.
 
 Where the search for a key begins, and what a fingerprint is, says `headwater.kernels.online_find`.
 

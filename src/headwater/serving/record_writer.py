@@ -315,7 +315,9 @@ class _Heap:
 def _pack_sparse(
     records: Bytes, layout: Layout, sparse: Sequence[StoredColumn], columns: dict[str, pa.Array], heap: _Heap
 ) -> None:
-    """Write the sparse columns: first a matrix of sixteen bytes for each value, then the lists of those that are there."""
+    """Write the sparse columns: first a matrix of sixteen bytes for each value,
+    then the lists of those that are there.
+    """
     from headwater.kernels.arrays import read_only
     from headwater.kernels.online_pack import pack_sparse
 

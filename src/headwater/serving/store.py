@@ -87,8 +87,9 @@ class OnlineStore:
     def orphans(self, named: Collection[str]) -> list[str]:
         """Files that no commit names, left by a process that ended.
 
-        On object storage another machine may be about to name a file, so young ones are left alone. Here the lock of the
-        folder keeps refreshes apart, and whoever writes without it looks whether its files are still there (`have`).
+        On object storage another machine may be about to name a file, so young ones are left alone. Here the lock of
+        the folder keeps refreshes apart, and whoever writes without it looks whether its files are still there
+        (`have`).
         """
         if not self.folder.remote:
             return [name for name in self.file_names() if name not in named]

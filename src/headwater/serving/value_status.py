@@ -1,4 +1,6 @@
-"""What an answer says of a row (``_status``) and of a value: it is there, it is null, there is no row, or it is too old."""
+"""What an answer says of a row (``_status``) and of a value: it is there, it is null, there is no row,
+or it is too old.
+"""
 
 from __future__ import annotations
 

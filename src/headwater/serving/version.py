@@ -85,7 +85,9 @@ class TableVersion:
         self._projections: dict[tuple[tuple[str, ...] | None, FetchOptions], Projection] = {}
 
     def keys(self, given: Any) -> KeyBatch:
-        """Keys from a list (of tuples, where the key has several columns), a dict of columns, Arrow, numpy or a frame."""
+        """Keys from a list (of tuples, where the key has several columns), a dict of columns, Arrow,
+        numpy or a frame.
+        """
         return self._layers.codec.keys(given)
 
     def projection(self, columns: Sequence[str] | None, options: FetchOptions = _PLAIN) -> Projection:

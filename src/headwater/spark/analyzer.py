@@ -52,8 +52,8 @@ _CONF = {
 _PREFIX = "headwater_view_"
 _lock = threading.Lock()
 _beside: WeakKeyDictionary[SparkSession, Any] = WeakKeyDictionary()
-# Tables without rows, by their names and schemas: to make one costs Spark more than to analyse a short query, and the same
-# tables are asked about again.
+# Tables without rows, by their names and schemas: to make one costs Spark more than to analyse a short query, and the
+# same tables are asked about again.
 _empty: WeakKeyDictionary[SparkSession, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 _MOST_EMPTY = 100
 
@@ -114,7 +114,9 @@ def analyzed(
 
 
 class _Question:
-    """One query on its way through the analyzer: its views, its text with their names, and the meaning of its errors."""
+    """One query on its way through the analyzer: its views, its text with their names,
+    and the meaning of its errors.
+    """
 
     def __init__(
         self,
@@ -154,7 +156,9 @@ class _Question:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Spark's parser and analyzer take their settings from the session that is active in the thread: ours, meanwhile."""
+        """Spark's parser and analyzer take their settings from the session that is active in the thread: ours,
+        meanwhile.
+        """
         sessions = self.jvm.org.apache.spark.sql.classic.SparkSession
         before = sessions.getActiveSession()
         sessions.setActiveSession(self.session)

@@ -1,12 +1,13 @@
 """Spark's trees as JSON, made small and whole.
 
-``TreeNode.toJSON`` writes a tree as a list of its nodes in pre-order, each with its class, the number of its children and its fields. It tells
-too much (the identity of the JVM, the text of a view, children twice) and too little: enumerations such as a cast's mode are null, the bytes
-of a binary are the name of a Java object, and the rows of VALUES are left out. Here the first is cut off and the second is asked of the objects
-themselves, along the paths that lead to them and nowhere else, because every question to the JVM costs a tenth of a millisecond.
+``TreeNode.toJSON`` writes a tree as a list of its nodes in pre-order, each with its class, the number of its children
+and its fields. It tells too much (the identity of the JVM, the text of a view, children twice) and too little:
+enumerations such as a cast's mode are null, the bytes of a binary are the name of a Java object, and the rows of VALUES
+are left out. Here the first is cut off and the second is asked of the objects themselves, along the paths that lead to
+them and nowhere else, because every question to the JVM costs a tenth of a millisecond.
 
-Invariants: the list stays in Spark's form (pre-order, ``num-children``), so that it can be read next to Spark's own; what
-this file adds is under Spark's own names of the fields.
+Invariants: the list stays in Spark's form (pre-order, ``num-children``), so that it can be read next to Spark's own;
+what this file adds is under Spark's own names of the fields.
 """
 
 from __future__ import annotations

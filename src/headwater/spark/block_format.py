@@ -1,12 +1,14 @@
 """Blocks: many rows as one value of a Spark column.
 
-A block is one Arrow record batch in IPC form without its schema, which both sides know: the message (continuation, metadata, body) as
-it is, or in an LZ4 frame. Its ``size`` stands beside it, so that the message is written once, to where it stays. Where the schema that both
-know has dictionaries (`coded`), a block is an IPC stream: the dictionaries have to come along. A column that
-repeats itself too little for one comes as it is, and gets its dictionary where it is read.
+A block is one Arrow record batch in IPC form without its schema, which both sides know: the message (continuation,
+metadata, body) as it is, or in an LZ4 frame. Its ``size`` stands beside it, so that the message is written once, to
+where it stays. Where the schema that both know has dictionaries (`coded`), a block is an IPC stream: the dictionaries
+have to come along. A column that repeats itself too little for one comes as it is, and gets its dictionary where it is
+read.
 
-Spark compresses what it shuffles, so blocks are only compressed where a cluster's is told not to. Messages are multiples of 8 bytes long, so that in an
-Arrow column of blocks each begins at a multiple of 8 and its numbers can be read in place.
+Spark compresses what it shuffles, so blocks are only compressed where a cluster's is told not to. Messages are
+multiples of 8 bytes long, so that in an Arrow column of blocks each begins at a multiple of 8 and its numbers can be
+read in place.
 """
 
 from __future__ import annotations

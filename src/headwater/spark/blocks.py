@@ -1,7 +1,7 @@
 """Blocks on Spark: tasks that hand each other Arrow tables through Spark's own shuffle.
 
-The problem: most of what Spark spends on moving rows between tasks and Python is spent on single rows. The idea: what it moves is
-blocks of many rows (`block_format`), as values of a column. A row of Spark's is
+The problem: most of what Spark spends on moving rows between tasks and Python is spent on single rows. The idea: what
+it moves is blocks of many rows (`block_format`), as values of a column. A row of Spark's is
 
     bucket int     where the rows have to go; the number of a partition after an exchange
     side   int     which input of the next operator they are
@@ -12,12 +12,13 @@ blocks of many rows (`block_format`), as values of a column. A row of Spark's is
 A row whose side is -1 has no rows of the operators, but what the task did (`figures`), as text; it goes to the first
 bucket.
 
-Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its scheduler, its shuffle with spilling and checksums, its retries
-and its lineage do the rest. A task that is run again makes the same blocks with the same origins.
+Spark sees an ordinary DataFrame, lazy, with several exchanges if need be: its scheduler, its shuffle with spilling and
+checksums, its retries and its lineage do the rest. A task that is run again makes the same blocks with the same
+origins.
 
-A stage is what one task does: a `Source` of tables (what it reads, or the blocks that came to it), and a sink, which makes
-blocks for an exchange, rows for Spark or blocks for the driver. Tasks keep to one thread. They import this package: where it is
-not installed, it is shipped (`shipping`).
+A stage is what one task does: a `Source` of tables (what it reads, or the blocks that came to it), and a sink, which
+makes blocks for an exchange, rows for Spark or blocks for the driver. Tasks keep to one thread. They import this
+package: where it is not installed, it is shipped (`shipping`).
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ def split(table: pa.Table, places: Any, count: int) -> Iterator[tuple[int, pa.Ta
 class _Stage:
     """A task: its source, what becomes of the tables, and how it says what it did, if it does.
 
-    What goes through an exchange must be the same whenever the task is run again: Spark compares checksums, and gives the job up where they differ.
-    So only a stage whose output comes to the driver says how long it took (``timed``).
+    What goes through an exchange must be the same whenever the task is run again: Spark compares checksums, and gives
+    the job up where they differ. So only a stage whose output comes to the driver says how long it took (``timed``).
     """
 
     source: Source
@@ -266,7 +267,8 @@ class _Read:
 class Arrived:
     """The blocks that came to a task after an exchange, by side, in the order of their origins.
 
-    They are kept as they came up to a limit; beyond it they go to a file, which is mapped, so a task holds about what it decodes.
+    They are kept as they came up to a limit; beyond it they go to a file, which is mapped, so a task holds about what
+    it decodes.
     """
 
     def __init__(

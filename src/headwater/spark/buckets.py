@@ -1,15 +1,15 @@
 """Buckets: which rows belong together, decided in every task alike.
 
-Rows that agree in their keys must meet in one task, so all tasks, on all machines and with all versions of libraries, must give them
-the same number. That number is a 64-bit hash of the key's values, computed on whole columns with numpy:
+Rows that agree in their keys must meet in one task, so all tasks, on all machines and with all versions of libraries,
+must give them the same number. That number is a 64-bit hash of the key's values, computed on whole columns with numpy:
 
-1. a value becomes a word: whole numbers, booleans, dates and times their number; floats the bits of the number as a double, with one
-   NaN and one zero; decimals their unscaled number without trailing zeros, and its scale; texts and bytes a polynomial of their
-   bytes modulo 2^64, and their length; null a word of its own;
+1. a value becomes a word: whole numbers, booleans, dates and times their number; floats the bits of the number as a
+   double, with one NaN and one zero; decimals their unscaled number without trailing zeros, and its scale; texts and
+   bytes a polynomial of their bytes modulo 2^64, and their length; null a word of its own;
 2. words are mixed (the finaliser of SplitMix64) and combined in the order of the columns.
 
-So equal numbers have equal hashes in columns of different width. The hash places rows and never decides that they are equal.
-Nothing of it is stored.
+So equal numbers have equal hashes in columns of different width. The hash places rows and never decides that they are
+equal. Nothing of it is stored.
 """
 
 from __future__ import annotations

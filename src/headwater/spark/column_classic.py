@@ -1,7 +1,7 @@
 """The text of a Column of a classic session: a tree of Spark's ``ColumnNode`` in its JVM, asked part by part.
 
-Next to `analyzer` this is the place that speaks to private classes of Spark's: those of ``org.apache.spark.sql.internal`` which its Column is made
-of. Spark 4.2 and 4.3 have them alike.
+Next to `analyzer` this is the place that speaks to private classes of Spark's: those of
+``org.apache.spark.sql.internal`` which its Column is made of. Spark 4.2 and 4.3 have them alike.
 """
 
 from __future__ import annotations

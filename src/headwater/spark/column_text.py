@@ -1,14 +1,17 @@
 """Columns of PySpark as the SQL text that says the same.
 
-The problem: whoever knows PySpark writes ``F.col("price") * 2 > F.lit(10)``, an object that a session made, and Spark has no way back from it to a text.
-The idea: such an object is a small tree of names, constants and calls which nobody has resolved yet. A text with the same names, constants and
-calls is resolved by the same rules, so it means the same wherever Spark SQL is understood. The trees are read by `column_classic` and
-`column_connect`; here is how each of their parts is spelled.
+The problem: whoever knows PySpark writes ``F.col("price") * 2 > F.lit(10)``, an object that a session made, and Spark
+has no way back from it to a text. The idea: such an object is a small tree of names, constants and calls which nobody
+has resolved yet. A text with the same names, constants and calls is resolved by the same rules, so it means the same
+wherever Spark SQL is understood. The trees are read by `column_classic` and `column_connect`; here is how each of their
+parts is spelled.
 
 Invariants:
-1. A constant has the type that Spark gives it: ``10`` is an int, ``10L`` a bigint, ``1.5D`` a double, and a moment says its zone.
+1. A constant has the type that Spark gives it: ``10`` is an int, ``10L`` a bigint, ``1.5D`` a double, and a moment says
+   its zone.
 2. Whatever is not one token stands in brackets, so that nothing depends on which operator binds more.
-3. What has no text (a Python function, a column of some DataFrame, a window of its own) is refused with what to write instead.
+3. What has no text (a Python function, a column of some DataFrame, a window of its own) is refused with what to write
+   instead.
 """
 
 from __future__ import annotations

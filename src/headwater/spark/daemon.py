@@ -1,11 +1,13 @@
 """The process that Spark forks its Python workers from, with what streams need loaded already.
 
-Spark ends workers that are idle for a minute, and each new one would import Arrow, pandas and the rooms of this package again, a second
-or two of work every time. Spark starts this module in place of its own (``spark.python.daemon.module``) in sessions on this machine;
-what is imported here is shared by all workers. Nothing is done with it before they are forked: no threads, no files.
+Spark ends workers that are idle for a minute, and each new one would import Arrow, pandas and the rooms of this package
+again, a second or two of work every time. Spark starts this module in place of its own (``spark.python.daemon.module``)
+in sessions on this machine; what is imported here is shared by all workers. Nothing is done with it before they are
+forked: no threads, no files.
 
-Columns are arrays of megabytes, which C's allocator takes from the system and gives back each time, and the system fills each with zeros
-first. Workers keep what they had (`keep_memory`), up to a limit: that is a third of their CPU in an as-of join.
+Columns are arrays of megabytes, which C's allocator takes from the system and gives back each time, and the system
+fills each with zeros first. Workers keep what they had (`keep_memory`), up to a limit: that is a third of their CPU in
+an as-of join.
 """
 
 from __future__ import annotations

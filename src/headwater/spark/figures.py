@@ -74,7 +74,9 @@ class Figures:
         return self.found.setdefault(mark, Figure())
 
     def text(self, *, timed: bool = True) -> str:
-        """The figures as text; nothing, if there are none. Without seconds it is the same whenever a task is run again."""
+        """The figures as text; nothing, if there are none.
+        Without seconds it is the same whenever a task is run again.
+        """
         if not self.found:
             return ""
         facts = {

@@ -3,8 +3,9 @@
 The JVM writes to stderr before any logger is set up (`WARNING: Using incubator modules`), and when it
 fails the reason is only there or on stdout: what Python sees is "Java gateway process exited". So both
 streams come through a pipe. A daemon thread drops the known noise and passes on the rest to the same stream of
-this process for as long as the JVM lives (Python workers of a local session print there too). Nothing is passed on until the start has succeeded: a failure is one line, not a
-stack trace, and takes its reason from the lines that were held back.
+this process for as long as the JVM lives (Python workers of a local session print there too). Nothing is passed on
+until the start has succeeded: a failure is one line, not a stack trace, and takes its reason from the lines that were
+held back.
 """
 
 from __future__ import annotations

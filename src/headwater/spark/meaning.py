@@ -1,4 +1,6 @@
-"""What a session means by SQL: ours is ANSI and UTC, as the other engines compute; a user's session may be set otherwise."""
+"""What a session means by SQL: ours is ANSI and UTC, as the other engines compute;
+a user's session may be set otherwise.
+"""
 
 from __future__ import annotations
 

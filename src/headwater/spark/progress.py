@@ -1,7 +1,8 @@
 """Progress of Spark's jobs, as everything else shows it: tasks that are done, of those that are known.
 
-A classic session is asked through its status tracker, a few times a second, by a thread that ends with the work; a Connect session tells
-by itself. What is counted are the stages that began while the work ran, so another job of the same session counts too.
+A classic session is asked through its status tracker, a few times a second, by a thread that ends with the work; a
+Connect session tells by itself. What is counted are the stages that began while the work ran, so another job of the
+same session counts too.
 """
 
 from __future__ import annotations

@@ -246,14 +246,15 @@ def _local_options() -> dict[str, str]:
 def _java_options(asked: str, java: Java, *, local: bool) -> str:
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     derby = _scratch() / "derby"
-    # Java's usual collector marks the whole heap after a few arrays of half a region, which blocks would be. Other collectors
-    # have no regions and do not mind; which one it is may be said in many places, and twice is an error.
+    # Java's usual collector marks the whole heap after a few arrays of half a region, which blocks would be. Other
+    # collectors have no regions and do not mind; which one it is may be said in many places, and twice is an error.
     own = ["-XX:G1HeapRegionSize=16m", *java.options, *archive_options(java)] if local else []
     return " ".join([*own, f"-Dlog4j2.configurationFile={log}", f"-Dderby.system.home={derby}", asked]).strip()
 
 
 def _warehouse() -> Path:
-    # One of its own: the catalogue of tables ends with the session, so what another one left there would only be in the way.
+    # One of its own: the catalogue of tables ends with the session, so what another one left there would only be in the
+    # way.
     _scratch().mkdir(exist_ok=True)
     folder = tempfile.mkdtemp(prefix="warehouse-", dir=_scratch())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -1,18 +1,19 @@
 """Headwater on workers that do not have it: the package is shipped to them.
 
-Tasks import Headwater. In a local session the workers run the driver's own Python, so there is nothing to do, and nothing is asked. On a cluster,
-and on a Spark Connect server, whatever Python is configured there runs them. So before the first task of such a session a small job asks some
-workers what they have (`probe`). Where the same Headwater is installed, that is all. Where there is none, or another one, the package of this
-process is zipped and given to Spark (``addArtifacts(pyfile=True)``), which puts it in front of what is installed, for this session.
+Tasks import Headwater. In a local session the workers run the driver's own Python, so there is nothing to do, and
+nothing is asked. On a cluster, and on a Spark Connect server, whatever Python is configured there runs them. So before
+the first task of such a session a small job asks some workers what they have (`probe`). Where the same Headwater is
+installed, that is all. Where there is none, or another one, the package of this process is zipped and given to Spark
+(``addArtifacts(pyfile=True)``), which puts it in front of what is installed, for this session.
 
 The zip is ``headwater-<digest>.zip``; the digest is of the sources. It holds
 
     headwater.py       unpacks the folder `package` beside the zip, once per executor, and puts the package found there in its own place
     package/headwater  the package, with the machine code of the kernels where it came with the wheel
 
-It is unpacked because the package reads files of its own (the machine code, and the sources that name its cache). Packages with machine code of
-their own (pyarrow, numba, …) are not shipped: where one is missing, the error names it. Another minor version of Python is refused by Spark itself
-before anything runs.
+It is unpacked because the package reads files of its own (the machine code, and the sources that name its cache).
+Packages with machine code of their own (pyarrow, numba, …) are not shipped: where one is missing, the error names it.
+Another minor version of Python is refused by Spark itself before anything runs.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def with_package(session: SparkSession) -> None:
     Raises
     ------
     SetupError
-        E7007: workers lack packages that cannot be shipped; E7009: they have loaded another Headwater; E7010: another Python.
+        E7007: workers lack packages that cannot be shipped; E7009: they have loaded another Headwater; E7010: another
+        Python.
     """
     if session in _ready or _runs_here(session):
         return

@@ -1,6 +1,8 @@
-"""Calls with words between their arguments: EXTRACT(YEAR FROM x), OVERLAY(x PLACING y FROM 2 FOR 3), TRIM(LEADING 'a' FROM x).
+"""Calls with words between their arguments: EXTRACT(YEAR FROM x), OVERLAY(x PLACING y FROM 2 FOR 3), TRIM(LEADING 'a'
+FROM x).
 
-Where Spark also has the same function with commas, the call with commas is an ordinary one: its column has another name.
+Where Spark also has the same function with commas, the call with commas is an ordinary one: its column has another
+name.
 """
 
 from __future__ import annotations

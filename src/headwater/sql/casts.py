@@ -154,7 +154,9 @@ def _fallible(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def by_text(source: pa.DataType, target: pa.DataType) -> bool:
-    """Is a decimal read from its text as a float? Two roundings, of a quotient and to a float, could differ from one."""
+    """Is a decimal read from its text as a float? Two roundings, of a quotient and to a float,
+    could differ from one.
+    """
     return family(source) == "decimal" and (target == pa.float32() or source.precision > _EXACT_DOUBLE_DIGITS)
 
 
@@ -168,7 +170,9 @@ def raise_form(reason: str) -> str:
 
 
 def cast_form(x: str, source: pa.DataType, target: pa.DataType, *, word: str = "CAST") -> str:
-    """The DuckDB SQL of a cast that `cast` allowed; ``word`` is TRY_CAST where a null stands for what cannot be cast."""
+    """The DuckDB SQL of a cast that `cast` allowed; ``word`` is TRY_CAST where a null stands for what
+    cannot be cast.
+    """
     if family(source) == "null":
         # An engine has given the column some type, from which not every other one can be reached.
         return f"(CASE WHEN {x} IS NULL THEN CAST(NULL AS {duckdb_type(target)}) END)"

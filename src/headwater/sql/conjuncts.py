@@ -1,7 +1,7 @@
 """The parts of a condition that say something about single columns, for skipping files.
 
-A condition ``a > 5 AND b IN (1, 2) AND f(c)`` cannot hold in a file whose statistics say ``a <= 5``. `conjuncts` finds the parts at
-the top of the AND that compare one column with constants; whatever it does not understand contributes
+A condition ``a > 5 AND b IN (1, 2) AND f(c)`` cannot hold in a file whose statistics say ``a <= 5``. `conjuncts` finds
+the parts at the top of the AND that compare one column with constants; whatever it does not understand contributes
 nothing, so fewer parts only mean fewer files skipped.
 
 Invariants: a row for which the whole condition is true makes every conjunct true. Constants are in the column's own

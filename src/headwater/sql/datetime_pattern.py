@@ -1,8 +1,9 @@
-"""Java's patterns for dates and times, as Spark uses them in date_format, to_timestamp and their kin: a known part of them.
+"""Java's patterns for dates and times, as Spark uses them in date_format, to_timestamp and their kin: a known part of
+them.
 
-A pattern is letters in runs (``yyyy``, ``MM``), texts in quotes, and other characters that stand for themselves. Known letters: ``y M L d D H h k
-K m s S a E Q q G`` and, since the zone is always UTC here, ``X x Z z V O``. Everything else is refused by its letter. Reading knows
-fewer of them: ``y M L d H h k K m s S a X x``, and texts in English.
+A pattern is letters in runs (``yyyy``, ``MM``), texts in quotes, and other characters that stand for themselves. Known
+letters: ``y M L d D H h k K m s S a E Q q G`` and, since the zone is always UTC here, ``X x Z z V O``. Everything else
+is refused by its letter. Reading knows fewer of them: ``y M L d H h k K m s S a X x``, and texts in English.
 
 Differences from plain Java that Spark makes, kept here: ``y`` is the proleptic year, letters ignore case when read,
 ``SSS`` reads one to three digits, and what a pattern does not name is 1970-01-01 00:00:00.

@@ -1,9 +1,11 @@
-"""Dates and timestamps as Spark reads them from texts without a pattern: ``2024``, ``2024-2-9``, ``2024-02-09T1:2:3.5+02:00``.
+"""Dates and timestamps as Spark reads them from texts without a pattern: ``2024``, ``2024-2-9``,
+``2024-02-09T1:2:3.5+02:00``.
 
-Blanks and control characters at both ends do not count. A date may end after the year or the month, and whatever follows a
-blank or a ``T`` behind the day is not read. A timestamp may end after any of its parts; its zone follows the seconds. A
-text that is none of this gives None; one that Spark would read but that has no meaning here (a year outside 1 to 9999,
-a time without a date, a zone by one of Java's old short names) raises `Unreadable`, so that nobody takes it for a null.
+Blanks and control characters at both ends do not count. A date may end after the year or the month, and whatever
+follows a blank or a ``T`` behind the day is not read. A timestamp may end after any of its parts; its zone follows the
+seconds. A text that is none of this gives None; one that Spark would read but that has no meaning here (a year outside
+1 to 9999, a time without a date, a zone by one of Java's old short names) raises `Unreadable`, so that nobody takes it
+for a null.
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ def days_of(text: str) -> int | None:
 
 
 def micros_of(text: str, *, zoned: bool = True) -> int | None:
-    """The microseconds since 1970 of a text that is a timestamp, in UTC; not ``zoned``, its zone is left out of account.
+    """The microseconds since 1970 of a text that is a timestamp, in UTC; not ``zoned``, its zone is left out of
+    account.
 
     >>> micros_of("1970-01-01 00:00:01.5"), micros_of("1970-01-01T02:00:00+02:00")
     (1500000, 0)

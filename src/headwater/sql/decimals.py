@@ -1,7 +1,7 @@
 """Decimals as whole numbers in DuckDB, for what DuckDB itself does with doubles: quotients and averages.
 
-A decimal(p, s) is a whole number of 10^-s. `whole_form` gives that number as a HUGEINT, `scaled_form` goes the way back. Both
-multiply where the product has at most 38 digits, and go by the decimal's text where it has not.
+A decimal(p, s) is a whole number of 10^-s. `whole_form` gives that number as a HUGEINT, `scaled_form` goes the way
+back. Both multiply where the product has at most 38 digits, and go by the decimal's text where it has not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a query wants of each table it scans: which columns, and conditions that let an executor skip files and rows.
 
-A condition reaches a scan through everything that neither makes rows nor looks at several of them: filters, projections, the
-preserved sides of joins, and groups by the column itself. A column keeps its key on that way, so a condition on the
-key is a condition on the stored column.
+A condition reaches a scan through everything that neither makes rows nor looks at several of them: filters,
+projections, the preserved sides of joins, and groups by the column itself. A column keeps its key on that way, so a
+condition on the key is a condition on the stored column.
 
 Invariant: a row of the scan that breaks one of the conjuncts, or for which one of the conditions is not true, does not
 change the query's rows.
@@ -50,8 +50,8 @@ _HANDED_ON = {
 class Demand:
     """One scan, the stored names of the columns it reads, and what its rows have to satisfy.
 
-    ``conditions`` are whole conditions on the scan's columns alone, which call them by their stored names; ``conjuncts`` say
-    the same of those parts that compare a column with constants.
+    ``conditions`` are whole conditions on the scan's columns alone, which call them by their stored names;
+    ``conjuncts`` say the same of those parts that compare a column with constants.
     """
 
     scan: Scan

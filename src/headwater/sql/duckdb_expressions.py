@@ -1,7 +1,8 @@
 """The expressions of a query in DuckDB's SQL: columns by their keys, aggregates, windows and subqueries.
 
-``whole`` writes the plan of a subquery as a full SELECT. A key of a group, of DISTINCT or of a partition has no negative zero, as in Spark; and
-``x IN (SELECT …)`` is never null, which makes a difference where it is a value and not a condition.
+``whole`` writes the plan of a subquery as a full SELECT. A key of a group, of DISTINCT or of a partition has no
+negative zero, as in Spark; and ``x IN (SELECT …)`` is never null, which makes a difference where it is a value and not
+a condition.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A plan as one DuckDB query that gives Spark's rows.
 
-Columns are called by their keys all the way up, so every name in the query is unique and correlated subqueries need no care; only the
-outermost SELECT renames them (Spark allows two columns of one name, so the executor names them by position). A node becomes
-a `Block`, and nodes share a block where SQL's own order of clauses allows it: a join of joins is one FROM, and
-ORDER BY and LIMIT stand in the outermost SELECT, where DuckDB keeps their order.
+Columns are called by their keys all the way up, so every name in the query is unique and correlated subqueries need no
+care; only the outermost SELECT renames them (Spark allows two columns of one name, so the executor names them by
+position). A node becomes a `Block`, and nodes share a block where SQL's own order of clauses allows it: a join of joins
+is one FROM, and ORDER BY and LIMIT stand in the outermost SELECT, where DuckDB keeps their order.
 
 What differs from the plain SQL:
-- floats are guarded once, in the scan (see `duckdb_form`); as keys of groups and of DISTINCT, -0.0 becomes 0.0, as in Spark;
+- floats are guarded once, in the scan (see `duckdb_form`); as keys of groups and of DISTINCT, -0.0 becomes 0.0, as in
+  Spark;
 - a WHERE whose later parts may fail keeps the order of its parts (DuckDB tries them in any order);
 - ORDER BY says where nulls go.
 
@@ -73,7 +74,8 @@ _COPIES, _LEVEL = "copies", "level"
 
 
 def to_duckdb(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str:
-    """DuckDB's SQL of a plan; ``relations`` gives the SQL of each scan's relation, by default its quoted `Scan.relation`.
+    """DuckDB's SQL of a plan; ``relations`` gives the SQL of each scan's relation, by default its quoted
+    `Scan.relation`.
 
     >>> from headwater.sql.plan import Attribute
     >>> scan = Scan("t", None, None, (Attribute("a", "a#1", pa.int32()),))

@@ -1,8 +1,8 @@
 """A fragment: a piece of SQL inside a longer text, with the values of its parameters.
 
-A statement is read piece by piece: the condition of a DELETE, the right side of an assignment, the query of an INSERT. Each piece
-goes to its own reader, but what the user wrote is the whole, so that an error has to point into the whole. And parameters
-belong to the statement, while each reader may see only those of its piece.
+A statement is read piece by piece: the condition of a DELETE, the right side of an assignment, the query of an INSERT.
+Each piece goes to its own reader, but what the user wrote is the whole, so that an error has to point into the whole.
+And parameters belong to the statement, while each reader may see only those of its piece.
 
 Invariants:
 1. ``parameters`` holds the values that this piece names and no others: a mapping for ``:name``, a sequence for ``?``.

@@ -1,7 +1,7 @@
 """The argument of an aggregate with a FILTER is computed for the rows that pass it, and for no others.
 
-``sum(10 / q) FILTER (WHERE q <> 0)`` divides by no zero in Spark. Engines and circuits compute arguments for all rows first, so one that may
-fail waits for the condition here.
+``sum(10 / q) FILTER (WHERE q <> 0)`` divides by no zero in Spark. Engines and circuits compute arguments for all rows
+first, so one that may fail waits for the condition here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Spark's two hashes of values, bit by bit: Murmur3 of 32 bits (``hash``) and XXH64 (``xxhash64``).
 
-Both begin with the seed 42 and take the columns one after the other, each hash being the seed of the next; a null leaves the
-seed as it is. A whole number of up to 32 bits is hashed as four bytes, a longer one as eight, a text as its UTF-8.
-Spark's Murmur3 differs from the published one in the last bytes of a text: it mixes each of them as a signed whole number.
+Both begin with the seed 42 and take the columns one after the other, each hash being the seed of the next; a null
+leaves the seed as it is. A whole number of up to 32 bits is hashed as four bytes, a longer one as eight, a text as its
+UTF-8. Spark's Murmur3 differs from the published one in the last bytes of a text: it mixes each of them as a signed
+whole number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Doubles and floats as Java prints them: ``1.0E10``, ``0.001``, ``9.0E-4``, ``NaN``.
 
-Up to version 18 Java did not always find the shortest digits that read back as the number (2e23 was ``1.9999999999999998E23``); since
-version 19 it does. Spark runs on both, so a number for which the two differ has no one text: `java_text` gives None for it.
-Older Java generates digits from the exact value until what is left is smaller than half a unit in the last place, with
-tests that are a little too strict; `_old_digits` does the same in whole numbers.
+Up to version 18 Java did not always find the shortest digits that read back as the number (2e23 was
+``1.9999999999999998E23``); since version 19 it does. Spark runs on both, so a number for which the two differ has no
+one text: `java_text` gives None for it. Older Java generates digits from the exact value until what is left is smaller
+than half a unit in the last place, with tests that are a little too strict; `_old_digits` does the same in whole
+numbers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Java's regular expressions, rewritten for Python's engine: the part of them that both understand alike.
 
-Both backtrack, prefer the left alternative and treat empty matches alike, so most of the syntax only has to be spelled out:
-``.`` leaves out all of Java's line ends, ``\\\\d \\\\w \\\\s`` are ASCII, ``$`` stands before a last line end too, ``(?i)`` at the start folds ASCII letters
-only. Refused are: word boundaries (their meaning changed with Java 19), back references, possessive repetition, classes in
-classes, flags inside, Unicode properties, and a repeated group that may be empty, whose captures differ.
+Both backtrack, prefer the left alternative and treat empty matches alike, so most of the syntax only has to be spelled
+out: ``.`` leaves out all of Java's line ends, ``\\\\d \\\\w \\\\s`` are ASCII, ``$`` stands before a last line end too,
+``(?i)`` at the start folds ASCII letters only. Refused are: word boundaries (their meaning changed with Java 19), back
+references, possessive repetition, classes in classes, flags inside, Unicode properties, and a repeated group that may
+be empty, whose captures differ.
 """
 
 from __future__ import annotations

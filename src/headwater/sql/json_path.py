@@ -1,8 +1,8 @@
 """Paths of get_json_object: ``$.a.b``, ``$['a'].b[0]``, ``$.a[*].b``.
 
-A name is looked for in an object and takes its first field of that name that is not null; an index in an array. ``[*]`` takes all
-elements of an array that have what follows: none gives null, one gives that value, several an array; behind an index it is
-always an array. A text that is found alone loses its quotes; inside an array it keeps them.
+A name is looked for in an object and takes its first field of that name that is not null; an index in an array. ``[*]``
+takes all elements of an array that have what follows: none gives null, one gives that value, several an array; behind
+an index it is always an array. A text that is found alone loses its quotes; inside an array it keeps them.
 
 Paths with two stars, with ``.*`` or with blanks have rules of their own in Spark, and are refused.
 """

@@ -5,8 +5,8 @@ So the first pass is ours: it walks the text once, takes out every quoted text a
 place. What the parser then sees holds no text from the user but names, numbers and operators.
 
 Spark's rules (ANSI mode, double quotes are texts): ``\\n \\t \\r \\b \\0 \\Z`` are control characters, ``\\uXXXX`` and
-``\\UXXXXXXXX`` code points, ``\\ooo`` with a first digit 0 or 1 an octal code, ``\\%`` and ``\\_`` stay as they are for LIKE, any
-other escaped character is itself; a doubled quote is one quote; ``r'…'`` has no escapes; ``X'…'`` is binary.
+``\\UXXXXXXXX`` code points, ``\\ooo`` with a first digit 0 or 1 an octal code, ``\\%`` and ``\\_`` stay as they are for
+LIKE, any other escaped character is itself; a doubled quote is one quote; ``r'…'`` has no escapes; ``X'…'`` is binary.
 
 Invariant: outside quotes there is no comment, no ``;``, and no ``{``: each is refused where it stands.
 """

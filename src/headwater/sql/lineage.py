@@ -1,7 +1,8 @@
 """Lineage: which stored columns each column of a query is made of.
 
-A column's *sources* are the columns whose values flow into its own: through expressions, aggregates, windows and set operations, also out
-of subqueries. What only decides which rows there are (WHERE, join conditions, GROUP BY) is told apart, as the query's *conditions*.
+A column's *sources* are the columns whose values flow into its own: through expressions, aggregates, windows and set
+operations, also out of subqueries. What only decides which rows there are (WHERE, join conditions, GROUP BY) is told
+apart, as the query's *conditions*.
 
 >>> import pyarrow as pa
 >>> from headwater.sql.query import parse_query

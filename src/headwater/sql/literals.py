@@ -1,7 +1,7 @@
 """Constants change their type while the text is read, not row by row.
 
-Spark compares ``day = '2024-01-31'`` by casting the text to a date. Doing that here, once, keeps the column bare (so files
-and row groups can be skipped), and a constant that does not cast is refused before anything runs.
+Spark compares ``day = '2024-01-31'`` by casting the text to a date. Doing that here, once, keeps the column bare (so
+files and row groups can be skipped), and a constant that does not cast is refused before anything runs.
 
 Invariant: `cast_literal` gives exactly the value that Spark's ANSI cast gives, or None where that cannot be said
 without running it, or raises `Refused` where Spark would raise.

@@ -1,4 +1,6 @@
-"""What sqlglot took and Spark would not, as far as the parsed tree shows it: clauses in another order, parentheses that are missing or too many."""
+"""What sqlglot took and Spark would not, as far as the parsed tree shows it: clauses in another order,
+parentheses that are missing or too many.
+"""
 
 from __future__ import annotations
 

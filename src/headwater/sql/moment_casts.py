@@ -1,8 +1,9 @@
 """Casts between timestamps and numbers: a number is a count of seconds since 1970.
 
-To whole numbers the fraction of a second is cut off downwards. Spark makes a decimal by way of a double, so beyond 2**32 seconds, where a
-double no longer holds every microsecond, a decimal is refused while the query runs. From numbers what is less than a microsecond
-is cut off towards zero. Spark saturates where a number of seconds has no timestamp; here that raises.
+To whole numbers the fraction of a second is cut off downwards. Spark makes a decimal by way of a double, so beyond
+2**32 seconds, where a double no longer holds every microsecond, a decimal is refused while the query runs. From numbers
+what is less than a microsecond is cut off towards zero. Spark saturates where a number of seconds has no timestamp;
+here that raises.
 """
 
 from __future__ import annotations

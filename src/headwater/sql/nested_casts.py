@@ -1,7 +1,8 @@
 """Casts of arrays, maps and structs: part by part, and to text as Spark prints them.
 
-An array is cast element by element, a map entry by entry, a struct field by field (by place: the names are those of the target). As text they
-are ``[1, null]``, ``{a -> 1}`` and ``{1, x}``: texts inside stand without quotes, nulls are the word null.
+An array is cast element by element, a map entry by entry, a struct field by field (by place: the names are those of the
+target). As text they are ``[1, null]``, ``{a -> 1}`` and ``{1, x}``: texts inside stand without quotes, nulls are the
+word null.
 
 Invariant: a pair of nested types is allowed only if each pair of their parts is; the rule for plain types is passed in.
 """

@@ -1,7 +1,7 @@
 """The order of arrays and structs: inside them null is the smallest value in Spark, and the largest in DuckDB.
 
-A nested value is therefore compared by a key of the same shape, in which each part stands behind a flag that says whether it is there: false
-comes before true, so nulls come first. Plain values are their own keys.
+A nested value is therefore compared by a key of the same shape, in which each part stands behind a flag that says
+whether it is there: false comes before true, so nulls come first. Plain values are their own keys.
 """
 
 from __future__ import annotations

@@ -123,7 +123,9 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds, or a number of ``dtype``."""
+    """A distance along the key of a RANGE frame, negative before the current row: months, days, microseconds,
+    or a number of ``dtype``.
+    """
 
     amount: int | float | Decimal
     unit: str

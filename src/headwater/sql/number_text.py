@@ -1,10 +1,12 @@
 """The texts that Spark reads as numbers and as truth values.
 
-Spark reads numbers with Java's own parsers, which know more than digits: ``1e5`` is a decimal, ``1d``, ``0x1p3``, ``NaN`` and
-``-Infinity`` are doubles, digits of other scripts are digits of decimals, and control characters around a number are blanks. What is a
-blank differs: doubles and decimals are trimmed as Java's ``trim`` does, whole numbers and truth values also of the character 127.
+Spark reads numbers with Java's own parsers, which know more than digits: ``1e5`` is a decimal, ``1d``, ``0x1p3``,
+``NaN`` and ``-Infinity`` are doubles, digits of other scripts are digits of decimals, and control characters around a
+number are blanks. What is a blank differs: doubles and decimals are trimmed as Java's ``trim`` does, whole numbers and
+truth values also of the character 127.
 
-Each function gives None for a text that Spark does not read. Engines read the plain forms themselves; these are for the rest.
+Each function gives None for a text that Spark does not read. Engines read the plain forms themselves; these are for the
+rest.
 
 >>> whole_of(" +12 "), real_of("-inf"), decimal_text("1.5e3"), truth_of("Yes"), real_of("1 2")
 (12, -inf, '1500', True, None)
@@ -96,13 +98,16 @@ def single_of(text: str) -> float | None:
 
 
 def nearest_single(exact: Fraction, near: float) -> float:
-    """The float of 32 bits nearest to a number, of which ``near`` is the nearest double; of two equally near the even one."""
+    """The float of 32 bits nearest to a number, of which ``near`` is the nearest double;
+    of two equally near the even one.
+    """
     found = _as_single(near)
     if Fraction(near) == exact:
         return found
     if math.isinf(found):
         return math.copysign(_LARGEST_SINGLE, near) if abs(exact) < _NO_SINGLE_FROM else found
-    # To round twice is wrong only where the first rounding lands between two floats: then it hides on which side the number is.
+    # To round twice is wrong only where the first rounding lands between two floats: then it hides on which side the
+    # number is.
     towards = _next_single(found, up=near > found)
     if near != found and math.isfinite(towards) and Fraction(near) * 2 == Fraction(found) + Fraction(towards):
         return towards if (exact > Fraction(near)) == (towards > found) else found

@@ -1,10 +1,12 @@
 """Operators, grouped as Spark's grammar groups them.
 
-sqlglot's precedence is nobody's in particular: ``||`` binds weaker than ``+`` there, ``&``, ``^`` and ``|`` bind alike, and predicates chain. In Spark a
-value is built from, tightest first: unary ``- + ~``; ``* / % DIV``; ``+ - ||``; shifts; ``&``; ``^``; ``|``; comparisons, all at one level and from
-left to right. Behind a value stands at most one predicate (BETWEEN, IN, LIKE, RLIKE, IS), before it any number of NOT.
+sqlglot's precedence is nobody's in particular: ``||`` binds weaker than ``+`` there, ``&``, ``^`` and ``|`` bind alike,
+and predicates chain. In Spark a value is built from, tightest first: unary ``- + ~``; ``* / % DIV``; ``+ - ||``;
+shifts; ``&``; ``^``; ``|``; comparisons, all at one level and from left to right. Behind a value stands at most one
+predicate (BETWEEN, IN, LIKE, RLIKE, IS), before it any number of NOT.
 
-Invariant: for every text that Spark's parser takes, the tree is grouped as Spark groups it, so that nobody above has to ask for parentheses.
+Invariant: for every text that Spark's parser takes, the tree is grouped as Spark groups it, so that nobody above has to
+ask for parentheses.
 """
 
 from __future__ import annotations

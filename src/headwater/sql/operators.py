@@ -89,7 +89,9 @@ def _comparable(args: Sequence[Node], what: str, *, nested: bool = False) -> Non
 
 
 def _renamed(args: Sequence[Node]) -> tuple[Node, ...]:
-    """Structs that differ in the names of their fields alone are compared by place, as Spark does: under the first one's names."""
+    """Structs that differ in the names of their fields alone are compared by place, as Spark does:
+    under the first one's names.
+    """
     first = args[0].dtype
     if not pa.types.is_struct(first):
         return tuple(args)

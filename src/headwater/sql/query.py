@@ -55,7 +55,8 @@ def parse_query(
     parameters
         A mapping for ``:name``, or a sequence for ``?``.
     functions
-        Gives the schema of a table function by name and constant arguments; it raises `Refused` for one it does not know.
+        Gives the schema of a table function by name and constant arguments; it raises `Refused` for one it does not
+        know.
     user_functions
         Functions in Python that the query may call by their names.
     now

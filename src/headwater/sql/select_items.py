@@ -89,7 +89,9 @@ def _closes(tokens: Sequence[Token]) -> int:
 
 
 def place_of_output(sql: str, number: int, columns: int) -> tuple[int, int] | None:
-    """The item that the output column of this number comes from, of so many columns; None where the text does not show it."""
+    """The item that the output column of this number comes from, of so many columns;
+    None where the text does not show it.
+    """
     items = items_of(sql)
     stars = [at for at, (start, end) in enumerate(items) if _is_star(sql[start:end])]
     if not stars:

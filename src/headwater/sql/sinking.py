@@ -1,9 +1,10 @@
 """A condition that may fail, brought together with the conditions below it.
 
-Engines move conditions down through projections and put those that meet into one AND, whose parts they try in any order:
-``SELECT * FROM (SELECT a FROM t WHERE a <> 0) WHERE 4 / a > 1`` would divide by zero. So a filter that may fail is moved down
-here first, to the filters below; standing in one condition, the later parts wait for the earlier ones. Through a join it is not moved,
-but what the rows below are known to meet is said once more as a guard, as far as its columns are still there.
+Engines move conditions down through projections and put those that meet into one AND, whose parts they try in any
+order: ``SELECT * FROM (SELECT a FROM t WHERE a <> 0) WHERE 4 / a > 1`` would divide by zero. So a filter that may fail
+is moved down here first, to the filters below; standing in one condition, the later parts wait for the earlier ones.
+Through a join it is not moved, but what the rows below are known to meet is said once more as a guard, as far as its
+columns are still there.
 """
 
 from __future__ import annotations

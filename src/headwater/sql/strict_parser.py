@@ -1,11 +1,12 @@
 """sqlglot's parser, held to Spark's grammar.
 
-sqlglot reads all dialects and so forgives much: a comma too many, clauses in any order, the words of other databases. A text that Spark refuses
-has to be refused here too, or it runs on one engine and fails on the next. Each override below closes one such door, at the
-place where sqlglot opens it; what can only be seen in the tree is left to `headwater.sql.misplaced`.
+sqlglot reads all dialects and so forgives much: a comma too many, clauses in any order, the words of other databases. A
+text that Spark refuses has to be refused here too, or it runs on one engine and fails on the next. Each override below
+closes one such door, at the place where sqlglot opens it; what can only be seen in the tree is left to
+`headwater.sql.misplaced`.
 
-Two things are more than refusals. ``t@v3`` is Delta's short form of ``VERSION AS OF 3``, which sqlglot would read as an alias; and a
-cast by ``::`` is marked, because its column has a name of its own.
+Two things are more than refusals. ``t@v3`` is Delta's short form of ``VERSION AS OF 3``, which sqlglot would read as an
+alias; and a cast by ``::`` is marked, because its column has a name of its own.
 
 Invariant: what this parser takes, Spark's parser takes too (``t@v3`` excepted, which is Delta's).
 """

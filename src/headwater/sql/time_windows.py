@@ -96,7 +96,9 @@ def last_moment(window: Node) -> Node:
 
 
 def with_fields(named: Namer, below: Plan, whole: Column) -> tuple[Plan, dict[str, Column]]:
-    """The rows with the fields of a window beside it, so that they can be keys; below filters, where the window is made."""
+    """The rows with the fields of a window beside it, so that they can be keys; below filters,
+    where the window is made.
+    """
     if isinstance(below, Filter):
         child, fields = with_fields(named, below.child, whole)
         return replace(below, child=child), fields

@@ -1,7 +1,8 @@
 """Tokens: the words, names, texts and marks of a SQL text, with their places.
 
-Statements are read by hand, word by word, so that each knows where it stands and says what it expected. The rules of quoting are those of
-`lexis`, which everything else reads by, so that no text can end for one reader where it goes on for another.
+Statements are read by hand, word by word, so that each knows where it stands and says what it expected. The rules of
+quoting are those of `lexis`, which everything else reads by, so that no text can end for one reader where it goes on
+for another.
 
 Kinds: ``word`` (keyword or bare name), ``name`` (in backticks), ``text`` (in quotes), ``number``, ``mark`` (one
 character), ``parameter`` (``:name``) and ``question`` (``?``). Comments and blanks lie between tokens.

@@ -141,7 +141,9 @@ def has_float(dtype: pa.DataType) -> bool:
 
 
 def is_key(dtype: pa.DataType) -> bool:
-    """Can rows be grouped by it? Not by maps, and here not by floats inside of arrays and structs, whose zeros have signs."""
+    """Can rows be grouped by it? Not by maps, and here not by floats inside of arrays and structs,
+    whose zeros have signs.
+    """
     return family(dtype) != "nested" or (is_comparable(dtype) and not has_float(dtype))
 
 

@@ -9,8 +9,8 @@ records which points were reached, and at the nth hit of a point it
 - **kills** this very process with SIGKILL, for tests that run it in a child process;
 - **delays** by some seconds; or **calls** a function of yours, for instance to look at the world from outside.
 
-The environment variable ``HEADWATER_FAULTS`` holds a plan as text, ``point:action[:nth[:seconds]]``, with commas between
-rules: ``lake.commit.before_publish:kill:3``. Only this module reads it, and only when a child process calls
+The environment variable ``HEADWATER_FAULTS`` holds a plan as text, ``point:action[:nth[:seconds]]``, with commas
+between rules: ``lake.commit.before_publish:kill:3``. Only this module reads it, and only when a child process calls
 `FaultPlan.from_env`. A point may be a pattern: ``storage.*``.
 """
 

@@ -1,7 +1,8 @@
 """Hostile texts: strings that have become code, ended a quote, or broken a format somewhere.
 
-Whatever takes a text from a user, as a value, a name or a comment, must give it back as it was and do nothing else. Tests run
-each of these through every door: parameters, quoted texts, identifiers in backticks, properties, comments, partition values.
+Whatever takes a text from a user, as a value, a name or a comment, must give it back as it was and do nothing else.
+Tests run each of these through every door: parameters, quoted texts, identifiers in backticks, properties, comments,
+partition values.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Nexmark's auctions: people, what they sell, and what is bid for it, made from a seed.
 
-Nexmark is the usual benchmark of continuous queries. Its stream has one kind of event after another: of fifty, one is a new person, three are
-new auctions and forty-six are bids. Some auctions and bidders are hot, which makes keys skewed.
+Nexmark is the usual benchmark of continuous queries. Its stream has one kind of event after another: of fifty, one is a
+new person, three are new auctions and forty-six are bids. Some auctions and bidders are hot, which makes keys skewed.
 
-Every value is a function of the seed and the event's number, by a mixing of bits, and of nothing else. So the stream is the same on every machine, and
-however it is cut into batches. Events are 100 ms apart, so that times are unique and each is in order.
+Every value is a function of the seed and the event's number, by a mixing of bits, and of nothing else. So the stream is
+the same on every machine, and however it is cut into batches. Events are 100 ms apart, so that times are unique and
+each is in order.
 """
 
 from __future__ import annotations

@@ -201,7 +201,9 @@ def changes(draw: st.DrawFn, schema: pa.Schema | None = None, *, max_rows: int =
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit: ``kind`` is insert, update, delete, merge, rewrite or empty; ``data_change`` is False for a rewrite."""
+    """One commit: ``kind`` is insert, update, delete, merge, rewrite or empty;
+    ``data_change`` is False for a rewrite.
+    """
 
     kind: str
     change: ChangeBatch

@@ -1,7 +1,8 @@
 """Random queries of Spark SQL, typed as they are made, so that every one of them is valid.
 
-`Queries` keeps a list of the columns that are in sight, with their types, and makes expressions of a wanted type of them. What may stop with an
-error (overflow, division by zero, a bad cast) is left out; depth is bounded by a budget that every subquery takes from.
+`Queries` keeps a list of the columns that are in sight, with their types, and makes expressions of a wanted type of
+them. What may stop with an error (overflow, division by zero, a bad cast) is left out; depth is bounded by a budget
+that every subquery takes from.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """An oracle for views: random queries over random histories, each step equal to DuckDB's answer for the same plan.
 
-`random_view` draws a query of Spark SQL over three small tables with nulls, duplicates, NaN, negative zeros, decimals, dates and arrays.
-It is made of what views are made of: projections, conditions, joins of all kinds, aggregates, grouping sets, set operations, subqueries, common
-tables, windows, top-k and explode. `run_view` plays a history on its circuit (`headwater.testing.circuits`) and compares after every
-step. A difference is an AssertionError with the query, the seed, the step and the rows, and the same seed plays it again.
+`random_view` draws a query of Spark SQL over three small tables with nulls, duplicates, NaN, negative zeros, decimals,
+dates and arrays. It is made of what views are made of: projections, conditions, joins of all kinds, aggregates,
+grouping sets, set operations, subqueries, common tables, windows, top-k and explode. `run_view` plays a history on its
+circuit (`headwater.testing.circuits`) and compares after every step. A difference is an AssertionError with the query,
+the seed, the step and the rows, and the same seed plays it again.
 
-What SQL leaves open the queries leave out, or order by all columns: which of two peers is first, the digits of a deviation beyond the sixth.
-Doubles are multiples of a quarter, whose sums are exact in every order.
+What SQL leaves open the queries leave out, or order by all columns: which of two peers is first, the digits of a
+deviation beyond the sixth. Doubles are multiples of a quarter, whose sums are exact in every order.
 
 >>> sql = random_view(3)
 >>> run_view(sql, seed=3, steps=2)
@@ -116,7 +117,8 @@ def plan_of(sql: str) -> Plan:
 
 
 def is_determined(sql: str) -> bool:
-    """Whether nothing of a query's answer is left open, such as the order of rows that tie; else views choose by the other columns.
+    """Whether nothing of a query's answer is left open, such as the order of rows that tie; else views choose by the
+    other columns.
 
     >>> is_determined("SELECT k FROM t"), is_determined("SELECT k, row_number() OVER (ORDER BY k) AS n FROM t")
     (True, False)

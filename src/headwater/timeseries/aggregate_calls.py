@@ -1,12 +1,13 @@
 """The aggregates in a text: where they stand, what they are given, and the same text with other ones in their place.
 
-The problem: users write ``sum(price * size) / sum(size)`` for a window, whatever its kind. A window that rows fall into groups them, a window that a
-row has of its own puts OVER after each aggregate, and a fast kernel computes the aggregates by themselves and the rest of the text from
-their results. The idea: all of that is cutting the text at its aggregate calls, which tokens tell without understanding
-the rest; what the pieces mean is the SQL reader's affair.
+The problem: users write ``sum(price * size) / sum(size)`` for a window, whatever its kind. A window that rows fall into
+groups them, a window that a row has of its own puts OVER after each aggregate, and a fast kernel computes the
+aggregates by themselves and the rest of the text from their results. The idea: all of that is cutting the text at its
+aggregate calls, which tokens tell without understanding the rest; what the pieces mean is the SQL reader's affair.
 
-Some aggregates go by the order of rows (`first`, `last`, `collect_list` and their other names). Spark takes whatever order rows arrive in. Here they mean the order
-of the series, and are written as aggregates by a key, ``min_by(value, key)``, which both engines compute alike.
+Some aggregates go by the order of rows (`first`, `last`, `collect_list` and their other names). Spark takes whatever
+order rows arrive in. Here they mean the order of the series, and are written as aggregates by a key, ``min_by(value,
+key)``, which both engines compute alike.
 """
 
 from __future__ import annotations

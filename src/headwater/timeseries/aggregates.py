@@ -1,11 +1,12 @@
 """Aggregates of windows: texts that are read once by the driver, and computed over stretches of sorted rows in tasks.
 
-There are two ways to the same answer. The fast one computes each aggregate of a text by itself (`headwater.timeseries.stretches`), and from their results what the
-text makes of them; the general one gives DuckDB the rows of each window, or the rows with their frames. A text goes the fast way if all its
-aggregates are known there, and whole numbers that might not fit go back to the general one, which says so.
+There are two ways to the same answer. The fast one computes each aggregate of a text by itself
+(`headwater.timeseries.stretches`), and from their results what the text makes of them; the general one gives DuckDB the
+rows of each window, or the rows with their frames. A text goes the fast way if all its aggregates are known there, and
+whole numbers that might not fit go back to the general one, which says so.
 
-Tables get three columns of numbers for texts to stand on: the window or series, the time, and the row's place in the order. Aggregates that go by
-order go by the place.
+Tables get three columns of numbers for texts to stand on: the window or series, the time, and the row's place in the
+order. Aggregates that go by order go by the place.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ class Aggregates:
 
     @classmethod
     def read(cls, texts: Mapping[str, str], schema: pa.Schema, *, window: str | None = None) -> Aggregates:
-        """Read texts over rows of this schema; with ``window`` (the inside of an OVER) each row has a window of its own.
+        """Read texts over rows of this schema; with ``window`` (the inside of an OVER) each row has a window of its
+        own.
 
         >>> found = Aggregates.read({"spread": "max(p) - min(p)"}, pa.schema([("p", pa.int64())]))
         >>> rows = pa.table({"p": [1, 4, 2, 2]})

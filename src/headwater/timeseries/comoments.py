@@ -1,12 +1,12 @@
 """Sums of products of many columns in one pass: what Gramians, covariances and correlations are made of.
 
-For columns i and j the rows count in which both have a value, as in Spark's ``covar_samp`` and ``corr``. Of those rows are kept: their
-number N, the sum S of column i's values, the sum Q of their squares and the sum G of the products. Without nulls N, S and Q do not
-depend on j, and a block of rows is one product of matrices.
+For columns i and j the rows count in which both have a value, as in Spark's ``covar_samp`` and ``corr``. Of those rows
+are kept: their number N, the sum S of column i's values, the sum Q of their squares and the sum G of the products.
+Without nulls N, S and Q do not depend on j, and a block of rows is one product of matrices.
 
-Sums of squares lose digits where values are large and close together, so values are taken relative to a *centre*: for each column a value
-of its own that is near the mean of the first rows. Sketches with other centres are moved to the first one's (which is exact algebra). The last
-digits depend on how rows are cut, as with all sums of doubles.
+Sums of squares lose digits where values are large and close together, so values are taken relative to a *centre*: for
+each column a value of its own that is near the mean of the first rows. Sketches with other centres are moved to the
+first one's (which is exact algebra). The last digits depend on how rows are cut, as with all sums of doubles.
 
 A value that is infinite or NaN makes NaN of every pair that counts its row.
 """

@@ -1,11 +1,13 @@
 """Sorting by digits: the stable order of rows by several columns of numbers, without comparing any.
 
-Comparing rows column by column costs a sort for each column. Numbers within a table lie close together, so the least of each column is subtracted,
-factors of a thousand that all of them have are divided out (times of milliseconds are kept as microseconds), and what is left takes few bits.
+Comparing rows column by column costs a sort for each column. Numbers within a table lie close together, so the least of
+each column is subtracted, factors of a thousand that all of them have are divided out (times of milliseconds are kept
+as microseconds), and what is left takes few bits.
 
-Where series, times and tiebreaks and the number of the row itself fit into one word of 64 bits, those words are sorted as plain numbers, which
-numpy does many at a time, and the order is read from their low bits. Else they take a few words, and each is sorted by 16 bits at a time, the
-least significant first, which numpy does by counting. The last word is sorted first; each sort keeps the order that the ones before it made.
+Where series, times and tiebreaks and the number of the row itself fit into one word of 64 bits, those words are sorted
+as plain numbers, which numpy does many at a time, and the order is read from their low bits. Else they take a few
+words, and each is sorted by 16 bits at a time, the least significant first, which numpy does by counting. The last word
+is sorted first; each sort keeps the order that the ones before it made.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Frames: which rows of its series each row looks at, and plain aggregates over them, without SQL.
 
-A frame goes from ``begin`` to ``end``, counted forward from the row (3 rows before it is -3), in rows or in time; None is without a bound.
-Both ends belong to it: since times are whole numbers, an open end is a closed one a unit further in.
+A frame goes from ``begin`` to ``end``, counted forward from the row (3 rows before it is -3), in rows or in time; None
+is without a bound. Both ends belong to it: since times are whole numbers, an open end is a closed one a unit further
+in.
 
-Sums of doubles and averages are rounded along the frame (`headwater.kernels.series_frames`): up to 32 rows as Spark does it, bit for bit; over more
-rows the last bits may differ from Spark's, and are the same however rows are cut. Rows of the same time are added up in the order of
-the tiebreak; without one that order is not known, and the last bits of a sum of doubles are not either. Extremes are Spark's: NaN is the greatest number.
+Sums of doubles and averages are rounded along the frame (`headwater.kernels.series_frames`): up to 32 rows as Spark
+does it, bit for bit; over more rows the last bits may differ from Spark's, and are the same however rows are cut. Rows
+of the same time are added up in the order of the tiebreak; without one that order is not known, and the last bits of a
+sum of doubles are not either. Extremes are Spark's: NaN is the greatest number.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def _bound(offset: int | None, endless: str, kind: pa.DataType | None) -> str:
 class Bounds:
     """The frames of the rows to be answered: from ``lo`` to ``hi``, not included.
 
-    ``copies`` says, where all rows of a series have the same frame, how many there are of each: frames are then one for each series.
+    ``copies`` says, where all rows of a series have the same frame, how many there are of each: frames are then one for
+    each series.
     """
 
     near: Neighbourhood

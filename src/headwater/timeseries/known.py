@@ -1,11 +1,12 @@
 """What was known: rows by key and time, which answer what was known of a key at a time.
 
-Keys become numbers by a dictionary, and key and time together one 64-bit word: the key's number times the span of all times, plus the time
-in it. Where that does not fit, times become ranks among the times that occur, and numbers of several keys are counted anew, only those
-that occur; then it always fits. The words are sorted once; after that a question is a binary search, and all questions of a column are one call.
+Keys become numbers by a dictionary, and key and time together one 64-bit word: the key's number times the span of all
+times, plus the time in it. Where that does not fit, times become ranks among the times that occur, and numbers of
+several keys are counted anew, only those that occur; then it always fits. The words are sorted once; after that a
+question is a binary search, and all questions of a column are one call.
 
-Two rows of one key and time, and of one tiebreak, are in no order. If such a row would be an answer and the others of its time
-differ in a column that is read, that is refused: there is no right answer.
+Two rows of one key and time, and of one tiebreak, are in no order. If such a row would be an answer and the others of
+its time differ in a column that is read, that is refused: there is no right answer.
 """
 
 from __future__ import annotations

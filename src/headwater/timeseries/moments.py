@@ -1,8 +1,9 @@
 """Moments as whole numbers: a time column in its own unit, and back.
 
-All of this room's arithmetic of time is on 64-bit whole numbers: microseconds of a timestamp (with and without zone), days of a date, and whole numbers
-as they are. What comes back has the type of the column, except that whole numbers become bigint. A sum that leaves 64 bits would come
-round on the other side of time, so there is room checked for before anything is added.
+All of this room's arithmetic of time is on 64-bit whole numbers: microseconds of a timestamp (with and without zone),
+days of a date, and whole numbers as they are. What comes back has the type of the column, except that whole numbers
+become bigint. A sum that leaves 64 bits would come round on the other side of time, so there is room checked for before
+anything is added.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """What a stream's plan is made of: nodes, which say what they need and bring the kernel that does it.
 
-The problem: an operator has to run in tasks on a cluster, in one process in a test, and where Spark already has a good form of it, in
-Spark's own engine; and stages should hold as many operators as possible between two exchanges. The idea: a node is plain data; what
-it needs of its input decides its kind, and the kernel it gives is a small picklable function on Arrow tables that knows
-nothing of Spark.
+The problem: an operator has to run in tasks on a cluster, in one process in a test, and where Spark already has a good
+form of it, in Spark's own engine; and stages should hold as many operators as possible between two exchanges. The idea:
+a node is plain data; what it needs of its input decides its kind, and the kernel it gives is a small picklable function
+on Arrow tables that knows nothing of Spark.
 
-- `RowWise` needs nothing: a table in, a table out, whatever rows it holds. Neighbours run in one task without an exchange.
-- `Keyed` needs all rows that agree in its keys in one place. It gets them as `Rows`, which can give them sorted, in chunks, in
-  bounded memory. It may have two inputs.
+- `RowWise` needs nothing: a table in, a table out, whatever rows it holds. Neighbours run in one task without an
+  exchange.
+- `Keyed` needs all rows that agree in its keys in one place. It gets them as `Rows`, which can give them sorted, in
+  chunks, in bounded memory. It may have two inputs.
 - `Gathered` needs everything in one place, but little of it: `partial` makes it little where the rows are.
 - `Stacked` is the rows of several inputs: each table by itself, with a kernel for each input.
 
-Invariants: kernels are deterministic functions of their input's rows, never of how those are cut into tables or of what arrives
-first; a kernel holds no node (a node holds its inputs, down to the data of the sources).
+Invariants: kernels are deterministic functions of their input's rows, never of how those are cut into tables or of what
+arrives first; a kernel holds no node (a node holds its inputs, down to the data of the sources).
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ ResultOrder = tuple[tuple[str, bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """What makes rows a series: their time, the columns that tell one series from another, and what decides between equal times."""
+    """What makes rows a series: their time, the columns that tell one series from another,
+    and what decides between equal times.
+    """
 
     time: str
     by: tuple[str, ...] = ()
@@ -114,7 +117,9 @@ class Node(ABC):
         """What it does, in a few words, for `explain`."""
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
-        """For each input the columns it needs, if these columns of its own are asked for; None stands for all of them."""
+        """For each input the columns it needs, if these columns of its own are asked for;
+        None stands for all of them.
+        """
         return (None,) * len(self.inputs)
 
     def time_columns(self) -> tuple[str | None, ...]:

@@ -1,7 +1,9 @@
-"""Aggregates as users write them: which are plain enough for a kernel, which depend on the order of rows, and what they read.
+"""Aggregates as users write them: which are plain enough for a kernel, which depend on the order of rows, and what they
+read.
 
-Any SQL aggregate can be computed over frames; most texts are one of a few functions of one column (``sum(size)``, ``count(*)``). Those are
-recognised here, so that a kernel can take the short way; everything else goes the long way, with the same meaning.
+Any SQL aggregate can be computed over frames; most texts are one of a few functions of one column (``sum(size)``,
+``count(*)``). Those are recognised here, so that a kernel can take the short way; everything else goes the long way,
+with the same meaning.
 """
 
 from __future__ import annotations

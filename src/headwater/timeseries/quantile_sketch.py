@@ -1,21 +1,23 @@
 """Quantiles of many columns at once, in one pass and in bounded memory, with an error that is never exceeded.
 
-The problem: a quantile needs the values in order, and thousands of columns of billions of rows cannot be sorted. The idea (of Munro and
-Paterson, and of Manku, Rajagopalan and Lindsay): levels of buffers. Level 0 holds values as they come. Whenever a level has as many
-values as fit (its capacity), they are sorted, of each eight in a row the fourth goes on to the next level, where it stands for eight,
-and the others are forgotten. Weights are powers of eight, and together they always are the number of values.
+The problem: a quantile needs the values in order, and thousands of columns of billions of rows cannot be sorted. The
+idea (of Munro and Paterson, and of Manku, Rajagopalan and Lindsay): levels of buffers. Level 0 holds values as they
+come. Whenever a level has as many values as fit (its capacity), they are sorted, of each eight in a row the fourth goes
+on to the next level, where it stands for eight, and the others are forgotten. Weights are powers of eight, and together
+they always are the number of values.
 
-Error: forgetting changes the rank of any value by at most half of the new weight. A level of capacity c does that once for c of its values,
-so all of a level's changes together are at most 8 n / 2c for n values, and with H levels in use the rank is wrong by at
-most 4 n H / c. The capacity is chosen such that this is at most ``error * n`` up to 2^40 values; for fewer it is smaller, and
-below the capacity the answer is exact. It does not matter how rows are cut into sketches or in which order sketches are merged: each change
-is paid for by c values of its level. So any two runs agree within the error, and a given division of the rows gives one answer.
+Error: forgetting changes the rank of any value by at most half of the new weight. A level of capacity c does that once
+for c of its values, so all of a level's changes together are at most 8 n / 2c for n values, and with H levels in use
+the rank is wrong by at most 4 n H / c. The capacity is chosen such that this is at most ``error * n`` up to 2^40
+values; for fewer it is smaller, and below the capacity the answer is exact. It does not matter how rows are cut into
+sketches or in which order sketches are merged: each change is paid for by c values of its level. So any two runs agree
+within the error, and a given division of the rows gives one answer.
 
-Values are 64-bit words that sort as they do (`quantile_words`). All columns share a level as one flat array with lengths, so that
-sorting is one call for all of them. The smallest and the largest value of a column are kept exactly.
+Values are 64-bit words that sort as they do (`quantile_words`). All columns share a level as one flat array with
+lengths, so that sorting is one call for all of them. The smallest and the largest value of a column are kept exactly.
 
-As Arrow (version 1, between tasks only): rows of ``column`` int32, ``level`` int16, ``values`` large_list<int64>; level -1 has the
-smallest and the largest value.
+As Arrow (version 1, between tasks only): rows of ``column`` int32, ``level`` int16, ``values`` large_list<int64>; level
+-1 has the smallest and the largest value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Columns as 64-bit words that sort as their values do, and back.
 
-Whole numbers, dates, times and decimals of up to 18 digits are their own number. A float is its bits as a double, those below zero with
-all bits but the sign turned over; -0.0 becomes 0.0. Null and NaN are left out.
+Whole numbers, dates, times and decimals of up to 18 digits are their own number. A float is its bits as a double, those
+below zero with all bits but the sign turned over; -0.0 becomes 0.0. Null and NaN are left out.
 """
 
 from __future__ import annotations

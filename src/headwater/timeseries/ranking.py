@@ -1,8 +1,9 @@
 """The first rows of an order, of all rows or of each group, decided by the rows alone.
 
-The problem: the first k rows by some columns are not decided where rows tie for the last place. The rule: ties are decided by the other
-columns in their order in the schema, ascending; rows that agree in those as well are equal, and it does not matter which of them is taken.
-Ties are few, so the other columns are looked at only for the rows that tie for the last place.
+The problem: the first k rows by some columns are not decided where rows tie for the last place. The rule: ties are
+decided by the other columns in their order in the schema, ascending; rows that agree in those as well are equal, and it
+does not matter which of them is taken. Ties are few, so the other columns are looked at only for the rows that tie for
+the last place.
 
 Order: ascending has nulls first and NaN last, descending is the reverse of it, as in Spark.
 """

@@ -1,11 +1,12 @@
 """Reach: how far an operator looks around a row, and the rows cut so that everything within reach is there.
 
-Sorted rows come in chunks, and a series may go on in the next. What an operator says of a row depends on rows before and after it, so many
-of them or so long a time. `neighbourhoods` gives each chunk with what its rows reach back to, and leaves the last rows of a series for later until what
-they reach forward to is there. What is held is then the reach, not the series.
+Sorted rows come in chunks, and a series may go on in the next. What an operator says of a row depends on rows before
+and after it, so many of them or so long a time. `neighbourhoods` gives each chunk with what its rows reach back to, and
+leaves the last rows of a series for later until what they reach forward to is there. What is held is then the reach,
+not the series.
 
-Invariants: each row is answered once, in order; all rows of its series within reach are in the table. A reach in time includes rows of the same
-time, on both sides. Every row has a time (`present_times`).
+Invariants: each row is answered once, in order; all rows of its series within reach are in the table. A reach in time
+includes rows of the same time, on both sides. Every row has a time (`present_times`).
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ def neighbourhoods(chunks: Iterable[pa.Table], ordering: Ordering, reach: Reach)
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A sorted chunk, where each series begins in it, and whether its first series is the last one of the chunk before."""
+    """A sorted chunk, where each series begins in it,
+    and whether its first series is the last one of the chunk before.
+    """
 
     table: pa.Table
     starts: Numbers

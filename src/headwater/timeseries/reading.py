@@ -1,10 +1,12 @@
-"""SQL texts of relational operators: read on the driver, checked for what they are, computed over the columns they read.
+"""SQL texts of relational operators: read on the driver, checked for what they are, computed over the columns they
+read.
 
-The problem: a user's expression is one row's or one group's affair, and only because it says so: ``sum(v)`` among plain columns would
-make one row of a whole table, a window function or a subquery would answer for the rows that happen to be in one task. And a table may
-have thousands of columns of any type, of which a text reads two. The idea: the plan of the text says both. `of_rows` takes
-what is a projection of its rows, `of_groups` what is one aggregation of them, everything else is refused with its reason; tasks hand
-DuckDB the columns that the plan reads, and the others never leave Arrow.
+The problem: a user's expression is one row's or one group's affair, and only because it says so: ``sum(v)`` among plain
+columns would make one row of a whole table, a window function or a subquery would answer for the rows that happen to be
+in one task. And a table may have thousands of columns of any type, of which a text reads two. The idea: the plan of the
+text says both. `of_rows` takes what is a projection of its rows, `of_groups` what is one aggregation of them,
+everything else is refused with its reason; tasks hand DuckDB the columns that the plan reads, and the others never
+leave Arrow.
 
 Invariants: `of_rows` gives one row for each row, in the same order. Nothing here looks at more rows than it is handed.
 """

@@ -1,15 +1,16 @@
 """The rows of one input in one task: as they come, whole, or sorted, in bounded memory.
 
-The problem: a task gets the blocks of its bucket in pieces, in the order of the plan, and an ordered operator wants them by series and
-time, also when one series is larger than memory. The idea: pieces are collected up to a budget and sorted at once; what is more than
-that is sorted piece by piece into files (Arrow IPC, memory-mapped when they are read back) and merged in chunks: of each run a
-piece is at hand, the smallest of their last rows bounds what is safe to give, and one sort of what is at hand gives it. No row is
-handled alone.
+The problem: a task gets the blocks of its bucket in pieces, in the order of the plan, and an ordered operator wants
+them by series and time, also when one series is larger than memory. The idea: pieces are collected up to a budget and
+sorted at once; what is more than that is sorted piece by piece into files (Arrow IPC, memory-mapped when they are read
+back) and merged in chunks: of each run a piece is at hand, the smallest of their last rows bounds what is safe to give,
+and one sort of what is at hand gives it. No row is handled alone.
 
-Order: by the columns given, ascending, nulls first, NaN last and equal to itself, -0.0 equal to 0.0, and rows that are equal in all of
-them in the order in which they came. So what comes in a fixed order is sorted into a fixed order.
+Order: by the columns given, ascending, nulls first, NaN last and equal to itself, -0.0 equal to 0.0, and rows that are
+equal in all of them in the order in which they came. So what comes in a fixed order is sorted into a fixed order.
 
-Texts of keys may come as dictionaries, as blocks have them (`coded`); they are sorted so, and given as the texts that the schema says.
+Texts of keys may come as dictionaries, as blocks have them (`coded`); they are sorted so, and given as the texts that
+the schema says.
 """
 
 from __future__ import annotations
@@ -194,7 +195,8 @@ def comparable(column: pa.ChunkedArray) -> list[Words]:
         filled = column.fill_null(0) if column.null_count else column
         return [*words, filled.to_numpy()]
     if pa.types.is_floating(kind):
-        # Adding 0.0 makes -0.0 positive; numpy sorts NaN last, and compares it as unequal, so it gets a word of its own.
+        # Adding 0.0 makes -0.0 positive; numpy sorts NaN last, and compares it as unequal, so it gets a word of its
+        # own.
         values = (column.fill_null(0.0) if column.null_count else column).cast(pa.float64()).to_numpy() + 0.0
         missing = np.isnan(values)
         if missing.any():

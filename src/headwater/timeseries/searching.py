@@ -1,7 +1,9 @@
-"""Places in sorted words, and in sorted series: for each question the first row of a series at or after a moment, all in one search.
+"""Places in sorted words, and in sorted series: for each question the first row of a series at or after a moment, all
+in one search.
 
-Times of different series go up and down again, so they cannot be searched as they are. They become one rising sequence: each series is moved to begin just behind
-the end of the one before. Where that leaves 64 bits, times are first replaced by their ranks among all moments that occur.
+Times of different series go up and down again, so they cannot be searched as they are. They become one rising sequence:
+each series is moved to begin just behind the end of the one before. Where that leaves 64 bits, times are first replaced
+by their ranks among all moments that occur.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def series_of(starts: Places, rows: int) -> Places:
 
 
 def places_of(words: Places, asked: Places, side: Literal["left", "right"]) -> Places:
-    """`np.searchsorted`, for many questions in no order: they are sorted first, so that each search begins where memory is at hand.
+    """`np.searchsorted`, for many questions in no order: they are sorted first, so that each search begins where memory
+    is at hand.
 
     >>> places_of(np.array([1, 3, 5]), np.array([4, 0, 3]), "left").tolist()
     [2, 0, 1]

@@ -1,12 +1,13 @@
 """Slices: a key with very many rows, cut by time, so that several tasks can share it.
 
-The problem: rows that agree in their keys meet in one task, and one key may have a fifth of all rows. The idea: for an operator that
-looks from a row only to the nearest row before or after it, a key can be cut by time, if each slice is also given the last row
-before it and the first row after it. Each task that makes blocks sends, for each slice, the last (first) such rows that it
-has; the last of those is the last of all. So slices are exact whatever the cuts are; cuts only decide how even they are.
+The problem: rows that agree in their keys meet in one task, and one key may have a fifth of all rows. The idea: for an
+operator that looks from a row only to the nearest row before or after it, a key can be cut by time, if each slice is
+also given the last row before it and the first row after it. Each task that makes blocks sends, for each slice, the
+last (first) such rows that it has; the last of those is the last of all. So slices are exact whatever the cuts are;
+cuts only decide how even they are.
 
-Which keys are cut, and where, comes from a sample: `hot_keys` finds keys with more rows than a bucket should have, and cuts them at the
-quantiles of their times.
+Which keys are cut, and where, comes from a sample: `hot_keys` finds keys with more rows than a bucket should have, and
+cuts them at the quantiles of their times.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ class Sliced:
                 yield slice_, rows
 
     def _carried(self, table: pa.Table, mine: Words, cuts: Words) -> Iterator[tuple[int, pa.Table]]:
-        """For each slice the rows that it needs of the others, with all others of their time: which of them is meant, the kernel says."""
+        """For each slice the rows that it needs of the others, with all others of their time: which of them is meant,
+        the kernel says.
+        """
         for rows, times in self._by_key(table, mine):
             there = [np.ones(len(rows), np.bool_)]
             there += [np.asarray(table.column(name).take(pa.array(rows)).is_valid()) for name in self.values]

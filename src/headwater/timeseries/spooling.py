@@ -14,7 +14,8 @@ __all__ = ["Spool"]
 
 
 class Spool:
-    """Tables of one schema: `add` them all, then iterate, as often as needed; nothing is left of them at the end of ``with``.
+    """Tables of one schema: `add` them all, then iterate, as often as needed; nothing is left of them at the end of
+    ``with``.
 
     >>> with Spool(pa.schema([("v", pa.int64())]), budget_bytes=8) as spool:
     ...     spool.add(pa.table({"v": [1, 2]}))

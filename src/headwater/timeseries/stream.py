@@ -1,7 +1,7 @@
 """`Stream`: rows with a time, on Spark, lazily.
 
-The class is thin: what a stream can do is in `methods/`, by subject, and each method makes one node of a plan. Nothing is read until an
-action asks for rows: `collect`, `batches`, `count`, `write`, or a frame of Spark's that is computed.
+The class is thin: what a stream can do is in `methods/`, by subject, and each method makes one node of a plan. Nothing
+is read until an action asks for rows: `collect`, `batches`, `count`, `write`, or a frame of Spark's that is computed.
 """
 
 from __future__ import annotations

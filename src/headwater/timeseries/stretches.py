@@ -1,13 +1,16 @@
-"""Aggregates over stretches of sorted rows: sums, counts, extremes and moments of ``values[lo:hi]`` for many stretches at once.
+"""Aggregates over stretches of sorted rows: sums, counts, extremes and moments of ``values[lo:hi]`` for many stretches
+at once.
 
-The problem: every window, of whatever kind, is a stretch of a sorted series, and there may be as many windows as rows, each of many rows. The idea:
-numbers are added up in blocks of powers of two. ``block[k][i]`` is the aggregate of the 2^k rows from i on; a stretch is made of one block for
-each bit of its length (for extremes, of two that overlap). So n stretches cost n log(longest) steps of numpy, nothing is ever
-subtracted again, and what comes out depends on the stretch's rows and their order alone, never on what lies around it. Where stretches lie one after the other, numpy's
+The problem: every window, of whatever kind, is a stretch of a sorted series, and there may be as many windows as rows,
+each of many rows. The idea: numbers are added up in blocks of powers of two. ``block[k][i]`` is the aggregate of the
+2^k rows from i on; a stretch is made of one block for each bit of its length (for extremes, of two that overlap). So n
+stretches cost n log(longest) steps of numpy, nothing is ever subtracted again, and what comes out depends on the
+stretch's rows and their order alone, never on what lies around it. Where stretches lie one after the other, numpy's
 reduceat does the same in one pass.
 
-Null is skipped, NaN is greater than everything, -0.0 is shown as 0.0 among extremes, a stretch without values gives null: as in Spark. Sums of doubles are rounded
-in another order than Spark's; all else is equal. Whole numbers whose sum might not fit are given up (`Unfit`), for an exact way.
+Null is skipped, NaN is greater than everything, -0.0 is shown as 0.0 among extremes, a stretch without values gives
+null: as in Spark. Sums of doubles are rounded in another order than Spark's; all else is equal. Whole numbers whose sum
+might not fit are given up (`Unfit`), for an exact way.
 """
 
 from __future__ import annotations
@@ -50,9 +53,11 @@ def is_known(function: str, kind: pa.DataType) -> bool:
 
 
 class Stretches:
-    """Stretches of a table's rows: from ``lo`` to ``hi``, which is not included; ``joined``: each begins where the one before ends.
+    """Stretches of a table's rows: from ``lo`` to ``hi``, which is not included; ``joined``: each begins where the one
+    before ends.
 
-    Both ways round sums of doubles differently, so the kind of window decides between them, and never where they happen to lie.
+    Both ways round sums of doubles differently, so the kind of window decides between them, and never where they happen
+    to lie.
 
     >>> found = Stretches(np.array([0, 1]), np.array([3, 2]))
     >>> found.aggregate("sum", pa.chunked_array([[1, 2, None]]), pa.int64()).to_pylist()

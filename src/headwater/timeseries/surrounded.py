@@ -1,9 +1,10 @@
 """Pieces of sorted series, each with what is known of its columns around it.
 
-The problem: what fills a gap is the last value before it and the first one after it, and a series, or a gap in one of its columns, may be
-longer than memory. The idea: of all that lies before a piece only the last value of each column matters, and of all behind it only
-the first. So sorted rows are cut into pieces, and where a series goes on over a cut, a piece is given one more row for each column on either
-side: with that column's nearest value, at its time, and nothing in the other columns. What lies before is known when a piece comes. What lies behind is not: it is collected on a first
+The problem: what fills a gap is the last value before it and the first one after it, and a series, or a gap in one of
+its columns, may be longer than memory. The idea: of all that lies before a piece only the last value of each column
+matters, and of all behind it only the first. So sorted rows are cut into pieces, and where a series goes on over a cut,
+a piece is given one more row for each column on either side: with that column's nearest value, at its time, and nothing
+in the other columns. What lies before is known when a piece comes. What lies behind is not: it is collected on a first
 pass over the rows (`Spool`), backwards over one line for each piece.
 
 Invariants: rows of one series and time are in one piece, so that of several of them the last one is the one that is

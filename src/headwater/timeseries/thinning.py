@@ -1,15 +1,17 @@
 """Series of any length in a few points: what a picture needs of them, and no more.
 
-The problem: a picture has some hundreds of pixels, a series may have billions of rows, and a random sample of them would miss the one
-that stands out. The idea: time is cut into steps, and of each the first, the last, the smallest and the largest value are kept:
-a line through these looks like the line through all. A step's length is a power of two of the time's unit, the shortest with which a
-series is at most `rows` points; a series that has no more rows than that is kept whole.
+The problem: a picture has some hundreds of pixels, a series may have billions of rows, and a random sample of them
+would miss the one that stands out. The idea: time is cut into steps, and of each the first, the last, the smallest and
+the largest value are kept: a line through these looks like the line through all. A step's length is a power of two of
+the time's unit, the shortest with which a series is at most `rows` points; a series that has no more rows than that is
+kept whole.
 
-So a `Thinning` can be filled anywhere and put together in any order: steps of one length lie within those of twice the length, a part of a series
-never needs longer steps than the whole, and the four points of a step are those of its parts. The result is a function of the rows only.
+So a `Thinning` can be filled anywhere and put together in any order: steps of one length lie within those of twice the
+length, a part of a series never needs longer steps than the whole, and the four points of a step are those of its
+parts. The result is a function of the rows only.
 
-Null, NaN and infinite values are gaps; a step is one if it has no other. Of the series only the first ones by their keys are kept (nulls first),
-and one more, by which it is seen that there are more.
+Null, NaN and infinite values are gaps; a step is one if it has no other. Of the series only the first ones by their
+keys are kept (nulls first), and one more, by which it is seen that there are more.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ Values = npt.NDArray[np.float64]
 
 
 def thinned_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
-    """Names and types of points: their series, the number of their column, the length of their step, their time and value."""
+    """Names and types of points: their series, the number of their column, the length of their step,
+    their time and value.
+    """
     own = [(COLUMN, pa.int32()), (LEVEL, pa.int8()), (TIME, pa.int64()), (VALUE, pa.float64())]
     return pa.schema([*(schema.field(name) for name in by), *(pa.field(*pair) for pair in own)])
 
@@ -214,7 +218,8 @@ def _occupied(time: Numbers, starts: Numbers, counts: Numbers, level: Numbers) -
 
 
 def _of_steps(points: _Points, level: Numbers) -> npt.NDArray[np.bool_]:
-    """Which points of each step stay: the first, the last, the smallest and the largest value; of gaps alone, the first.
+    """Which points of each step stay: the first, the last, the smallest and the largest value; of gaps alone, the
+    first.
 
     Points come by group, time and value (NaN last), so that the answer is one also where times or values are the same.
     """

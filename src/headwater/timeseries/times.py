@@ -1,7 +1,8 @@
 """Times as numbers: what all arithmetic of time in this room is done on.
 
-A time is a 64-bit whole number in the unit in which lengths are measured (`headwater.base.spans.span`): microseconds of a timestamp, with
-and without a zone, days of a date, and whole numbers as they are. No time is 0, with a flag beside it.
+A time is a 64-bit whole number in the unit in which lengths are measured (`headwater.base.spans.span`): microseconds of
+a timestamp, with and without a zone, days of a date, and whole numbers as they are. No time is 0, with a flag beside
+it.
 """
 
 from __future__ import annotations

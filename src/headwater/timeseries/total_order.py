@@ -1,11 +1,12 @@
 """Ties: rows of a series that nothing puts in order, and the error that says so.
 
-An operator that goes from row to row gives other answers when two rows of the same time change places. The order in which rows come to a
-task is an accident, so such an answer would be one too. Rows that agree in series, time and tiebreak are harmless only where they are equal in
-everything that is read or handed on; all others are refused, with the series and the time.
+An operator that goes from row to row gives other answers when two rows of the same time change places. The order in
+which rows come to a task is an accident, so such an answer would be one too. Rows that agree in series, time and
+tiebreak are harmless only where they are equal in everything that is read or handed on; all others are refused, with
+the series and the time.
 
-The check looks for equal neighbours in the order columns, which are rare, and compares only those, a column at a time: numbers by
-Spark's equality (NaN is itself, -0.0 is 0.0), nested values part by part. No row is handled alone.
+The check looks for equal neighbours in the order columns, which are rare, and compares only those, a column at a time:
+numbers by Spark's equality (NaN is itself, -0.0 is 0.0), nested values part by part. No row is handled alone.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Exact nearest neighbours among vectors, and all pairs within a distance, for a block of rows at a time.
 
-The problem: distances of all pairs are a product of matrices, which is fast and inexact: its last bits depend on how the blocks are cut, so
-that near ties would fall one way here and the other way there. The idea: the product only rules pairs out. What it says is at most
-``(d + 8)`` roundings of the largest possible term away from the truth; every pair that could be near enough within that margin is computed
-again, as a double, by one formula that looks at the two vectors only. Distances and answers are therefore the same however rows are cut.
+The problem: distances of all pairs are a product of matrices, which is fast and inexact: its last bits depend on how
+the blocks are cut, so that near ties would fall one way here and the other way there. The idea: the product only rules
+pairs out. What it says is at most ``(d + 8)`` roundings of the largest possible term away from the truth; every pair
+that could be near enough within that margin is computed again, as a double, by one formula that looks at the two
+vectors only. Distances and answers are therefore the same however rows are cut.
 
-Distances (less is nearer): ``l2`` is the Euclidean distance, ``cosine`` one minus the cosine, ``dot`` the inner product with its sign turned.
-A vector that is null or has a null, an infinite or a NaN component finds nothing and is not found; neither is, under ``cosine``, a vector
-of zeros, which has no direction.
+Distances (less is nearer): ``l2`` is the Euclidean distance, ``cosine`` one minus the cosine, ``dot`` the inner product
+with its sign turned. A vector that is null or has a null, an infinite or a NaN component finds nothing and is not
+found; neither is, under ``cosine``, a vector of zeros, which has no direction.
 """
 
 from __future__ import annotations
@@ -136,7 +137,8 @@ class Probes:
         squares = np.einsum("ij,ij->i", rows, rows)
         smallest, largest = (1e-30, 1e30) if kind is np.float32 else (1e-280, 1e280)
         if self.metric == "cosine" and (squares.min() < smallest or squares.max() > largest):
-            # Squares of very small and very large numbers are none; vectors of length one have no such components that matter.
+            # Squares of very small and very large numbers are none; vectors of length one have no such components that
+            # matter.
             kind, rows = np.float64, _exact_form(rows.astype(np.float64), self.metric)
             squares = np.ones(len(rows))
         products = -(self.working.astype(kind, copy=False) @ rows.T)

@@ -1,17 +1,18 @@
 """Windows: which rows of a series are looked at together, and when an answer is given.
 
-A window is plain data; lengths are as users write them (``"1 minute"``, a timedelta, a number for whole numbers) and are understood
-against the time column where a window is used. Two families:
+A window is plain data; lengths are as users write them (``"1 minute"``, a timedelta, a number for whole numbers) and
+are understood against the time column where a window is used. Two families:
 
 - windows that rows fall into, and that have one answer each: `Tumbling`, `Hopping` and `Session`;
-- windows that every row has of its own, which look back from it: `Sliding` by time and `Rows` by rows. Their answers stand beside
-  the row.
+- windows that every row has of its own, which look back from it: `Sliding` by time and `Rows` by rows. Their answers
+  stand beside the row.
 
-Edges are Spark's. A window of time begins at a multiple of its step since the epoch, shifted by `offset`, and does not contain its end; a day is 24
-hours. Windows that begin before the first row exist where they contain it. A gap exactly as long as a session's
-goes on with the session. A range looks at all rows within it, also at those of the same time.
+Edges are Spark's. A window of time begins at a multiple of its step since the epoch, shifted by `offset`, and does not
+contain its end; a day is 24 hours. Windows that begin before the first row exist where they contain it. A gap exactly
+as long as a session's goes on with the session. A range looks at all rows within it, also at those of the same time.
 
-A trigger says when answers are given: `OnCompletion`, one row for each window, or `OnEvent`, the value so far beside each row.
+A trigger says when answers are given: `OnCompletion`, one row for each window, or `OnEvent`, the value so far beside
+each row.
 """
 
 from __future__ import annotations
@@ -176,8 +177,8 @@ class OnCompletion:
     Parameters
     ----------
     delay : str, timedelta or int, optional
-        how long after its end a window is complete. The rows then say so: ``window_complete`` is the end and the delay, the first moment at which
-        nothing about the window is unknown; join as of that to look into no future.
+        how long after its end a window is complete. The rows then say so: ``window_complete`` is the end and the delay,
+        the first moment at which nothing about the window is unknown; join as of that to look into no future.
 
     Examples
     --------
@@ -194,7 +195,8 @@ class OnCompletion:
 
 @dataclass(frozen=True, slots=True)
 class OnEvent:
-    """Beside each row the value of its window so far: of the rows up to this one. Not for hopping windows, of which a row has several.
+    """Beside each row the value of its window so far: of the rows up to this one. Not for hopping windows, of which a
+    row has several.
 
     Examples
     --------

@@ -45,7 +45,9 @@ class Action:
         return PHRASES[self.verb]
 
     def render(self, surface: Surface, known: Mapping[str, object] | None = None) -> str | None:
-        """The sentence for a surface; ``known`` fills what the action leaves open. None where there is nothing to say."""
+        """The sentence for a surface; ``known`` fills what the action leaves open.
+        None where there is nothing to say.
+        """
         return self.phrase.render(surface, {**(known or {}), **dict(self.given)})
 
     def forms(self, surface: Surface, known: Mapping[str, object] | None = None) -> list[str]:

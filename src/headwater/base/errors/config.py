@@ -42,7 +42,9 @@ class ConfigError(InputError):
 
     @classmethod
     def bad_value(cls, what: str, expected: str, where: str) -> Self:
-        """``what`` says which value it is, and shows it only if it may be shown: no secrets, nothing of the environment."""
+        """``what`` says which value it is, and shows it only if it may be shown: no secrets,
+        nothing of the environment.
+        """
         return cls("E1725", what, where=where, hint=f"expected {expected}")
 
     @classmethod

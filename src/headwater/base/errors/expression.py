@@ -14,7 +14,8 @@ REMEDY = " remedy!"
 """In a reason: what stands behind it says what to do, where it is not the rows that are at fault."""
 
 
-# What to do about a failure, by the words that it is reported in. Where an expression gives null for what fails, that is shown.
+# What to do about a failure, by the words that it is reported in. Where an expression gives null for what fails, that
+# is shown.
 _WAYS_OUT = {
     "division by zero": "try_divide(a, b) and a / nullif(b, 0) give null instead",
     "cannot be cast": "try_cast(x AS type) gives null instead",

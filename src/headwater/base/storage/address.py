@@ -1,8 +1,8 @@
 """Addresses: which service, account, bucket and prefix a URL names, and when two URLs name the same place.
 
 One place has many spellings. ``s3a://`` is ``s3://``; a container of Azure is ``az://container`` where the account is
-an option, and ``abfss://container@account.dfs.core.windows.net`` where the URL names it, as Spark and delta-spark write it
-into logs. Everything that compares or opens places reads them here, once, so that a vacuum recognises its own files
+an option, and ``abfss://container@account.dfs.core.windows.net`` where the URL names it, as Spark and delta-spark write
+it into logs. Everything that compares or opens places reads them here, once, so that a vacuum recognises its own files
 under any name.
 
 | service | spellings | kept as |

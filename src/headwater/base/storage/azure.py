@@ -1,8 +1,8 @@
 """Prefixes of containers in Azure's blob storage, with or without a hierarchical namespace.
 
 The account is in the URL (``abfss://container@account.dfs.core.windows.net/prefix``) or an option; credentials are a
-key, a shared access signature, a service principal, a federated token, or the identity of the machine. Those that are given
-as options count, whatever else the environment has. Put-if-absent is ``If-None-Match: *``.
+key, a shared access signature, a service principal, a federated token, or the identity of the machine. Those that are
+given as options count, whatever else the environment has. Put-if-absent is ``If-None-Match: *``.
 
 A connection string, as the portal shows it, is a shorter way to say the account, its key or signature, and endpoint.
 """

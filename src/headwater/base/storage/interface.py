@@ -25,7 +25,9 @@ class Entry:
     size: int
     modified_ms: int
     tag: str = ""
-    """Another one where the object was written again, though its size and its time may be the same; empty: not known."""
+    """Another one where the object was written again, though its size and its time may be the same; empty:
+    not known.
+    """
 
 
 class Storage(ABC):
@@ -75,7 +77,9 @@ class Storage(ABC):
 
     @abstractmethod
     def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
-        """A seekable file for Arrow readers; with its ``size``, as far as it is known, a small one takes one request."""
+        """A seekable file for Arrow readers; with its ``size``, as far as it is known,
+        a small one takes one request.
+        """
 
     @abstractmethod
     def open_output(self, path: str, *, flush: bool = True) -> Any:

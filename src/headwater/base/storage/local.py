@@ -233,7 +233,9 @@ def _entry(path: str, stat: os.stat_result) -> Entry:
 
 
 def _may_follow(folder: str, name: str, after: str | None) -> bool:
-    """Whether a file of this name, or one below a folder of this name, may come after another in the order of a listing."""
+    """Whether a file of this name, or one below a folder of this name,
+    may come after another in the order of a listing.
+    """
     if after is None:
         return True
     path = f"{folder}/{name}" if folder else name

@@ -1,13 +1,14 @@
 """What an aggregate is, to the node that keeps it.
 
-A *linear* aggregate says which accumulators it needs (`Accumulator`), and makes its value of their sums. An *extreme* is the first or last
-row of the key in an order. A *quantile* is the row at a place in an order, a *mode* the value that is there most often. Everything else
-is *general*: a function of all rows of a key.
+A *linear* aggregate says which accumulators it needs (`Accumulator`), and makes its value of their sums. An *extreme*
+is the first or last row of the key in an order. A *quantile* is the row at a place in an order, a *mode* the value that
+is there most often. Everything else is *general*: a function of all rows of a key.
 
-Every aggregate may have a ``where``, a column of booleans that says which rows count, and be ``distinct``: of rows with equal
-arguments one counts.
+Every aggregate may have a ``where``, a column of booleans that says which rows count, and be ``distinct``: of rows with
+equal arguments one counts.
 
-`finish` is given the sums for many keys at once, as one array an accumulator, and gives the words of its column and which are null.
+`finish` is given the sums for many keys at once, as one array an accumulator, and gives the words of its column and
+which are null.
 """
 
 from __future__ import annotations
@@ -119,7 +120,9 @@ class Linear(Aggregation):
 
     @property
     def recipe(self) -> int | None:
-        """How `headwater.kernels.finish` makes its values of its first and last accumulator; None if `finish` has to be called."""
+        """How `headwater.kernels.finish` makes its values of its first and last accumulator;
+        None if `finish` has to be called.
+        """
         return None
 
     @abstractmethod
@@ -129,10 +132,12 @@ class Linear(Aggregation):
 
 @dataclass(frozen=True)
 class Extreme(Aggregation):
-    """The value of a column in the first row of the key in an order, or in the last; min and max are the extremes of the column itself.
+    """The value of a column in the first row of the key in an order, or in the last; min and max are the extremes of
+    the column itself.
 
-    Rows in which a column of ``needed`` is null do not count. Rows that are equal in the order are told apart by the column itself,
-    so the first of them is the one with the least value (null being the least), and the last the one with the greatest.
+    Rows in which a column of ``needed`` is null do not count. Rows that are equal in the order are told apart by the
+    column itself, so the first of them is the one with the least value (null being the least), and the last the one
+    with the greatest.
 
     Parameters
     ----------
@@ -200,8 +205,8 @@ class Stage(Protocol):
     def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:
         """Write the values before the step to the first half of ``out``, and those after it to the second.
 
-        ``delta`` are the rows that changed, ``touched`` the keys they touch, with what is added to their accumulators, and ``old``
-        the accumulators before.
+        ``delta`` are the rows that changed, ``touched`` the keys they touch, with what is added to their accumulators,
+        and ``old`` the accumulators before.
         """
 
     def owners(self) -> Sequence[object]:

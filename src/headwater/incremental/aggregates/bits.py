@@ -1,7 +1,7 @@
 """bit_and, bit_or and bit_xor, by counting bits.
 
-None of them can be undone row by row, but how many rows have a bit can: it is all of them, any of them, or an odd number of them. So a key has a
-count for each bit of the column's type, and a deletion costs what an insertion does.
+None of them can be undone row by row, but how many rows have a bit can: it is all of them, any of them, or an odd
+number of them. So a key has a count for each bit of the column's type, and a deletion costs what an insertion does.
 """
 
 from __future__ import annotations

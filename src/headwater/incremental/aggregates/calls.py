@@ -1,7 +1,8 @@
 """Aggregate calls of plans, as aggregates that can be kept.
 
-A plan says `AggregateCall`: a name, expressions, DISTINCT and FILTER, and among its arguments constants that are options: the share
-of a percentile, the separator of listagg. Here these are told apart. Which column holds an argument is the caller's business.
+A plan says `AggregateCall`: a name, expressions, DISTINCT and FILTER, and among its arguments constants that are
+options: the share of a percentile, the separator of listagg. Here these are told apart. Which column holds an argument
+is the caller's business.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """sum and avg of decimals, exact.
 
-The sum of decimals of ``p`` digits is a decimal of ``p + 10`` (38 at most) of the same scale; one that does not fit stops the step, or is null for
-`try_sum`. The average has four more digits on both sides of the point and is rounded half up, away from zero.
+The sum of decimals of ``p`` digits is a decimal of ``p + 10`` (38 at most) of the same scale; one that does not fit
+stops the step, or is null for `try_sum`. The average has four more digits on both sides of the point and is rounded
+half up, away from zero.
 
-A decimal is a whole number of its smallest unit. Sums come in limbs of 32 bits, two for decimals of at most 18 digits and four for longer
-ones, and are carried into two words here, the upper and the lower half of a number of 128 bits.
+A decimal is a whole number of its smallest unit. Sums come in limbs of 32 bits, two for decimals of at most 18 digits
+and four for longer ones, and are carried into two words here, the upper and the lower half of a number of 128 bits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """sum and avg of floats, exact until they are read.
 
-The result is the true sum rounded once to the nearest double (half to even): `math.fsum` of the rows that are there. It does not depend on their order,
-on batches or shards, nor on rows that came and went, where a running sum would. Spark adds doubles in the order in
-which it meets them, and so gives one of several sums near this one.
+The result is the true sum rounded once to the nearest double (half to even): `math.fsum` of the rows that are there. It
+does not depend on their order, on batches or shards, nor on rows that came and went, where a running sum would. Spark
+adds doubles in the order in which it meets them, and so gives one of several sums near this one.
 """
 
 from __future__ import annotations

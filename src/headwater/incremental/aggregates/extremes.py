@@ -133,7 +133,9 @@ class Extremes:
         return matrices, numbers, self._values
 
     def begin(self, delta: ZSet) -> None:
-        """Have the values of a large change sorted on another thread, while the sums are added up; `step` waits for it."""
+        """Have the values of a large change sorted on another thread, while the sums are added up;
+        `step` waits for it.
+        """
         self._begun = sorting.run_of(self._own(delta))
 
     def _own(self, delta: ZSet) -> ZSet:
@@ -152,7 +154,9 @@ class Extremes:
         return self._values.stage_run(run) if len(run) else None
 
     def step(self, delta: ZSet, touched: ZSet, old: Words, out: Words) -> None:
-        """Write the old and the new answers to the two halves of ``out``, and what they change of accumulators to ``touched``."""
+        """Write the old and the new answers to the two halves of ``out``,
+        and what they change of accumulators to ``touched``.
+        """
         staged = self._staged(delta)
         for end in self._ends:
             if end.answers is None:

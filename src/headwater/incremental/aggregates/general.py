@@ -1,8 +1,8 @@
 """Aggregates of whole groups: collect_list, listagg, and functions of one's own.
 
-What needs all rows of a key is given all rows of a key: they are kept in a trace, sorted, and of the keys that a step touches all are read, once for
-the value before the step and the value after it. All keys are evaluated in one call, over one Arrow table with the keys' rows
-one after the other. The cost is the size of the groups touched.
+What needs all rows of a key is given all rows of a key: they are kept in a trace, sorted, and of the keys that a step
+touches all are read, once for the value before the step and the value after it. All keys are evaluated in one call,
+over one Arrow table with the keys' rows one after the other. The cost is the size of the groups touched.
 
 Lists are sorted by the order given, then by the value itself, so that equal rows give equal lists; Spark's order is
 the accident of its partitions. Nulls are left out.
@@ -131,8 +131,9 @@ class UserGeneral(General):
     dtype : pa.DataType
         of what it gives
     function : callable
-        takes an Arrow table of one key's rows, a row as often as it occurs, and gives a value; or, if ``vectorised``, takes the rows of
-        many keys with their offsets and gives an Arrow array. It must give the same for the same rows.
+        takes an Arrow table of one key's rows, a row as often as it occurs, and gives a value; or, if ``vectorised``,
+        takes the rows of many keys with their offsets and gives an Arrow array. It must give the same for the same
+        rows.
     by : tuple of Order
         how the rows are sorted
     """

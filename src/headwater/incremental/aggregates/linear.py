@@ -1,8 +1,8 @@
 """count, sum and avg of whole numbers, and of truth: what can be added up.
 
-A sum of whole numbers is a bigint; one that does not fit stops the step (`try_sum` gives null). Inside it is exact in 95 bits, so it does not
-matter whether it was too large in between. An average is the exact sum rounded to a double, over the count. bool_and and
-bool_or count the rows that are true.
+A sum of whole numbers is a bigint; one that does not fit stops the step (`try_sum` gives null). Inside it is exact in
+95 bits, so it does not matter whether it was too large in between. An average is the exact sum rounded to a double,
+over the count. bool_and and bool_or count the rows that are true.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Spread, correlation and shape: of exact moments, rounded once.
 
-Sums of powers and of products are kept exactly (`headwater.kernels.floats`), where the usual way of computing a variance loses all digits when
-the mean is large, and drifts under retractions. A result is a fraction of whole numbers, or the root of one, computed as such and
-rounded to the nearest double once. So it does not depend on the order of the rows, nor on their history; Spark's last digits do.
-Numbers count as they are: a decimal is not rounded to a double first.
+Sums of powers and of products are kept exactly (`headwater.kernels.floats`), where the usual way of computing a
+variance loses all digits when the mean is large, and drifts under retractions. A result is a fraction of whole numbers,
+or the root of one, computed as such and rounded to the nearest double once. So it does not depend on the order of the
+rows, nor on their history; Spark's last digits do. Numbers count as they are: a decimal is not rounded to a double
+first.
 
-With a NaN or an infinity among the values the result is NaN. The keys touched are looked at one by one, in Python: about ten
-microseconds each.
+With a NaN or an infinity among the values the result is NaN. The keys touched are looked at one by one, in Python:
+about ten microseconds each.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def _kurtosis(s: Sums) -> float | None:
     return nearest(n * fourth / second**2 - 3)
 
 
-# Regressions take (y, x): the dependent column comes first, so here `x` is the second argument's name in Spark's formulas.
+# Regressions take (y, x): the dependent column comes first, so here `x` is the second argument's name in Spark's
+# formulas.
 
 
 def _slope(s: Sums) -> float | None:

@@ -1,12 +1,13 @@
 """Percentiles and medians, exact, kept by walking.
 
-The values of a key are in a trace, sorted. Of each percentile the last answer is known, and how many values are before it; after a change the new
-answer is as many values away as the place has moved (`headwater.kernels.select`), so a key with a million values costs what
-changed in it. The answers of the last step are kept in the accumulators of the aggregate, as limbs whose changes add up.
+The values of a key are in a trace, sorted. Of each percentile the last answer is known, and how many values are before
+it; after a change the new answer is as many values away as the place has moved (`headwater.kernels.select`), so a key
+with a million values costs what changed in it. The answers of the last step are kept in the accumulators of the
+aggregate, as limbs whose changes add up.
 
-percentile, percentile_cont and median are between the two values around the place ``share * (count - 1)``; percentile_disc is the value of
-rank ``ceil(share * count)``, and so is approx_percentile, whose promise (to be off by no more than 1/accuracy of the ranks) an exact
-answer keeps for any accuracy. NaN is above every number.
+percentile, percentile_cont and median are between the two values around the place ``share * (count - 1)``;
+percentile_disc is the value of rank ``ceil(share * count)``, and so is approx_percentile, whose promise (to be off by
+no more than 1/accuracy of the ranks) an exact answer keeps for any accuracy. NaN is above every number.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ class Quantiles:
         self.name = f"{first.column}{' distinct' * first.distinct}{f' where {first.where}' if first.where else ''}"
 
     def step(self, delta: ZSet, touched: ZSet, all_old: Words, out: Words) -> None:
-        """Write the old and the new answers to the two halves of ``out``, and what they change of accumulators to ``touched``."""
+        """Write the old and the new answers to the two halves of ``out``,
+        and what they change of accumulators to ``touched``.
+        """
         old = all_old[:, self._at : self._at + self.accumulators]
         to = self._payload + self._at
         change = touched.rows[:, to : to + self.accumulators]

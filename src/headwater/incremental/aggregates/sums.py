@@ -1,13 +1,15 @@
 """Sums: the accumulators of all linear aggregates of a node, by key.
 
-They are kept in one trace. A key has a row whose weights are its counts and sums (**part** 0), and, where doubles or products are added up, one
-for each bucket of each exact sum (`headwater.kernels.floats`). A change of the input becomes a change of these rows, and adding is
-all that ever happens to them, so any history that leads to the same rows leads to the same sums, bit for bit.
+They are kept in one trace. A key has a row whose weights are its counts and sums (**part** 0), and, where doubles or
+products are added up, one for each bucket of each exact sum (`headwater.kernels.floats`). A change of the input becomes
+a change of these rows, and adding is all that ever happens to them, so any history that leads to the same rows leads to
+the same sums, bit for bit.
 
-Rows may come from several **feeds**: the input itself, and the input with each distinct row once. They are added up into the same rows.
+Rows may come from several **feeds**: the input itself, and the input with each distinct row once. They are added up
+into the same rows.
 
-The first row of an aggregate without keys has to be given even if there are no rows. That it was given is remembered as a
-row of part -1.
+The first row of an aggregate without keys has to be given even if there are no rows. That it was given is remembered as
+a row of part -1.
 """
 
 from __future__ import annotations
@@ -134,7 +136,9 @@ class Sums:
         return _Feed(layout, len(gates), _matrix(conditions, 4), _matrix(specs, 7), _matrix(factors, 2))
 
     def planned(self) -> tuple[dict[str, Words], dict[str, int]] | None:
-        """Its part of the plan of a step in one call (`headwater.kernels.aggregate`); None if it has parts or other feeds."""
+        """Its part of the plan of a step in one call (`headwater.kernels.aggregate`);
+        None if it has parts or other feeds.
+        """
         if self._parted or len(self._feeds) > 1 or not self.layout.keys:
             return None
         feed, layout = self._feeds[0], self.layout
@@ -263,7 +267,8 @@ class Sums:
     def read(self, touched: ZSet, both: Words) -> dict[Request, Array]:
         """For each request its sums before and after the change, stacked; what is staged counts as the change.
 
-        A sum of doubles is given by its bits, rounded; a product by whole numbers (the sum times 2**bias, how many were not finite).
+        A sum of doubles is given by its bits, rounded; a product by whole numbers (the sum times 2**bias, how many were
+        not finite).
         """
         found: dict[Request, Array] = {r: both[:, at] for r, at in self._words.items()}
         if not self._products:

@@ -1,9 +1,9 @@
 """Tallies: how often each value occurs in each key.
 
-A trace by (key, values) whose weight is the number of rows. What changes in it is found by looking up the rows that changed and no others,
-so an aggregate of distinct values costs its change even in a key with a million of them. From a tally come the *distinct* rows, each
-with weight one, that count(DISTINCT …) and sum(DISTINCT …) add up; and the *counted* rows, with the number as a column, whose
-first in the order of numbers is the mode.
+A trace by (key, values) whose weight is the number of rows. What changes in it is found by looking up the rows that
+changed and no others, so an aggregate of distinct values costs its change even in a key with a million of them. From a
+tally come the *distinct* rows, each with weight one, that count(DISTINCT …) and sum(DISTINCT …) add up; and the
+*counted* rows, with the number as a column, whose first in the order of numbers is the mode.
 
 Zeros of floats are one value here, and so are NaNs, as where Spark compares floats for being equal.
 """

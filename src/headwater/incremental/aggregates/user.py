@@ -1,9 +1,10 @@
 """Linear aggregates of one's own: a map of rows to numbers, and a function of the sums.
 
-``map`` is given an Arrow table of the columns of the rows that changed, and gives an array of whole numbers or floats for each sum
-that it wants; a row counts as often as its weight says. ``finish`` is given the sums of many keys, as numpy arrays of int64 or
-float64, and how many rows each has, and gives an Arrow array. Both are called once a step, whatever the number of keys; the state is
-a few words a key. Sums of floats are exact until they are given to ``finish``.
+``map`` is given an Arrow table of the columns of the rows that changed, and gives an array of whole numbers or floats
+for each sum that it wants; a row counts as often as its weight says. ``finish`` is given the sums of many keys, as
+numpy arrays of int64 or float64, and how many rows each has, and gives an Arrow array. Both are called once a step,
+whatever the number of keys; the state is a few words a key. Sums of floats are exact until they are given to
+``finish``.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ class Backfill:
         return {name for name, v in self._circuit.inputs.items() if v.id in self._needed}
 
     def run(self) -> Outputs:
-        """Make the step, and give all rows of the outputs; it is the ``step`` of a transaction in which `sources` were fed."""
+        """Make the step, and give all rows of the outputs;
+        it is the ``step`` of a transaction in which `sources` were fed.
+        """
         circuit = self._circuit
         values: list[list[ZSet]] = []
         try:

@@ -112,7 +112,9 @@ class Circuit(Dataflow):
         self.publish(name, stream.vertex)
 
     def feedback(self, schema: pa.Schema) -> Feedback:
-        """A stream that gives in each step what was given to it in the step before: ``f.connect(...)`` closes the cycle."""
+        """A stream that gives in each step what was given to it in the step before:
+        ``f.connect(...)`` closes the cycle.
+        """
         return Feedback(self, schema)
 
     def recursive(
@@ -132,12 +134,13 @@ class Circuit(Dataflow):
         schemas
             the variables by name, with their columns
         body
-            takes the variables and the ``outer`` streams, by name, as streams of an inner circuit, and gives the next value of each
-            variable (or of the only one)
+            takes the variables and the ``outer`` streams, by name, as streams of an inner circuit, and gives the next
+            value of each variable (or of the only one)
         most
             how many rounds to try before giving up
         distinct
-            is a row kept once, however often it is found? If not, it is counted, and the body has to be linear in the variables
+            is a row kept once, however often it is found? If not, it is counted, and the body has to be linear in the
+            variables
 
         Examples
         --------

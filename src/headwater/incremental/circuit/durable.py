@@ -39,7 +39,9 @@ def checkpoint(
     *,
     name: str | None = None,
 ) -> str:
-    """Make the state of a circuit durable, with traces that others keep ``beside`` it, and give the name of its manifest."""
+    """Make the state of a circuit durable, with traces that others keep ``beside`` it,
+    and give the name of its manifest.
+    """
     names = fingerprints(circuit)
     outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
     facts = {"shards": circuit.shards, "extra": extra, "outputs": outputs, "figures": _figures(circuit, names)}

@@ -148,7 +148,9 @@ def _zset(layout: Layout, data: Any, name: str) -> ZSet:
 
 
 def _is_plain(layout: Layout, schema: pa.Schema) -> bool:
-    """Is it exactly the layout's columns, and maybe a weight, with nothing to cast? The last schema that was is remembered."""
+    """Is it exactly the layout's columns, and maybe a weight,
+    with nothing to cast? The last schema that was is remembered.
+    """
     if layout.taken is None or not schema.equals(layout.taken):
         names, types = layout.names, layout.schema.types
         if schema.names == [*names, WEIGHT]:

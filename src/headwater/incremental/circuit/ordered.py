@@ -111,8 +111,8 @@ class Ordered(Generic[S]):
         range
             from and to, in units of the order column, or as ``"-10 minutes"``
         named
-            ``name="sum(v)"``: count, sum, avg, min, max, stddev_samp, stddev_pop, var_samp, var_pop, first_value, last_value,
-            nth_value(v, 2)
+            ``name="sum(v)"``: count, sum, avg, min, max, stddev_samp, stddev_pop, var_samp, var_pop, first_value,
+            last_value, nth_value(v, 2)
         """
         if rows is not None and range is not None:
             raise InputError.bad_argument("frame", "rows and range", "one of them")

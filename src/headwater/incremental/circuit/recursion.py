@@ -1,4 +1,6 @@
-"""Recursion on streams: the body is called once, with streams of an inner circuit, and the fixpoint becomes a node (`nesting.nest`)."""
+"""Recursion on streams: the body is called once, with streams of an inner circuit,
+and the fixpoint becomes a node (`nesting.nest`).
+"""
 
 from __future__ import annotations
 

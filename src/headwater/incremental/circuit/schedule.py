@@ -29,7 +29,9 @@ __all__ = ["Entry", "Schedule"]
 
 @dataclass(slots=True)
 class Entry:
-    """What runs at once: a vertex, or the members of a chain, of which it is the last; a chain has one form for each shard."""
+    """What runs at once: a vertex, or the members of a chain, of which it is the last;
+    a chain has one form for each shard.
+    """
 
     vertex: Vertex
     inputs: tuple[int, ...]
@@ -102,7 +104,9 @@ def chained(vertices: Sequence[Vertex], outputs: Sequence[Vertex]) -> list[list[
 
 
 def _loosen(vertices: Sequence[Vertex]) -> None:
-    """Find the arrangements that only joins read: a product of sums is the sum of products, so their rows need no order."""
+    """Find the arrangements that only joins read: a product of sums is the sum of products,
+    so their rows need no order.
+    """
     read_by: dict[int, list[Node]] = {}
     for vertex in vertices:
         for v in vertex.inputs:

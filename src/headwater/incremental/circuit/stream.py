@@ -121,7 +121,8 @@ class Stream(RowStream):
         strict
             does a match at the very time not count?
         ties
-            which of several rows of the other stream with one time is meant: the last in this order, and then of all columns
+            which of several rows of the other stream with one time is meant: the last in this order, and then of all
+            columns
         """
         from headwater.incremental.recipes.time_joins import asof_joined
 
@@ -168,7 +169,9 @@ class Stream(RowStream):
         return interval_joined(self, other, between, time, by=keys, suffix=suffix)
 
     def over(self, *keys: str, order: Names | Order | Sequence[Order] = ()) -> Ordered[Stream]:
-        """The rows by some columns and in an order (``"ts desc"``), for ranks, lag, frames and the first rows of each key."""
+        """The rows by some columns and in an order (``"ts desc"``), for ranks, lag,
+        frames and the first rows of each key.
+        """
         from headwater.incremental.circuit.ordered import Ordered
 
         return Ordered(self, keys, orders(order))

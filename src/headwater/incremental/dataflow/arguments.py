@@ -1,4 +1,6 @@
-"""Checking what users give to a circuit: a wrong kind of thing is an error where it is written, and not somewhere in a step."""
+"""Checking what users give to a circuit: a wrong kind of thing is an error where it is written,
+and not somewhere in a step.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Timed state: rows by key, each with the iteration in which it changed.
 
-`past` has the rows of earlier epochs, `present` those of this one. Committing an epoch adds the present to the past. Weights of
-a row at all iterations up to ``i`` add up to its weight at iteration ``i``.
+`past` has the rows of earlier epochs, `present` those of this one. Committing an epoch adds the present to the past.
+Weights of a row at all iterations up to ``i`` add up to its weight at iteration ``i``.
 """
 
 from __future__ import annotations

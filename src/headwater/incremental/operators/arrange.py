@@ -31,7 +31,9 @@ class Arrange(Node):
         self.arrangement = arrangement
         self.trace = Trace(target)
         self.is_loose = False
-        """Are all readers content with rows in any order, listed more than once? Then small changes are sorted when it is needed."""
+        """Are all readers content with rows in any order,
+        listed more than once? Then small changes are sorted when it is needed.
+        """
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         if not len(deltas[0].rows):

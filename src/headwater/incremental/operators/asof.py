@@ -272,7 +272,9 @@ class AsOf(Node):
         return ZSet(layout, rows, self._left.trace.owners())
 
     def _edge(self, changed: ZSet, *, backwards: bool) -> tuple[Rows, Mask]:
-        """How far changes reach on one side, as rows of the left's layout, and where that is to the end of the group."""
+        """How far changes reach on one side, as rows of the left's layout,
+        and where that is to the end of the group.
+        """
         own = self._of_right.of(changed.rows)
         n = len(own)
         if self.direction == ("backward" if backwards else "forward"):

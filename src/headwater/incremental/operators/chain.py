@@ -53,7 +53,9 @@ _LEAST = np.iinfo(np.int64).min
 
 @dataclass(slots=True)
 class _Part:
-    """Something to be done to a batch for the member of a number: limits, a condition, or an expression that makes a column."""
+    """Something to be done to a batch for the member of a number: limits, a condition,
+    or an expression that makes a column.
+    """
 
     member: int
     limits: npt.NDArray[np.int64] | None = None

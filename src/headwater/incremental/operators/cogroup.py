@@ -45,7 +45,9 @@ _NO_VALUE = np.array([-1, -1, -1], dtype=np.int64)
 
 @dataclass(slots=True)
 class Groups:
-    """Sorted rows with group offsets: copy ``i`` is ``rows[at[i]]``, and group ``g`` is ``offsets[g]`` to ``offsets[g + 1]``."""
+    """Sorted rows with group offsets: copy ``i`` is ``rows[at[i]]``,
+    and group ``g`` is ``offsets[g]`` to ``offsets[g + 1]``.
+    """
 
     layout: Layout
     rows: Rows
@@ -59,7 +61,9 @@ class Groups:
 
 @dataclass(slots=True)
 class Slices:
-    """Different rows around changes, with their weights before and after; ``firsts`` are the rows of the first change in each slice."""
+    """Different rows around changes, with their weights before and after;
+    ``firsts`` are the rows of the first change in each slice.
+    """
 
     layout: Layout
     rows: Rows

@@ -107,14 +107,18 @@ class Union(Weigh):
 
 
 class Intersect(Weigh):
-    """INTERSECT: the rows that all inputs have, with weight 1; with ``all``, as often as the one that has them least often."""
+    """INTERSECT: the rows that all inputs have, with weight 1; with ``all``,
+    as often as the one that has them least often.
+    """
 
     def __init__(self, sources: Sequence[Node], *, all: bool = False, sql: str = "") -> None:  # noqa: A002
         super().__init__(sources, _least if all else _every, label="intersect", detail="all" if all else "", sql=sql)
 
 
 class Except(Weigh):
-    """EXCEPT: the rows of the first input that no other has, with weight 1; with ``all``, less as often as the others have them."""
+    """EXCEPT: the rows of the first input that no other has, with weight 1; with ``all``,
+    less as often as the others have them.
+    """
 
     def __init__(self, sources: Sequence[Node], *, all: bool = False, sql: str = "") -> None:  # noqa: A002
         super().__init__(sources, _rest if all else _only, label="except", detail="all" if all else "", sql=sql)

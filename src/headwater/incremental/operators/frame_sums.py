@@ -1,8 +1,8 @@
 """What is made of exact sums over frames: counts, sums, averages, deviations, in Spark's types.
 
-A sum of whole numbers is a bigint, and an error where it does not fit; of decimals a decimal with ten more digits; of doubles the
-nearest double to the exact sum. An average of decimals has four more digits after the point, rounded half up. A deviation of one value is null for a
-sample, as in Spark.
+A sum of whole numbers is a bigint, and an error where it does not fit; of decimals a decimal with ten more digits; of
+doubles the nearest double to the exact sum. An average of decimals has four more digits after the point, rounded half
+up. A deviation of one value is null for a sample, as in Spark.
 """
 
 from __future__ import annotations

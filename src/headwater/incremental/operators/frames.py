@@ -1,11 +1,13 @@
 """Frames: aggregates and places over the rows around each row.
 
-``ROWS BETWEEN a AND b`` counts rows, ``RANGE BETWEEN a AND b`` goes by the value of the order column, where rows of the same place are peers
-and come in together. Sums are exact (`headwater.kernels.window_sums`), so they do not depend on the history of the group.
+``ROWS BETWEEN a AND b`` counts rows, ``RANGE BETWEEN a AND b`` goes by the value of the order column, where rows of the
+same place are peers and come in together. Sums are exact (`headwater.kernels.window_sums`), so they do not depend on
+the history of the group.
 
-What a change costs: with bounds on both sides, the rows within twice the frame around it, whatever the size of the group. Without a bound
-on one side, the rest of the group on the other side changes, and the whole group is read. Rows in a slice are passed over once
-for each function: O(1) a row for counts, extremes and places, O(limbs) for sums and averages, O(limbs squared) for deviations.
+What a change costs: with bounds on both sides, the rows within twice the frame around it, whatever the size of the
+group. Without a bound on one side, the rest of the group on the other side changes, and the whole group is read. Rows
+in a slice are passed over once for each function: O(1) a row for counts, extremes and places, O(limbs) for sums and
+averages, O(limbs squared) for deviations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The common aggregate in one kernel call: counts, sums and means of whole numbers, and the least and greatest of one column.
+"""The common aggregate in one kernel call: counts, sums and means of whole numbers, and the least and greatest of one
+column.
 
-A small step of an aggregate is dominated by its ten calls of kernels and what happens between them. Where all its parts are of
-fixed width `Fused` prepares a plan once, and then a step is one call (`headwater.kernels.aggregate`). It reads and stages the same
-traces as the operator does piece by piece; which of the two did a step cannot be seen from the state.
+A small step of an aggregate is dominated by its ten calls of kernels and what happens between them. Where all its parts
+are of fixed width `Fused` prepares a plan once, and then a step is one call (`headwater.kernels.aggregate`). It reads
+and stages the same traces as the operator does piece by piece; which of the two did a step cannot be seen from the
+state.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ class Fused:
         return self._is_due
 
     def step(self, delta: ZSet) -> ZSet | None:
-        """The change of the output, with the traces staged; None where a sum does not fit, which the operator then explains."""
+        """The change of the output, with the traces staged; None where a sum does not fit,
+        which the operator then explains.
+        """
         n = len(delta.rows)
         self._sums.check()
         if self._values is not None:

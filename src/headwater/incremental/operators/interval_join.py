@@ -53,7 +53,9 @@ def _bit_lengths(values: npt.NDArray[np.uint64]) -> Rows:
 
 
 class Lengths(Node):
-    """Rows with intervals, and the class of their length; rows with a null in an end, or with the end first, are left out."""
+    """Rows with intervals, and the class of their length; rows with a null in an end, or with the end first,
+    are left out.
+    """
 
     kind: ClassVar[Kind] = "lift"
 
@@ -82,7 +84,9 @@ class Lengths(Node):
 
 
 def intervals(source: Node, keys: Sequence[str], lo: str, hi: str) -> Arrange:
-    """A stream of intervals, arranged as `IntervalJoin` wants its left side: by key and class, ordered by the begins."""
+    """A stream of intervals, arranged as `IntervalJoin` wants its left side: by key and class,
+    ordered by the begins.
+    """
     lengths = Lengths(source, lo, hi)
     rest = [n for n in source.layout.names if n not in keys]
     return Arrange(lengths, Arrangement(lengths.layout, [*keys, CLASS, *rest], keys=len(keys) + 1, order=[Order(lo)]))

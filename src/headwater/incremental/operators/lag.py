@@ -1,7 +1,8 @@
 """Lag and lead: a value of the row some places before, or after, in the order of the group.
 
-A change moves the rows behind it by a place or more, so what it touches is itself and the ``offset`` rows on the other side; their own
-neighbours are as many rows again. Outside the group there is the default. Equal rows (weight 2) are neighbours of each other.
+A change moves the rows behind it by a place or more, so what it touches is itself and the ``offset`` rows on the other
+side; their own neighbours are as many rows again. Outside the group there is the default. Equal rows (weight 2) are
+neighbours of each other.
 """
 
 from __future__ import annotations

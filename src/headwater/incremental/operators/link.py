@@ -31,8 +31,8 @@ class Link:
     limits : matrix, optional
         the same as limits of the input's words, where it is that (`headwater.incremental.limits`)
     columns : tuple, optional
-        how each column of the output is made: a column of the input by its number, an expression over them, or None for nulls; left
-        out, the columns stay
+        how each column of the output is made: a column of the input by its number, an expression over them, or None for
+        nulls; left out, the columns stay
     negated : bool
         do weights change their sign?
     """

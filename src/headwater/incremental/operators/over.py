@@ -1,7 +1,8 @@
 """Over: the rows of a group with new columns, made of the rows around them.
 
-What ``f(...) OVER (PARTITION BY ... ORDER BY ...)`` comes to, whatever ``f`` is: the source's columns, and one or more that a subclass computes
-for all copies of the rows in slices, old and new ones in one go. Rows for which the columns did not change say nothing.
+What ``f(...) OVER (PARTITION BY ... ORDER BY ...)`` comes to, whatever ``f`` is: the source's columns, and one or more
+that a subclass computes for all copies of the rows in slices, old and new ones in one go. Rows for which the columns
+did not change say nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ __all__ = ["Over", "gathered", "nulls_of", "output_layout"]
 
 
 def output_layout(source: Layout, columns: Sequence[tuple[str, str]], fields: Sequence[pa.Field]) -> Layout:
-    """The layout of some columns of the source, given as (column, name), and new ones; keyed where the key comes first."""
+    """The layout of some columns of the source, given as (column, name), and new ones;
+    keyed where the key comes first.
+    """
     kept = [source.schema.field(a).with_name(b) for a, b in columns]
     keyed = [a for a, _ in columns[: source.keys]] == source.names[: source.keys]
     return Layout(pa.schema([*kept, *fields]), keys=source.keys if keyed else 0)
@@ -82,7 +85,9 @@ class Over(Cogroup):
 
     @abstractmethod
     def compute(self, groups: Groups, read: Slices) -> list[Values]:
-        """The new columns, for all copies; the first half of the groups is the old rows of the slices, the second the new ones."""
+        """The new columns, for all copies; the first half of the groups is the old rows of the slices,
+        the second the new ones.
+        """
 
     def change(self, read: Sequence[Slices]) -> ZSet:
         slices = read[0]

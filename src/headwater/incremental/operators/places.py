@@ -1,7 +1,7 @@
 """Places: a key and a time of one layout, as rows of another.
 
-Who looks for the rows of another stream around a time needs the key and the time in that stream's words, with the words made for sorting.
-`Places` moves them; the time is the first column of the order of both.
+Who looks for the rows of another stream around a time needs the key and the time in that stream's words, with the words
+made for sorting. `Places` moves them; the time is the first column of the order of both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def time_column(layout: Layout) -> Placed:
 
 
 class Places:
-    """Moves keys and times from rows of ``source`` to rows of ``target``; ``time`` is another column of the source to take."""
+    """Moves keys and times from rows of ``source`` to rows of ``target``;
+    ``time`` is another column of the source to take.
+    """
 
     __slots__ = ("_moving", "_target", "parts", "time", "time_parts")
 

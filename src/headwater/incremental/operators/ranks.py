@@ -1,9 +1,10 @@
 """Ranks: row_number, rank, dense_rank, percent_rank, cume_dist and ntile over the order of a group.
 
-A change moves everything behind it: row_number, rank and dense_rank of the rows after the first change, which is what is read and what the
-output changes by. Where those begin to count is remembered: a trace of the places of all rows is the state, and the row before the change is looked up
-in it. So rows that come at the end cost what they are, however many are before them. percent_rank, cume_dist and ntile
-depend on the number of rows in the group, so they are computed for the whole group with every change; with one of them no state is needed.
+A change moves everything behind it: row_number, rank and dense_rank of the rows after the first change, which is what
+is read and what the output changes by. Where those begin to count is remembered: a trace of the places of all rows is
+the state, and the row before the change is looked up in it. So rows that come at the end cost what they are, however
+many are before them. percent_rank, cume_dist and ntile depend on the number of rows in the group, so they are computed
+for the whole group with every change; with one of them no state is needed.
 
 Who only wants the first places asks for a limit instead: `headwater.incremental.operators.topk`.
 """
@@ -102,8 +103,8 @@ class Ranks(Over):
         super().__init__(source, made, reach=reach, columns=columns, label="ranks", detail=detail, sql=sql)
         self._ranks = tuple(ranks)
         layout = source.layout
-        # Null bits come after all columns in a layout's order. A copy of them comes before the places here, so that rows stand in the
-        # state as they stand in the source, whatever their places were.
+        # Null bits come after all columns in a layout's order. A copy of them comes before the places here, so that
+        # rows stand in the state as they stand in the source, whatever their places were.
         self._nulls = layout.columns[0].word if layout.columns else 1
         names = [*(f"nulls {i}" for i in range(self._nulls)), *_STATE]
         fields = [*layout.schema, *(pa.field(f"{i} {n}", pa.int64(), nullable=False) for i, n in enumerate(names))]

@@ -1,11 +1,12 @@
 """Reach: which rows of a group a change can touch.
 
-A function of a whole group is right for every operator, and costs the whole group for each change. Most operators on ordered rows need less: the
-lag of a row depends on the row before it. A `Reach` says so, by rows, by values of the order column, or by neighbours, and the
-node reads only slices (`headwater.kernels.groups`). It never changes an answer, only what it costs.
+A function of a whole group is right for every operator, and costs the whole group for each change. Most operators on
+ordered rows need less: the lag of a row depends on the row before it. A `Reach` says so, by rows, by values of the
+order column, or by neighbours, and the node reads only slices (`headwater.kernels.groups`). It never changes an answer,
+only what it costs.
 
-A function that looks ``preceding`` rows back and ``following`` ahead has the results of a change's ``preceding`` followers and
-``following`` predecessors touched by it, and to compute those needs as many rows again.
+A function that looks ``preceding`` rows back and ``following`` ahead has the results of a change's ``preceding``
+followers and ``following`` predecessors touched by it, and to compute those needs as many rows again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Sessions: rows of a key that follow each other with gaps of at most the timeout.
 
-Each row gets the session it belongs to, as Spark's ``session_window`` has it: from its first row to its last plus the gap. A gap equal to the
-timeout still merges; rows without a time belong to no session and are left out. A change can join two sessions or part one, and it moves the
-end of its own, so it reaches as far as neighbours are near: the sessions it touches, and no others.
+Each row gets the session it belongs to, as Spark's ``session_window`` has it: from its first row to its last plus the
+gap. A gap equal to the timeout still merges; rows without a time belong to no session and are left out. A change can
+join two sessions or part one, and it moves the end of its own, so it reaches as far as neighbours are near: the
+sessions it touches, and no others.
 """
 
 from __future__ import annotations

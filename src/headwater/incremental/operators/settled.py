@@ -1,11 +1,12 @@
 """Settled rows: which rows of an arrangement no coming row can touch, given the mark that coming rows are not below.
 
-An operator that reads an arrangement says for it what it will never look at again. `Below` is the plain case: rows below the mark. The others look at
-all rows of a key, with weights that are summed, so that what counts is alive: `Newest` keeps the last row below the mark, because whoever asks
-for the row before a coming time is given it; `Closed` lets a session go as a whole, when its last row is so far behind that nothing
-can follow it.
+An operator that reads an arrangement says for it what it will never look at again. `Below` is the plain case: rows
+below the mark. The others look at all rows of a key, with weights that are summed, so that what counts is alive:
+`Newest` keeps the last row below the mark, because whoever asks for the row before a coming time is given it; `Closed`
+lets a session go as a whole, when its last row is so far behind that nothing can follow it.
 
-What lies below a mark can neither come nor be taken back, so a row that is settled stays settled, and any of the settled rows may go at any time.
+What lies below a mark can neither come nor be taken back, so a row that is settled stays settled, and any of the
+settled rows may go at any time.
 """
 
 from __future__ import annotations

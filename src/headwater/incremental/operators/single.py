@@ -1,4 +1,6 @@
-"""Single: rows of which each key may have one; a second one stops the step, as a scalar subquery does that gives two rows."""
+"""Single: rows of which each key may have one; a second one stops the step,
+as a scalar subquery does that gives two rows.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Spans: rows that look up all rows of their key between two places in a trace, and are joined with them.
 
-The entries are taken as the runs have them: a join multiplies weights and is linear, so entries that cancel need not be added up first.
+The entries are taken as the runs have them: a join multiplies weights and is linear, so entries that cancel need not be
+added up first.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Top-k: the first rows of each group in its order.
 
-``ORDER BY ... LIMIT k OFFSET n`` is one group, ``row_number() <= k`` the same for each key, and ``rank() <= k`` keeps all peers of the last. Ties are
-decided by the whole row, so the answer is determined (doubles among the other columns by their bits).
+``ORDER BY ... LIMIT k OFFSET n`` is one group, ``row_number() <= k`` the same for each key, and ``rank() <= k`` keeps
+all peers of the last. Ties are decided by the whole row, so the answer is determined (doubles among the other columns
+by their bits).
 
-The state is the first rows of each group themselves. A change behind them is not looked at; one among them is merged in, and what is
-missing then is read from behind the old end. So a change costs k rows and its own, whatever the size of the group, and rows that
-died at the front are not met again.
+The state is the first rows of each group themselves. A change behind them is not looked at; one among them is merged
+in, and what is missing then is read from behind the old end. So a change costs k rows and its own, whatever the size of
+the group, and rows that died at the front are not met again.
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ class Windows(Node):
 
 
 def ends_within(time: Placed, starts: Positions, ends: Positions) -> Positions:
-    """Ends of windows, if all of them are values of their column's type; beyond the last whole number are negative ones."""
+    """Ends of windows, if all of them are values of their column's type;
+    beyond the last whole number are negative ones.
+    """
     if len(ends) and (int(ends.max()) > _last(time.dtype) or (ends < starts).any()):
         why = f"a window of `{time.name}` would end after the last {time.dtype}"
         raise UnsupportedError.operation("a window", why, "cast the column to a larger type, or leave such rows out")

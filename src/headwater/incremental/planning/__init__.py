@@ -1,6 +1,7 @@
 """planning: which circuit keeps this query up to date?
 
-A typed plan (`headwater.sql.plan`) becomes operators of `headwater.incremental.circuit`, one file for each kind of node.
+A typed plan (`headwater.sql.plan`) becomes operators of `headwater.incremental.circuit`, one file for each kind of
+node.
 """
 
 from headwater.incremental.planning.building import build

@@ -1,7 +1,7 @@
 """From a plan to a circuit: the one way in.
 
-A plan is first put into a form that a circuit can follow (conditions near their tables, joins in an order that has keys, a total order wherever
-rows are counted), then every different part of it becomes a piece of the circuit, once.
+A plan is first put into a form that a circuit can follow (conditions near their tables, joins in an order that has
+keys, a total order wherever rows are counted), then every different part of it becomes a piece of the circuit, once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What cannot be kept up to date, said before anything is built.
 
-A view has to give the same rows for the same tables, whenever it is computed. What reads a clock, throws dice, or asks where a row lies
-does not; a LIMIT without an order may give any rows; and a table as it was does not change. Each is refused with the reason, the place in
-the text and what to write instead.
+A view has to give the same rows for the same tables, whenever it is computed. What reads a clock, throws dice, or asks
+where a row lies does not; a LIMIT without an order may give any rows; and a table as it was does not change. Each is
+refused with the reason, the place in the text and what to write instead.
 
 Constants of the clock are plain dates in a plan by then, so they are looked for in the text.
 """

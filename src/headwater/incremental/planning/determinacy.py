@@ -1,8 +1,9 @@
 """One answer for every query: unread columns go first, then orders are made total.
 
-`headwater.incremental.planning.order` breaks ties by all columns of a row. A circuit arranges the columns of an order, so a tie must not be broken by
-a column that nothing else reads: it would be read from the table and kept in the state for that alone. Rows that are equal in every
-column that is read are interchangeable, whichever comes first. So the plan is pruned before its orders are made total.
+`headwater.incremental.planning.order` breaks ties by all columns of a row. A circuit arranges the columns of an order,
+so a tie must not be broken by a column that nothing else reads: it would be read from the table and kept in the state
+for that alone. Rows that are equal in every column that is read are interchangeable, whichever comes first. So the plan
+is pruned before its orders are made total.
 
 Circuits and the query that a view is verified with are both made of the plan that `determined` gives.
 """

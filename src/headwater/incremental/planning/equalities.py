@@ -1,7 +1,8 @@
 """Equalities: which parts of a join's condition become its key.
 
-``l.a = r.b`` says that rows meet by a key, and so does ``l.a + 1 = abs(r.b)``: each side of it reads one side of the join only. ``<=>`` is the same with
-nulls that meet each other. What is left of the condition is looked at for each pair of rows with equal keys.
+``l.a = r.b`` says that rows meet by a key, and so does ``l.a + 1 = abs(r.b)``: each side of it reads one side of the
+join only. ``<=>`` is the same with nulls that meet each other. What is left of the condition is looked at for each pair
+of rows with equal keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Generate: explode and its relatives are one linear node; maps, structs and JSON were made arrays where the query was read."""
+"""Generate: explode and its relatives are one linear node; maps,
+structs and JSON were made arrays where the query was read.
+"""
 
 from __future__ import annotations
 

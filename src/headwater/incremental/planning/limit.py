@@ -1,8 +1,9 @@
 """Limit: ORDER BY … LIMIT is the first rows in an order, kept as such.
 
-The order is made total: after its own keys come all columns of the row, from left to right, each ascending with nulls first
-(`headwater.incremental.planning.order`); so which of two rows that tie is in the answer is determined, and the same in every recomputation of the
-plan with that order. A LIMIT without ORDER BY is refused, unless there cannot be more rows than it allows.
+The order is made total: after its own keys come all columns of the row, from left to right, each ascending with nulls
+first (`headwater.incremental.planning.order`); so which of two rows that tie is in the answer is determined, and the
+same in every recomputation of the plan with that order. A LIMIT without ORDER BY is refused, unless there cannot be
+more rows than it allows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def most_rows(plan: Plan) -> int | None:
 
 
 def ordered_below(plan: Limit) -> bool:
-    """Is it determined which rows a limit gives? They are if they are sorted, or if there are no more than it allows."""
+    """Is it determined which rows a limit gives? They are if they are sorted,
+    or if there are no more than it allows.
+    """
     if plan.count == 0:
         return True
     most = most_rows(plan.child)

@@ -164,7 +164,9 @@ def _total(order: Sequence[Ordering], output: Sequence[Attribute], fixed: Sequen
 
 
 def _by_fields(one: Ordering) -> list[Ordering]:
-    """A key of an order as keys of plain types: a struct is compared field by field, and nulls are the least of its fields."""
+    """A key of an order as keys of plain types: a struct is compared field by field,
+    and nulls are the least of its fields.
+    """
     node = one.node
     if kind_of(node.dtype) != "nested":
         return [one]

@@ -1,9 +1,11 @@
 """session_window() in groups: one operator in the place of the two windows that a query engine needs.
 
-`headwater.sql.time_windows.sessions` finds the session of a row by ``lag`` and a running maximum. To a circuit that would be two arrangements of all rows, and
-a reach to the end of the partition. `Sessions` has one, and reads the neighbours of a change as long as they are near.
+`headwater.sql.time_windows.sessions` finds the session of a row by ``lag`` and a running maximum. To a circuit that
+would be two arrangements of all rows, and a reach to the end of the partition. `Sessions` has one, and reads the
+neighbours of a change as long as they are near.
 
-It takes the place only of just that plan: a row's window ends a constant after its time, which is not null, and nobody reads what is in between.
+It takes the place only of just that plan: a row's window ends a constant after its time, which is not null, and nobody
+reads what is in between.
 """
 
 from __future__ import annotations

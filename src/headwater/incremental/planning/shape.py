@@ -1,13 +1,14 @@
 """Shapes: sub-plans that are the same up to the numbers of their columns, found once, with what is read of them.
 
-A plan names columns by keys such as ``a#7``, which are given out anew whenever a query is read. A `Shape` names them by their places
-in the children instead, so that two sub-plans that compute the same are one shape, and become one part of the circuit: the two
-readings of a common table, and the same subquery written twice.
+A plan names columns by keys such as ``a#7``, which are given out anew whenever a query is read. A `Shape` names them by
+their places in the children instead, so that two sub-plans that compute the same are one shape, and become one part of
+the circuit: the two readings of a common table, and the same subquery written twice.
 
-The second question is what is needed: a column that nobody reads should not be kept in anybody's state. Whoever reads a shape says which
-places of its output it needs, all readers together, before anything is built.
+The second question is what is needed: a column that nobody reads should not be kept in anybody's state. Whoever reads a
+shape says which places of its output it needs, all readers together, before anything is built.
 
-Invariants: a shape comes after its children in `Shapes.all`; the columns of a shape's plan and of any equal plan agree by place.
+Invariants: a shape comes after its children in `Shapes.all`; the columns of a shape's plan and of any equal plan agree
+by place.
 """
 
 from __future__ import annotations

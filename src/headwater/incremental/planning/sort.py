@@ -1,4 +1,6 @@
-"""Sort: the rows of a view have no order, so an ORDER BY without LIMIT changes nothing; it stands in the circuit as a note."""
+"""Sort: the rows of a view have no order, so an ORDER BY without LIMIT changes nothing;
+it stands in the circuit as a note.
+"""
 
 from __future__ import annotations
 

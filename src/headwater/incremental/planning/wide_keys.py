@@ -55,7 +55,9 @@ def _strict(struct: Call) -> Node:
 
 
 def with_narrow_keys(plan: Plan) -> Plan:
-    """The plan without groups and sets of too many columns; one that cannot be packed stays, and is refused where it is built."""
+    """The plan without groups and sets of too many columns; one that cannot be packed stays,
+    and is refused where it is built.
+    """
     return bottom_up(plan, _narrow)
 
 

@@ -1,8 +1,9 @@
 """Window: columns made of a row's neighbours, one operator for each specification.
 
-Functions with the same partition, order and frame are one node; nodes stand one after the other, each with the columns of all before. Partitions and
-orders may be expressions. An aggregate over a whole partition is an aggregation joined back to the rows: it changes only when its value does.
-Everything else reads slices of the partition (`headwater.incremental.operators.frames`, `ranks`, `lag`).
+Functions with the same partition, order and frame are one node; nodes stand one after the other, each with the columns
+of all before. Partitions and orders may be expressions. An aggregate over a whole partition is an aggregation joined
+back to the rows: it changes only when its value does. Everything else reads slices of the partition
+(`headwater.incremental.operators.frames`, `ranks`, `lag`).
 """
 
 from __future__ import annotations

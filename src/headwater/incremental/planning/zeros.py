@@ -1,6 +1,7 @@
 """Zeros: nested values as keys, with -0.0 made 0.0 inside of them, as Spark makes it before it compares keys.
 
-Plain floats are made so by the operators themselves. A nested value is bytes to them, and different bytes are different keys.
+Plain floats are made so by the operators themselves. A nested value is bytes to them, and different bytes are different
+keys.
 """
 
 from __future__ import annotations

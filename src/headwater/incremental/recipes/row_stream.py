@@ -122,7 +122,9 @@ class RowStream:
         return self._lifted(lambda s: MapBatches(s, function, wanted))
 
     def flat_map(self, function: Callable[[pa.Table], tuple[pa.Table, Sequence[int]]], schema: pa.Schema) -> Self:
-        """Any number of rows for each row: the function gives rows, and for each the position of the row it came from."""
+        """Any number of rows for each row: the function gives rows,
+        and for each the position of the row it came from.
+        """
         from headwater.incremental.operators.map_batches import FlatMap
 
         wanted = _normal(schema)

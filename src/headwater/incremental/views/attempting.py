@@ -176,7 +176,8 @@ class ViewAttempt(Attempt):
     def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
         """Bring a state that is older than the view to where the view is."""
         assert self.live.circuit is not None
-        # The state does not say which columns it has read: those of the record, or it would have been built from scratch.
+        # The state does not say which columns it has read: those of the record, or it would have been built from
+        # scratch.
         known = self.record.frontier.identities
         columns = {n: known[n].columns if n in known else {} for n in at.frontier.identities}
         since = at.frontier.identified({n: replace(i, columns=columns[n]) for n, i in at.frontier.identities.items()})
@@ -239,7 +240,9 @@ class ViewAttempt(Attempt):
         self.sweep()
 
     def optimize(self) -> None:
-        """Write files of the view anew and merge its state, as one more commit that changes no row; superseded state goes at once."""
+        """Write files of the view anew and merge its state, as one more commit that changes no row;
+        superseded state goes at once.
+        """
         if self.base.version != self.record.published:
             return
         files = packing_up.everything(self.base)
@@ -257,7 +260,9 @@ class ViewAttempt(Attempt):
         self.sweep()
 
     def _has_addresses(self) -> bool:
-        """Whether there are addresses to keep. If the state cannot be used there are none: the next refresh says so, and builds another."""
+        """Whether there are addresses to keep. If the state cannot be used there are none: the next refresh says so,
+        and builds another.
+        """
         try:
             if self.record.state is not None:
                 self.restored()

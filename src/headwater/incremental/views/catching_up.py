@@ -52,7 +52,9 @@ def _marked(snapshot: Snapshot, file: AddFile) -> BitMap64:
 
 
 def _moved(addresses: Addresses, went: Located, came: Located, where: str) -> None:
-    """Let the rows at some places be gone and others be there; each row that is concerned has its copies numbered anew."""
+    """Let the rows at some places be gone and others be there;
+    each row that is concerned has its copies numbered anew.
+    """
     gone, new_places = went.places, came.places
     both = np.concatenate([went.keys, came.keys])
     order, starts = sorted_keys(both)

@@ -50,7 +50,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What was measured: changes, the last time the state was built, the last query; and what the choice of ways needs to remember."""
+    """What was measured: changes, the last time the state was built, the last query;
+    and what the choice of ways needs to remember.
+    """
 
     changes_per_second: float = 0.0
     fixed_seconds: float = 0.0
@@ -140,12 +142,16 @@ def _blended(old: float, new: float) -> float:
 
 
 def _tells(rows: int, before: int) -> bool:
-    """Whether a measurement is worth more than the last one: that of a few rows is the fixed part, and what was compiled for the first time."""
+    """Whether a measurement is worth more than the last one: that of a few rows is the fixed part,
+    and what was compiled for the first time.
+    """
     return rows >= _FEW_ROWS or before < _FEW_ROWS
 
 
 def _scaled(seconds: float, measured: int, rows: int, guess: float) -> float:
-    """What so many rows take, by what was measured; the rows that it lacks to tell much are taken for as quick as the guess."""
+    """What so many rows take, by what was measured; the rows that it lacks to tell much are taken for as quick as the
+    guess.
+    """
     if measured < _FEW_ROWS:
         return _FIXED_SECONDS + rows / guess
     lacking = max(0, _ENOUGH_ROWS - measured)

@@ -183,7 +183,9 @@ class Definition:
 
     @cached_property
     def answer(self) -> Plan:
-        """The query for a query engine, with one answer: where SQL leaves open which rows are meant, those that a circuit gives."""
+        """The query for a query engine, with one answer: where SQL leaves open which rows are meant,
+        those that a circuit gives.
+        """
         from headwater.incremental.planning import determined
 
         return determined(self.plan, any_rows=self.policy == "full")
@@ -205,7 +207,8 @@ class Definition:
     def inputs(self) -> dict[str, Input]:
         """The tables that are read, by the names that the query gives them."""
         wanted: dict[str, set[str]] = {}
-        # The answer may have to look at columns that only break ties, and the circuit at one that only says how many rows there are.
+        # The answer may have to look at columns that only break ties, and the circuit at one that only says how many
+        # rows there are.
         for demand in [*demands(self.answer), *self._followed]:
             scan = demand.scan
             if scan.relation not in self.tables:
@@ -243,7 +246,9 @@ class Definition:
         return pa.schema([f.with_nullable(True) for f in self.plan.schema])
 
     def same_query(self, other: Definition) -> bool:
-        """Whether the same rows are meant, and kept in the same state; Spark numbers a plan anew each time it makes it."""
+        """Whether the same rows are meant, and kept in the same state;
+        Spark numbers a plan anew each time it makes it.
+        """
         mine, theirs = ((d.sql, d.tables, d.analyzed is None, d.functions) for d in (self, other))
         return mine == theirs
 

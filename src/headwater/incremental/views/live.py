@@ -120,7 +120,9 @@ class Live:
         return self.folder.has(self.saved)
 
     def follows(self, state: str | None, rows: int) -> None:
-        """A commit of so many changed rows was made that names a state: a new one, which is that in memory, or the one before."""
+        """A commit of so many changed rows was made that names a state: a new one, which is that in memory,
+        or the one before.
+        """
         if state is not None and state == self.saved:
             self.behind += 1
             self.behind_rows += rows

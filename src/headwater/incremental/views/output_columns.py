@@ -1,7 +1,7 @@
 """The columns of a view's table: what they may be called, and of which types they may be.
 
-What follows a view reads its changes, in which Delta and Headwater put columns of their own beside those of the table. So a view can have none
-of those names.
+What follows a view reads its changes, in which Delta and Headwater put columns of their own beside those of the table.
+So a view can have none of those names.
 """
 
 from __future__ import annotations

@@ -73,7 +73,9 @@ class Told:
 
 
 def changed_metadata(name: str, schema: pa.Schema, old: Metadata, told: Told) -> Metadata | None:
-    """The metadata of a view's table with other columns, properties or another comment; None if nothing is different."""
+    """The metadata of a view's table with other columns, properties or another comment;
+    None if nothing is different.
+    """
     given = dict(told.properties or {})
     mode = given.pop(_MAPPING, old.configuration.get(_MAPPING))
     if mode != old.configuration.get(_MAPPING):

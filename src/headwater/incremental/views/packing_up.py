@@ -82,7 +82,9 @@ def _if_many(files: list[AddFile]) -> list[AddFile]:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The rows that ``files`` had at ``base``, in new files that nobody knows of, with the keys of the rows in their order."""
+    """The rows that ``files`` had at ``base``, in new files that nobody knows of,
+    with the keys of the rows in their order.
+    """
 
     base: Snapshot
     files: Sequence[AddFile]
@@ -119,7 +121,9 @@ def discard(rewritten: Rewritten) -> None:
 
 
 def swapped(now: Snapshot, addresses: Addresses, rewritten: Rewritten) -> Changed | None:
-    """The actions that let new files take the place of old ones at a version, and the addresses follow; None if that cannot be any more."""
+    """The actions that let new files take the place of old ones at a version, and the addresses follow;
+    None if that cannot be any more.
+    """
     storage = now.storage
     if not all(f.path in now.files for f in rewritten.files):
         return None  # somebody else has rewritten them, or all of their rows went

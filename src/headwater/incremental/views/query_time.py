@@ -1,12 +1,13 @@
 """How long a query engine took to compute a view, kept from one process to the next.
 
-A refresh writes what it measured into its commit (`record`). `verify` measures, too, and commits nothing: without this file the next process
-would have to guess again whether a query is quicker than following a large change. It is ``query_time.json`` in the folder of the view's
-state, version 1::
+A refresh writes what it measured into its commit (`record`). `verify` measures, too, and commits nothing: without this
+file the next process would have to guess again whether a query is quicker than following a large change. It is
+``query_time.json`` in the folder of the view's state, version 1::
 
     {"version": 1, "query": <SHA-256 of the definition>, "rows": <rows of the sources>, "seconds": <seconds>}
 
-Nothing depends on it but an estimate: it may be missing, old or unreadable, and a lake that cannot be written does without.
+Nothing depends on it but an estimate: it may be missing, old or unreadable, and a lake that cannot be written does
+without.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ __all__ = ["Located", "first_rows", "keys_in_files", "reconcile", "replace_all"]
 
 
 def first_rows(base: Snapshot, batches: Iterator[pa.RecordBatch]) -> Changed:
-    """The actions that give a table without rows its first ones, as they come: there is nothing to compare them with."""
+    """The actions that give a table without rows its first ones, as they come:
+    there is nothing to compare them with.
+    """
     assert not base.files
     adds = write_in_order(base, base.state.metadata, batches)
     faults.point("view.publish.written", base.where)
@@ -47,7 +49,9 @@ def first_rows(base: Snapshot, batches: Iterator[pa.RecordBatch]) -> Changed:
 
 
 def reconcile(base: Snapshot, addresses: Addresses, result: ZSet) -> Changed:
-    """The actions that make the table's rows those of ``result``, which is consolidated; ``addresses`` are new and empty."""
+    """The actions that make the table's rows those of ``result``, which is consolidated;
+    ``addresses`` are new and empty.
+    """
     if not base.files:
         return publish(base, addresses, result)
     for path in base.files:

@@ -52,7 +52,9 @@ class StateAt:
 
     @classmethod
     def of(cls, saved: Any) -> Self | None:
-        """What a manifest says; None for one that was written before states said it, and belongs to the commit that names it."""
+        """What a manifest says; None for one that was written before states said it,
+        and belongs to the commit that names it.
+        """
         at = saved.get("at") if isinstance(saved, dict) else None
         if at is None:
             return None

@@ -180,7 +180,9 @@ class RefreshAttempt(ViewAttempt):
         self._report(sources, record.last, plan.reason)
 
     def _flushing(self, circuit: Circuit, rows: int) -> AbstractContextManager[object]:
-        """Write the new state of a large step beside what follows; that of a small one is written sooner than a thread has its turn."""
+        """Write the new state of a large step beside what follows;
+        that of a small one is written sooner than a thread has its turn.
+        """
         if rows < _WORTH_A_THREAD:
             return nullcontext()
         return begin(lambda: self.live.folder.flush(durable.traces_of(circuit)))

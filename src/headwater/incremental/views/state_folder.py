@@ -108,7 +108,9 @@ class ViewFolder(StateFolder):
         return name
 
     def newest(self, name: str, table: str, published: int) -> str:
-        """The newest state of a version of a view's table, or of one before it: that which a commit names, or one that was settled later."""
+        """The newest state of a version of a view's table, or of one before it: that which a commit names,
+        or one that was settled later.
+        """
         if self.remote:
             return name
         for other in reversed(self.store.manifests()):
@@ -154,7 +156,9 @@ class ViewFolder(StateFolder):
         return self._trusted(self._fetched(name) if self.remote else name)
 
     def _trusted(self, local: str) -> Manifest:
-        """A manifest whose files are what was written, though it may not have been flushed before the machine was started anew."""
+        """A manifest whose files are what was written, though it may not have been flushed before the machine was
+        started anew.
+        """
         manifest = self.store.restore(local)
         boot = manifest.extra["extra"].get(_BOOT)
         if boot is not None and boot != boot_id():
@@ -176,7 +180,9 @@ class ViewFolder(StateFolder):
     # -- what nobody needs -----------------------------------------------------------------------------------------
 
     def sweep(self, name: str | None, table: str, published: int) -> None:
-        """Delete everything but the state that the newest commit, ``published``, names, and the one that was settled after it."""
+        """Delete everything but the state that the newest commit, ``published``, names,
+        and the one that was settled after it.
+        """
         local = None if name is None else (self._names.get(name) if self.remote else name)
         if name is None or local is None:
             kept: set[str] = set()

@@ -1,7 +1,7 @@
 """Together: a few writes at once, because waiting for a disk or a bucket is most of what a small refresh does.
 
-A file system's journal takes many files in one turn if they are flushed at the same time, and a bucket answers many requests at once. The
-writes of a step do not depend on each other; the next step begins when all are done.
+A file system's journal takes many files in one turn if they are flushed at the same time, and a bucket answers many
+requests at once. The writes of a step do not depend on each other; the next step begins when all are done.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
 
 
 class Begun:
-    """A job that goes on beside what follows; a ``with`` block ends after it, and raises its error unless it has one of its own."""
+    """A job that goes on beside what follows; a ``with`` block ends after it,
+    and raises its error unless it has one of its own.
+    """
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
@@ -68,5 +70,7 @@ def begin(job: Callable[[], object]) -> Begun:
 
 @cache
 def _pool(_pid: int) -> ThreadPoolExecutor:
-    """The threads of this process; a process that was forked has its own. Jobs wait for nobody, so there may be more of them."""
+    """The threads of this process; a process that was forked has its own. Jobs wait for nobody,
+    so there may be more of them.
+    """
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="headwater-publish")

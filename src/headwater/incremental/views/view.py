@@ -277,7 +277,9 @@ class View(Handle):
     # -- changing it -----------------------------------------------------------------------------------------------
 
     def has(self, sql: str, *, policy: Policy = "auto", shards: int = 1, told: Told = _NOTHING) -> bool:
-        """Whether this is its definition, by the functions that are registered now, and its sources still have the columns that it reads."""
+        """Whether this is its definition, by the functions that are registered now,
+        and its sources still have the columns that it reads.
+        """
         meant = self._stored
         if (meant.sql, meant.policy, meant.shards) != (sql, policy, shards):
             return False

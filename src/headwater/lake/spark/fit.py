@@ -2,8 +2,8 @@
 
 The rules are those of `conform` and `constraints`: a value changes its type only if nothing of it is lost, NOT NULL and
 CHECK hold for every row, a generated column is what its expression says. Spark computes them as columns; how many rows
-break each rule is counted while the rows are written (`DataFrame.observe`), so checking takes no second pass. Nothing is
-committed unless all counts are zero.
+break each rule is counted while the rows are written (`DataFrame.observe`), so checking takes no second pass. Nothing
+is committed unless all counts are zero.
 
 A conversion that may lose something is tried (``try_cast``) and counted as broken where the way back does not give
 the value that was there. Inside arrays, maps and structs only conversions that cannot lose anything are made.

@@ -64,7 +64,9 @@ def located(frame: DataFrame) -> DataFrame:
 
 
 def without_deleted(session: SparkSession, frame: DataFrame, vectors: Mapping[str, BitMap64]) -> DataFrame:
-    """``frame``, a `located` scan of the files ``vectors`` names (as Spark writes their paths), without deleted rows."""
+    """``frame``, a `located` scan of the files ``vectors`` names (as Spark writes their paths),
+    without deleted rows.
+    """
     kind = pa.list_(pa.list_(pa.int64()))
     table = pa.table({_FILE: list(vectors), _BITS: pa.array([bits_of(v) for v in vectors.values()], kind)})
     bits = sf.broadcast(session.createDataFrame(table))

@@ -1,9 +1,9 @@
 """DataFusion: an engine inside the process that many Arrow tools share.
 
-One session serves the whole process, with the settings' threads, memory limit and spill folder; the relations of a query have names
-of their own in it and are gone when the query is closed. Rows stream out in batches while the query runs: a batch is
-awaited on an event loop in a thread of its own, which leaves the GIL to others and can be cancelled at any time. A
-cancelled query stops at its next batch inside, which is soon for all but a large cross join.
+One session serves the whole process, with the settings' threads, memory limit and spill folder; the relations of a
+query have names of their own in it and are gone when the query is closed. Rows stream out in batches while the query
+runs: a batch is awaited on an event loop in a thread of its own, which leaves the GIL to others and can be cancelled at
+any time. A cancelled query stops at its next batch inside, which is soon for all but a large cross join.
 
 What DataFusion cannot plan is `Refused` before any row is computed.
 """

@@ -1,9 +1,10 @@
 """A source as a relation of DataFusion: Parquet files straight from the disk, or rows in memory.
 
-DataFusion reads a folder and not a list of files, so each query gets a folder of links: the file number ``n`` of a source is
-``headwater_file=n/data.parquet``, and DataFusion gives every row the number of its file. What is not in the files is joined by that
-number: partition values, and with the row's place in the file also the deletion vectors. The schema given is the
-table's, so that columns which older files lack or hold in a narrower type come out as the table says today.
+DataFusion reads a folder and not a list of files, so each query gets a folder of links: the file number ``n`` of a
+source is ``headwater_file=n/data.parquet``, and DataFusion gives every row the number of its file. What is not in the
+files is joined by that number: partition values, and with the row's place in the file also the deletion vectors. The
+schema given is the table's, so that columns which older files lack or hold in a narrower type come out as the table
+says today.
 
 Invariant: a link is made only to a file that is there; DataFusion would pass over a broken one in silence.
 """

@@ -84,6 +84,8 @@ class DuckDBEngine(PlannedEngine):
 
 
 def _named_in(sql: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The values that a text names: a scan that was written may have been left out again, and DuckDB takes none too many."""
+    """The values that a text names: a scan that was written may have been left out again,
+    and DuckDB takes none too many.
+    """
     named = set(re.findall(r"\$(\w+)", sql))
     return {name: value for name, value in values.items() if name in named}

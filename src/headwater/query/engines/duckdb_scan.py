@@ -1,11 +1,11 @@
 """A source as a relation of DuckDB: Parquet files straight from the disk, or an Arrow stream.
 
-Files are given to ``read_parquet`` with the table's schema, so that DuckDB opens none of them to learn it, and a column which an older
-file holds in a narrower type comes out as the table says today. Files that lack a column are read apart, with nulls in its place.
-What is not in the files is computed from ``file_index`` and ``file_row_number``: partition values are looked up by file,
-and deleted rows are tested in strings of bits that hold the deletion vectors of some files one after the other (a join with
-the deleted positions costs more). DuckDB copies such a string for every 2,048 rows it tests, so the strings are kept short, but
-not so short that a query falls into hundreds of scans.
+Files are given to ``read_parquet`` with the table's schema, so that DuckDB opens none of them to learn it, and a column
+which an older file holds in a narrower type comes out as the table says today. Files that lack a column are read apart,
+with nulls in its place. What is not in the files is computed from ``file_index`` and ``file_row_number``: partition
+values are looked up by file, and deleted rows are tested in strings of bits that hold the deletion vectors of some
+files one after the other (a join with the deleted positions costs more). DuckDB copies such a string for every 2,048
+rows it tests, so the strings are kept short, but not so short that a query falls into hundreds of scans.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ def _itself(error: Exception) -> Exception:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a query for a writer: Arrow or a DataFrame, how to give them back, and what an error of theirs means."""
+    """The rows of a query for a writer: Arrow or a DataFrame, how to give them back,
+    and what an error of theirs means.
+    """
 
     data: Any
     close: Callable[[], None] = _nothing
@@ -76,7 +78,9 @@ class Engine(Protocol):
 def conformed(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, failure: Callable[[Exception], Exception]
 ) -> pa.RecordBatchReader:
-    """The batches under the names and types of ``schema``, by position; what an engine raises goes through ``failure``."""
+    """The batches under the names and types of ``schema``, by position;
+    what an engine raises goes through ``failure``.
+    """
     loose = pa.schema([f.with_nullable(True) for f in schema])
 
     def stream() -> Iterator[pa.RecordBatch]:

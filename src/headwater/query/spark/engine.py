@@ -300,7 +300,9 @@ def _sentence(message: str) -> str:
 
 
 def _check_functions(lake: DerivingLake, fragment: Fragment) -> None:
-    """Refuse a function in Python, which is this process's and not Spark's; one that Spark has too is meant to be Spark's."""
+    """Refuse a function in Python, which is this process's and not Spark's;
+    one that Spark has too is meant to be Spark's.
+    """
     tokens = list(tokenize(fragment.text)) if lake.user_functions else []
     for token, behind in itertools.pairwise(tokens):
         if token.kind in ("word", "name") and behind.text == "(":

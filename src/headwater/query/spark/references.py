@@ -1,8 +1,9 @@
 """References: which tables a text of Spark SQL names, and where, so that each can be given another name.
 
-Spark understands more SQL than we do, so the text is not parsed but walked over once, token by token. A table stands where a
-relation is expected: after FROM, after JOIN, and after a comma between relations. What opens a parenthesis there is a query or a
-join of its own. A name of WITH hides a table of the same name, from the end of its definition to the end of the query it belongs to.
+Spark understands more SQL than we do, so the text is not parsed but walked over once, token by token. A table stands
+where a relation is expected: after FROM, after JOIN, and after a comma between relations. What opens a parenthesis
+there is a query or a join of its own. A name of WITH hides a table of the same name, from the end of its definition to
+the end of the query it belongs to.
 
 Invariant: only tokens that are the name of a relation (and the time travel behind it) are ever replaced.
 """
@@ -224,7 +225,8 @@ class _Walk:
 
 
 def columns_named(text: str, columns: Sequence[str]) -> list[str]:
-    """The columns that a query can read, since it names them; all of them where it may read columns without their names.
+    """The columns that a query can read, since it names them; all of them where it may read columns without their
+    names.
 
     >>> columns_named("SELECT id FROM search('t', 'x') WHERE `Body` IS NULL", ["id", "body", "_score"])
     ['id', 'body']

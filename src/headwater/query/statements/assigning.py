@@ -1,12 +1,13 @@
 """Store assignment: what a value becomes when SQL puts it into a column of another type.
 
-INSERT, UPDATE and MERGE follow Spark's ANSI store assignment. Any number goes into any number, any plain value into text, and
-dates and timestamps into one another, by the cast that Spark would make: 1.5 is stored in an INT column as 1, and a number
-that is too large is an error. Nothing else goes: a text is not parsed into a number, and a boolean is none.
+INSERT, UPDATE and MERGE follow Spark's ANSI store assignment. Any number goes into any number, any plain value into
+text, and dates and timestamps into one another, by the cast that Spark would make: 1.5 is stored in an INT column as 1,
+and a number that is too large is an error. Nothing else goes: a text is not parsed into a number, and a boolean is
+none.
 
-The cast becomes part of the query, so that the engine computes it as it computes every CAST, and one that it is not known to compute as
-Spark does is refused. Values that the lake stores just as Spark would (a whole number in a wider or narrower type, say) are left
-to it: where one of them does not fit, it names the column.
+The cast becomes part of the query, so that the engine computes it as it computes every CAST, and one that it is not
+known to compute as Spark does is refused. Values that the lake stores just as Spark would (a whole number in a wider or
+narrower type, say) are left to it: where one of them does not fit, it names the column.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def cast_for(
 ) -> str | None:
     """As `cast_to`, for a column of a table; what the table lacks, or computes itself, is not looked at.
 
-    ``by_name``: the fields of structs are told by their names, and by position otherwise. ``evolve``: a struct may bring new
-    fields, which is the lake's business.
+    ``by_name``: the fields of structs are told by their names, and by position otherwise. ``evolve``: a struct may
+    bring new fields, which is the lake's business.
     """
     if column not in base.schema or base.schema.field(column).generation:
         return None

@@ -1,8 +1,9 @@
 """INSERT: the rows of a query, streamed into files and then committed.
 
-Columns are matched by position, or by name where the statement says so; types by Spark's store assignment (see `assigning`).
-A query that reads the table it writes sees the version before: data files never change, and the commit comes
-last. Where such an INSERT replaces rows, another writer's commit in between is a conflict, because the new rows do not know of it.
+Columns are matched by position, or by name where the statement says so; types by Spark's store assignment (see
+`assigning`). A query that reads the table it writes sees the version before: data files never change, and the commit
+comes last. Where such an INSERT replaces rows, another writer's commit in between is a conflict, because the new rows
+do not know of it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DELETE, TRUNCATE and UPDATE.
 
-A condition on one row is answered by the lake itself, which reads just the columns it names. A condition that asks for other rows
-(a subquery) is answered by the session's engine: a query over the table, with the address of each row beside its columns, says
-which rows are meant and what they become. Each try reads one snapshot of the table, inside subqueries too, and if another
-writer commits first, the query is run again.
+A condition on one row is answered by the lake itself, which reads just the columns it names. A condition that asks for
+other rows (a subquery) is answered by the session's engine: a query over the table, with the address of each row beside
+its columns, says which rows are meant and what they become. Each try reads one snapshot of the table, inside subqueries
+too, and if another writer commits first, the query is run again.
 """
 
 from __future__ import annotations

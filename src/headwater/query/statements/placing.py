@@ -29,7 +29,9 @@ _BY_PATH = re.compile(r"(delta|parquet)\..*/", re.DOTALL)
 
 
 def placing(runs: Callable[[S, Session], Result]) -> Callable[[S, Session], Result]:
-    """A function that runs a statement, with its errors pointing into it; what it read from is closed when it is over."""
+    """A function that runs a statement, with its errors pointing into it;
+    what it read from is closed when it is over.
+    """
 
     @functools.wraps(runs)
     def placed(statement: S, session: Session) -> Result:

@@ -26,9 +26,9 @@ tree.
 as in SQL: ``a OR b AND c`` is ``a OR (b AND c)``. Between clauses that stand side by side, Lucene's meaning holds: `+`
 makes a clause a must, `-`, `!` and `NOT` make it a must-not, and the rest are optional if there is a must; else at
 least one of them matches. OR means the same as standing side by side where one of the clauses has a `+` or `-`, so
-``+a OR b`` is ``+a b`` and ``a OR -b`` is ``a -b``; with NOT it is boolean algebra, and ``a OR NOT b`` finds what lacks b,
-too. In an AND, ``-a`` is ``NOT a``, and a `+` holds for all of it. With ``default="and"``, clauses side by side are joined
-by AND.
+``+a OR b`` is ``+a b`` and ``a OR -b`` is ``a -b``; with NOT it is boolean algebra, and ``a OR NOT b`` finds what lacks
+b, too. In an AND, ``-a`` is ``NOT a``, and a `+` holds for all of it. With ``default="and"``, clauses side by side are
+joined by AND.
 
 Three things that other parsers read in silence are refused, because the silent meaning is rarely the one meant: a
 mark that is set off by a space (``a - b``), a mark after a colon (``title:-draft``; a negative number is a value), and

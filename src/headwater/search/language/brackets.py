@@ -1,4 +1,5 @@
-"""Leaves in brackets: ranges ``[a TO b]``, ``{a TO b}``, and lists ``IN [a b c]``; and comparisons, which are ranges too.
+"""Leaves in brackets: ranges ``[a TO b]``, ``{a TO b}``, and lists ``IN [a b c]``; and comparisons, which are ranges
+too.
 
 Their values are plain strings, bare or in quotes: what they mean is up to the type of the field. A bare value ends at
 a blank or a bracket, so dates, timestamps, negative numbers and addresses need no quotes.

@@ -18,7 +18,8 @@ _PIECE = re.compile(r"(\\.)|`((?:[^`]|``)*+)`|([*?])|([^\\`*?]++)", re.DOTALL)
 
 def read_field(source: Source, at: int) -> tuple[str | None, int]:
     """The field that is named at ``at`` with its colon, and the offset after it; None where there is none."""
-    # What begins with one of these is a leaf; and to look for a colon after each of many quotes would take quadratic time.
+    # What begins with one of these is a leaf; and to look for a colon after each of many quotes would take quadratic
+    # time.
     found = None if source.char(at) in _OTHER_LEAVES else FIELD.match(source.text, at)
     if found is None:
         return None, at

@@ -84,7 +84,9 @@ def _placed(node: Leaf | Boost, start: int, end: int) -> Operand:
 
 @dataclass(slots=True)
 class _Group:
-    """A parenthesis that is open: its clauses, the field that holds for it, where it began, and how much was refused by then."""
+    """A parenthesis that is open: its clauses, the field that holds for it, where it began,
+    and how much was refused by then.
+    """
 
     clauses: Clauses
     field: str | None

@@ -1,7 +1,8 @@
 r"""Writing a tree as a query: `render`, the inverse of `parse`.
 
-``parse(render(tree)) == tree``, and the same with ``default="and"`` on both sides, for every tree that is at most `MAX_DEPTH` high. Parentheses stand only where they are
-needed, and characters are escaped only where they would be read as syntax.
+``parse(render(tree)) == tree``, and the same with ``default="and"`` on both sides, for every tree that is at most
+`MAX_DEPTH` high. Parentheses stand only where they are needed, and characters are escaped only where they would be read
+as syntax.
 
 >>> from headwater.search.language.tree import And, Or, Term
 >>> render(And((Term(None, "C++"), Or((Term("lang", "a b"), Term(None, "OR"))))))
@@ -60,7 +61,9 @@ def render(node: Node, *, default: Default = "or") -> str:
 
 
 def _pieces(node: Node, beside: str) -> list[Node | str]:
-    """What stands for a node: strings, and nodes that are still to be written. ``beside`` separates clauses with marks."""
+    """What stands for a node: strings, and nodes that are still to be written.
+    ``beside`` separates clauses with marks.
+    """
     match node:
         case And():
             return _joined(" AND ", [_grouped(child, And, Or, Occurs) for child in node.children])

@@ -110,7 +110,9 @@ class Source:
         return len(self._refused)
 
     def ignored(self) -> tuple[Ignored, ...]:
-        """What was left out, in the order of the query: of parts inside each other the outermost, and neighbours as one."""
+        """What was left out, in the order of the query: of parts inside each other the outermost,
+        and neighbours as one.
+        """
         parts: list[tuple[int, int, str]] = []
         done = 0
         for start, end, why in sorted(self._refused, key=lambda part: (part[0], -part[1])):

@@ -225,7 +225,8 @@ class Boost:
 
 @dataclass(frozen=True, slots=True)
 class Occurs:
-    """Lucene's row of clauses: all of `must`, none of `must_not`; one of `should` if there is no `must`, else for the score.
+    """Lucene's row of clauses: all of `must`, none of `must_not`; one of `should` if there is no `must`, else for the
+    score.
 
     With `must_not` alone, it is every row but those.
     """

@@ -2,7 +2,8 @@
 
 The data source is given a folder, as Spark's sources are. A table ``sales.orders`` lies in ``sales/orders`` below the
 root of its lake, and everything that is derived in the lake is recorded in ``_headwater`` there. So the lake of a table
-is the nearest of three folders above that has one; a table that lies elsewhere and is attached needs the option ``lake``.
+is the nearest of three folders above that has one; a table that lies elsewhere and is attached needs the option
+``lake``.
 """
 
 from __future__ import annotations

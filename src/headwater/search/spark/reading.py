@@ -249,7 +249,9 @@ class SearchReader(DataSourceReader):
                 yield self._finished(kept.slice(begin, _BATCH_ROWS), piece, exact)
 
     def _finished(self, batch: pa.RecordBatch, piece: FilePiece, exact: pa.Schema) -> pa.RecordBatch:
-        """A batch with exactly the columns and types that Spark expects, and the rank beside them where there is one."""
+        """A batch with exactly the columns and types that Spark expects,
+        and the rank beside them where there is one.
+        """
         at = None
         if piece.scores is not None or piece.ranks is not None:
             at = np.searchsorted(piece.positions, batch.column(POSITION).to_numpy())

@@ -106,7 +106,9 @@ def _check_partitioning(options: SourceOptions, base: Snapshot) -> None:
 def _index_of(
     options: SourceOptions, place: TablePlace, planned: Snapshot
 ) -> tuple[str, Mapping[str, Any] | None, Definition]:
-    """The index that the rows go into: its name, how it is to be made if it is not there, and what it is an index of."""
+    """The index that the rows go into: its name, how it is to be made if it is not there,
+    and what it is an index of.
+    """
     target, fields = options.number("targetRecordsPerSplit", 1), options.fields
     known = place.indexes()
     named = options.text("index")

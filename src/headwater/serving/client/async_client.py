@@ -163,7 +163,9 @@ class AsyncClient:
         return await self._run(self._calls.get("/healthz", dict))
 
     async def ready(self) -> dict[str, Any]:
-        """Whether the server has loaded all its tables, and what is missing: ``{"status": "ready", …}``, or another status."""
+        """Whether the server has loaded all its tables, and what is missing: ``{"status": "ready", …}``,
+        or another status.
+        """
         call = self._calls.get("/readyz", dict)
         reply = await self._exchange(call, asyncio.get_running_loop().time() + self._timeout_s)
         if reply.status not in (200, 503):

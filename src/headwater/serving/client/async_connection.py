@@ -1,7 +1,8 @@
 """Connections that are awaited: a protocol of asyncio that receives replies where they stay, and the pool of them.
 
-The same rules as for connections that are waited for (`connection`): one request at a time, back to the pool only after a whole reply, and
-no more than a number of them open at once. A pool belongs to the event loop that it is used in; in another one it begins anew.
+The same rules as for connections that are waited for (`connection`): one request at a time, back to the pool only after
+a whole reply, and no more than a number of them open at once. A pool belongs to the event loop that it is used in; in
+another one it begins anew.
 """
 
 from __future__ import annotations

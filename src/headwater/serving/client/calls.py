@@ -1,7 +1,7 @@
 """Calls: what the methods of both clients send, and what they make of the reply. Nothing here waits.
 
-A `Call` is the head of a request up to its length, the body, whether it may be sent twice, and the function that reads the reply.
-Heads of fetches are kept, since a client asks the same of a table again and again.
+A `Call` is the head of a request up to its length, the body, whether it may be sent twice, and the function that reads
+the reply. Heads of fetches are kept, since a client asks the same of a table again and again.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class Client:
         ----------
         table : str
         keys
-            a list of values, or a column of numpy, Arrow, pandas or polars. For a key of several columns: a list of tuples, a
-            dict of columns, or a table with these columns.
+            a list of values, or a column of numpy, Arrow, pandas or polars. For a key of several columns: a list of
+            tuples, a dict of columns, or a table with these columns.
         columns : sequence of str, optional
             all but the key by default
         found : bool
@@ -182,7 +182,9 @@ class Client:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def write(self, table: str, rows: Any) -> dict[str, Any]:
-        """Insert rows, or replace those with the same keys: Arrow, pandas, polars, a list of dicts, or a dict of columns."""
+        """Insert rows, or replace those with the same keys: Arrow, pandas, polars, a list of dicts,
+        or a dict of columns.
+        """
         return self._run(self._calls.write(table, rows))
 
     def delete(self, table: str, keys: Any) -> dict[str, Any]:
@@ -226,7 +228,9 @@ class Client:
         return self._run(self._calls.get("/healthz", dict))
 
     def ready(self) -> dict[str, Any]:
-        """Whether the server has loaded all its tables, and what is missing: ``{"status": "ready", …}``, or another status."""
+        """Whether the server has loaded all its tables, and what is missing: ``{"status": "ready", …}``,
+        or another status.
+        """
         call = self._calls.get("/readyz", dict)
         reply = self._exchange(call, time.monotonic() + self._timeout_s)
         if reply.status not in (200, 503):

@@ -1,11 +1,11 @@
 """Connections that are waited for: sockets that stay open between requests, and the pool of them.
 
-The problem: most of what a small request costs a client is system calls and waking up. The idea: one call sends head and body, one
-receives the whole reply where it fits. The socket blocks, and the kernel keeps its timeout (SO_RCVTIMEO), so that Python does not poll
-before each call. TLS needs Python's own timeouts.
+The problem: most of what a small request costs a client is system calls and waking up. The idea: one call sends head
+and body, one receives the whole reply where it fits. The socket blocks, and the kernel keeps its timeout (SO_RCVTIMEO),
+so that Python does not poll before each call. TLS needs Python's own timeouts.
 
-Invariants: a connection is used by one thread at a time, and goes back to the pool only after a whole reply that leaves it in order.
-No more than a number of them is open at once. Connections of a process are not used by its forks.
+Invariants: a connection is used by one thread at a time, and goes back to the pool only after a whole reply that leaves
+it in order. No more than a number of them is open at once. Connections of a process are not used by its forks.
 """
 
 from __future__ import annotations
@@ -219,7 +219,9 @@ class Pool:
             self._freed.notify()
 
     def _forget(self) -> None:
-        """Begin anew in a forked process: the sockets are the parent's, too, so they are closed here without a word to the server."""
+        """Begin anew in a forked process: the sockets are the parent's, too,
+        so they are closed here without a word to the server.
+        """
         idle, self._idle = self._idle, deque()
         self._freed = threading.Condition(threading.Lock())
         self._open = self._waiting = 0

@@ -1,8 +1,9 @@
 """Keys and rows as the body of a request: Arrow, made with as little work as there can be.
 
-The problem: a list of a thousand strings takes longer to become Arrow by pyarrow than the server needs to look them all up.
-The idea: strings are joined twice, without and with a separator. The first is the data; the places of the separators in the second
-are, less their number, the offsets. No loop over the keys is run by the interpreter. Integers are packed by one call.
+The problem: a list of a thousand strings takes longer to become Arrow by pyarrow than the server needs to look them all
+up. The idea: strings are joined twice, without and with a separator. The first is the data; the places of the
+separators in the second are, less their number, the offsets. No loop over the keys is run by the interpreter. Integers
+are packed by one call.
 
 Everything else (arrays, columns of frames, tuples, keys with nulls) goes by pyarrow. Types that the server would refuse
 since they could grow (dictionaries) are made plain.
@@ -45,8 +46,8 @@ def key_body(keys: Any, names: Sequence[str] = ()) -> Bytes:
     Parameters
     ----------
     keys
-        a list of values; a numpy, Arrow, pandas or polars column; for a key of several columns a list of tuples, a dict of
-        columns, or a table with these columns
+        a list of values; a numpy, Arrow, pandas or polars column; for a key of several columns a list of tuples, a dict
+        of columns, or a table with these columns
     names : sequence of str
         the columns of the key, for tuples
 

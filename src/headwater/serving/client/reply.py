@@ -1,12 +1,12 @@
 """Replies: from the bytes of a connection to status, headers and body, without a socket in it.
 
-The problem: the head of a reply is small and almost always the same, and its body is large and wanted in one piece that can be
-written to (a tensor shares it). The idea: bytes are received into a buffer until the head is complete; httptools parses it,
-unless it is byte for byte the head of the reply before. A body of known length is then received where it stays, by the
-connection itself. Bodies in chunks, or that end with the connection, go through httptools.
+The problem: the head of a reply is small and almost always the same, and its body is large and wanted in one piece that
+can be written to (a tensor shares it). The idea: bytes are received into a buffer until the head is complete; httptools
+parses it, unless it is byte for byte the head of the reply before. A body of known length is then received where it
+stays, by the connection itself. Bodies in chunks, or that end with the connection, go through httptools.
 
-Invariants: a reply ends where its head says, and nothing that came behind it is ever taken for another: such a connection is
-not used again. Heads and bodies have a largest size. Whatever does not fit is a ValueError.
+Invariants: a reply ends where its head says, and nothing that came behind it is ever taken for another: such a
+connection is not used again. Heads and bodies have a largest size. Whatever does not fit is a ValueError.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Retries: when a request that failed is sent again, and after how long.
 
-The problem: a retry helps when one request had bad luck, and makes things worse when a server is overloaded. The idea: besides a
-limit per request there is a budget for the whole client: each answer earns a tenth of a retry, each retry costs one, so at most about a
-tenth of the load can be retries once the initial ones are spent.
+The problem: a retry helps when one request had bad luck, and makes things worse when a server is overloaded. The idea:
+besides a limit per request there is a budget for the whole client: each answer earns a tenth of a retry, each retry
+costs one, so at most about a tenth of the load can be retries once the initial ones are spent.
 
-Only what may be sent twice is: requests that change nothing. A request that never left (no connection was made) may be sent again
-whatever it is. A server that says when to come back is taken at its word, as long as that is within the time that is left.
+Only what may be sent twice is: requests that change nothing. A request that never left (no connection was made) may be
+sent again whatever it is. A server that says when to come back is taken at its word, as long as that is within the time
+that is left.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ The problem: a mistake in a configuration is found long after the file was parse
 and whoever has to mend it needs the line. The idea: the file is composed into YAML's nodes, which have marks, and built
 into plain values here, with the place of each key and of each value kept beside them by its path.
 
-Only data can come of a document: mappings with strings as keys, lists, strings, numbers, booleans and nulls. Scalars are
-read by the core schema of YAML 1.2, so ``no`` and ``on`` are strings, and so is ``12:30``. Tags, several documents in a
-file, and keys that appear twice are refused. Anchors and merge keys (``<<``) are allowed, within a bound on what they
-expand to. ``${VAR}`` inside a scalar is replaced (`interpolation`). The result is a number or a boolean where one is
-wanted, with quotes or without, but never a mapping or a list, whatever the variable holds.
+Only data can come of a document: mappings with strings as keys, lists, strings, numbers, booleans and nulls. Scalars
+are read by the core schema of YAML 1.2, so ``no`` and ``on`` are strings, and so is ``12:30``. Tags, several documents
+in a file, and keys that appear twice are refused. Anchors and merge keys (``<<``) are allowed, within a bound on what
+they expand to. ``${VAR}`` inside a scalar is replaced (`interpolation`). The result is a number or a boolean where one
+is wanted, with quotes or without, but never a mapping or a list, whatever the variable holds.
 """
 
 from __future__ import annotations

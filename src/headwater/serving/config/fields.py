@@ -37,7 +37,9 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Model(BaseModel):
-    """What all parts of a configuration have in common: no unknown keys, no conversions, no changes, no values in errors."""
+    """What all parts of a configuration have in common: no unknown keys, no conversions, no changes,
+    no values in errors.
+    """
 
     model_config = ConfigDict(
         extra="forbid",

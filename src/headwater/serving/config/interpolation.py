@@ -1,8 +1,8 @@
 """Interpolation: ``${NAME}`` and ``${NAME:-default}`` inside a string, as shells and Compose files have them.
 
-A default stands for a variable that is unset or empty, and is taken literally: it holds no references. ``$${`` is ``${``.
-A reference without a default to a variable that is unset is an error, since an empty password or path is worse than a
-server that does not start.
+A default stands for a variable that is unset or empty, and is taken literally: it holds no references. ``$${`` is
+``${``. A reference without a default to a variable that is unset is an error, since an empty password or path is worse
+than a server that does not start.
 
 >>> interpolate("s3://${BUCKET}/${PREFIX:-features}/$${x}", {"BUCKET": "b"})
 's3://b/features/${x}'

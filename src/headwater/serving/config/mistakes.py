@@ -1,7 +1,7 @@
 """Mistakes: what pydantic finds wrong with a document, as errors that name the line and the nearest key.
 
-A value is shown only if it came from the file itself and its field is no secret; of what ``${…}`` has made, the reference
-is shown; of lists and mappings, only that they are such.
+A value is shown only if it came from the file itself and its field is no secret; of what ``${…}`` has made, the
+reference is shown; of lists and mappings, only that they are such.
 """
 
 from __future__ import annotations

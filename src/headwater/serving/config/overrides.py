@@ -1,9 +1,9 @@
 """Overrides: environment variables that set values of a configuration.
 
 ``HEADWATER_SERVE__SERVER__PORT=9000`` sets ``server.port``: behind the prefix come the keys of the path, in any case,
-with two underscores between them. The names of tables and columns have whatever is no letter or digit replaced by ``_``;
-they have to be in the file. An item of a list is named by its number, from 0. The value is read as YAML where a number,
-a boolean, a list or a mapping is wanted, and taken as it is where a string is.
+with two underscores between them. The names of tables and columns have whatever is no letter or digit replaced by
+``_``; they have to be in the file. An item of a list is named by its number, from 0. The value is read as YAML where a
+number, a boolean, a list or a mapping is wanted, and taken as it is where a string is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The JSON Schema of a configuration file, which editors check and complete files by.
 
-It is shipped beside this file (``schema.json``). ``HEADWATER_UPDATE_GOLDEN=1 pytest tests/serving/config`` writes it again
-after a change of the models. Wherever a number or a boolean is wanted, ``${VARIABLE}`` is valid too.
+It is shipped beside this file (``schema.json``). ``HEADWATER_UPDATE_GOLDEN=1 pytest tests/serving/config`` writes it
+again after a change of the models. Wherever a number or a boolean is wanted, ``${VARIABLE}`` is valid too.
 """
 
 from __future__ import annotations

@@ -59,7 +59,9 @@ class TokenConfig(Model):
     ]
     """``sha256:`` and the SHA-256 of the token in hexadecimal digits."""
     scopes: list[Annotated[str, AfterValidator(_scope)]] = Field(default_factory=lambda: ["read"], min_length=1)
-    """What it may do: read, write or admin, each for all tables or for one (``read:user_features``); by default read."""
+    """What it may do: read, write or admin, each for all tables or for one (``read:user_features``);
+    by default read.
+    """
 
 
 class TlsConfig(Model):

@@ -1,7 +1,7 @@
 """Structure: what a configuration may hold at a path, as far as its values and messages depend on it.
 
-The models say what is valid. Before that, a variable's text has to become a value of the type that is wanted, a name in a
-variable has to be found among the fields, and a message has to know whether a value is a secret.
+The models say what is valid. Before that, a variable's text has to become a value of the type that is wanted, a name in
+a variable has to be found among the fields, and a message has to know whether a value is a secret.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ def _bucket(name: str) -> str:
 
 
 class S3Source(Model):
-    """Date folders below a prefix of a bucket. Credentials come from the environment (``AWS_…``) unless they are given."""
+    """Date folders below a prefix of a bucket. Credentials come from the environment (``AWS_…``)
+    unless they are given.
+    """
 
     bucket: Annotated[str, AfterValidator(_bucket)]
     """The name of the bucket."""

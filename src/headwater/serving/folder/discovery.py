@@ -1,8 +1,8 @@
 """Discovery: the newest folder of a date that is complete.
 
-A folder counts if its name is a date, YYYY-MM-DD, of the calendar, it holds the file ``_SUCCESS``, and at least one file
-``*.parquet``. Names that begin with ``_`` or ``.`` are those of other tools (``_temporary``, ``.part.crc``) and count for
-nothing. So a job may write for as long as it likes: its folder is not seen before ``_SUCCESS`` is there.
+A folder counts if its name is a date, YYYY-MM-DD, of the calendar, it holds the file ``_SUCCESS``, and at least one
+file ``*.parquet``. Names that begin with ``_`` or ``.`` are those of other tools (``_temporary``, ``.part.crc``) and
+count for nothing. So a job may write for as long as it likes: its folder is not seen before ``_SUCCESS`` is there.
 
 Looking costs one listing of folders, and one of files for each folder from the newest down to the one that is complete;
 after a few that are not, everything is listed at once.
@@ -76,7 +76,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found: complete partitions, newest first, and what was passed over on the way to them, in a few words."""
+    """What was found: complete partitions, newest first, and what was passed over on the way to them,
+    in a few words.
+    """
 
     complete: tuple[Partition, ...]
     skipped: tuple[str, ...] = ()

@@ -1,17 +1,18 @@
 """Publishing: from the newest date folder to a version of an online table.
 
-One `FolderPublisher` looks after one table; whoever runs it (the follower process of a server) calls `tick` when it asks
-to be called. A tick looks at the source, and if there is a partition that is not served yet, builds record files of it
-and commits them: that commit is the one moment of change. The frontier of such a table is its own name at the date as a
-number, ``user_features@20240114``.
+One `FolderPublisher` looks after one table; whoever runs it (the follower process of a server) calls `tick` when it
+asks to be called. A tick looks at the source, and if there is a partition that is not served yet, builds record files
+of it and commits them: that commit is the one moment of change. The frontier of such a table is its own name at the
+date as a number, ``user_features@20240114``.
 
-A partition that is refused (`error` says why) is not read again until it changes; meanwhile the newest one that is as it
-should be is served, and never one that is older than what is served already. Storage that fails is asked again after a
-second, then two, then four, up to a minute or the table's ``poll_interval``.
+A partition that is refused (`error` says why) is not read again until it changes; meanwhile the newest one that is as
+it should be is served, and never one that is older than what is served already. Storage that fails is asked again after
+a second, then two, then four, up to a minute or the table's ``poll_interval``.
 
 The log of records holds as definition, version 1::
 
-    {"version": 1, "origin": "folder", "location": "<url>", "key": [...], "columns": {"<name>": ["<dtype>", <nullable>]},
+    {"version": 1, "origin": "folder", "location": "<url>", "key": [...], "columns": {"<name>": ["<dtype>",
+    <nullable>]},
      "ttl_ms": <n> or null, "event_time": "<column>" or null, "order_by": "<column>" or null, "parts": <n>,
      "partition": {"day": "2024-01-14", "fingerprint": "<hex>", "files": <n>, "bytes": <n>}}
 """

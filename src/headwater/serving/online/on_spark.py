@@ -1,8 +1,8 @@
 """Building a base with Spark: tasks read the source in shares, rows go to parts by the hash of their key, and a task
 writes the record file of each part.
 
-What moves between tasks are blocks (`headwater.spark.blocks`). The driver sees the names of the files. A task that is run
-twice leaves a file that no commit names, which the next refresh sweeps.
+What moves between tasks are blocks (`headwater.spark.blocks`). The driver sees the names of the files. A task that is
+run twice leaves a file that no commit names, which the next refresh sweeps.
 """
 
 from __future__ import annotations

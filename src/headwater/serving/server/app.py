@@ -1,8 +1,8 @@
 """The application: every route of the API, on starlette.
 
 A route is a path with a function for each method, which takes a `Call` and gives a `Reply`, or raises. What is the same
-for all of them is here: headers are read, errors become answers, requests are counted, and no more than a certain number
-of them is under way.
+for all of them is here: headers are read, errors become answers, requests are counted, and no more than a certain
+number of them is under way.
 """
 
 from __future__ import annotations

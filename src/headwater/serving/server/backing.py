@@ -1,7 +1,7 @@
 """Where the tables of a server are: online tables of lakes, and tables in the server's own data folder.
 
-All of them are stores with a log of records (`headwater.serving.store`), so serving one is following its log. Which ones
-there are is asked again and again: the API makes and drops tables, and so do people with the lake.
+All of them are stores with a log of records (`headwater.serving.store`), so serving one is following its log. Which
+ones there are is asked again and again: the API makes and drops tables, and so do people with the lake.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a configuration to a server: its options, its tables, and what its follower keeps up to date.
 
-Tables of date folders and pushed tables lie in the server's data folder, those of lakes in their lakes. A table that the API
-makes lies beside the pushed ones and is served as long as it is there; the configuration need not name it.
+Tables of date folders and pushed tables lie in the server's data folder, those of lakes in their lakes. A table that
+the API makes lies beside the pushed ones and is served as long as it is there; the configuration need not name it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The routes that fetch: one table, or several of one frontier.
 
-One table is `fetching`, which this waits for where it cannot answer at once: for a frontier, or for a table that another
-process has just made. Large requests are computed in a thread, so that small ones go on.
+One table is `fetching`, which this waits for where it cannot answer at once: for a frontier, or for a table that
+another process has just made. Large requests are computed in a thread, so that small ones go on.
 
 Several tables are looked up by the same keys, each by its own key columns, at the newest versions that agree on every
 source that two of them share (`common_versions`). Their columns stand in one batch, as `table.column`.
@@ -97,7 +97,7 @@ def _asked(target: Target, call: Call, body: bytes) -> Target:
     return target.with_fields(orjson.loads(body))
 
 
-# -- several tables ------------------------------------------------------------------------------------------------------
+# -- several tables ----------------------------------------------------------------------------------------------------
 
 
 async def fetch_several(call: Call) -> Reply:

@@ -108,7 +108,9 @@ class Fetching:
         """The counters of requests that are about no table."""
 
     def target(self, url: bytes) -> Target | None:
-        """What a URL asks for, if it is that of a fetch that can be read; else None. Kept, for as long as there is room."""
+        """What a URL asks for, if it is that of a fetch that can be read; else None. Kept,
+        for as long as there is room.
+        """
         try:
             return self._targets[url]
         except KeyError:

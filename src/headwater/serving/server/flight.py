@@ -1,17 +1,17 @@
 """Arrow Flight over the online tables of a server: read only, for tools that speak Flight.
 
-HTTP is the faster way to a few keys; Flight is for programs that have it already, and for reading a whole table as a stream. A ticket is
-JSON, with the meaning that the body of a fetch has over HTTP::
+HTTP is the faster way to a few keys; Flight is for programs that have it already, and for reading a whole table as a
+stream. A ticket is JSON, with the meaning that the body of a fetch has over HTTP::
 
     {"table": "spend", "keys": [1, 2, 3], "columns": ["total"], "found": true, "status": false, "missing": "null"}
 
-Without ``keys``, a ticket stands for all rows of the table: key and columns, in no particular order. `list_flights` has the tables, and
-`get_flight_info` the ticket of a table (by its path) or of a request (by its command). Tokens are sent as the header ``authorization:
-Bearer …``, and have the scopes that they have over HTTP. The schema of an answer says in its metadata which version and which frontier it is of
-(``headwater.version``, ``headwater.frontier``).
+Without ``keys``, a ticket stands for all rows of the table: key and columns, in no particular order. `list_flights` has
+the tables, and `get_flight_info` the ticket of a table (by its path) or of a request (by its command). Tokens are sent
+as the header ``authorization: Bearer …``, and have the scopes that they have over HTTP. The schema of an answer says in
+its metadata which version and which frontier it is of (``headwater.version``, ``headwater.frontier``).
 
-Invariants: nothing is written. One call reads one version. A server without tokens listens on loopback only. gRPC starts threads when it
-is loaded, so a process that serves Flight must not be forked afterwards.
+Invariants: nothing is written. One call reads one version. A server without tokens listens on loopback only. gRPC
+starts threads when it is loaded, so a process that serves Flight must not be forked afterwards.
 """
 
 from __future__ import annotations
@@ -244,7 +244,9 @@ class FlightTables(flight.FlightServerBase):  # type: ignore[misc]
 
 
 def run_flight(options: ServerOptions, make_backing: Callable[[], Backing], *, parent: int) -> None:
-    """Answer Flight on its port until the process is ended, or the pipe ``parent`` is: its other end is the supervisor's."""
+    """Answer Flight on its port until the process is ended, or the pipe ``parent`` is:
+    its other end is the supervisor's.
+    """
     assert options.flight_port is not None
     server = FlightTables(make_backing(), replace(options, port=options.flight_port))
     _log.info("Arrow Flight on port %d", server.port)

@@ -1,8 +1,8 @@
 """The follower: the one process of a server that publishes new versions of its tables.
 
 What has to be done for a table is a `Publisher`: something that brings it forward when it is called, and says when it
-wants to be called again. Date folders, online tables of lakes and the upkeep of pushed tables each have one. One that fails
-does not hold up the others; what it failed by is noted where every worker sees it, for readiness and metrics.
+wants to be called again. Date folders, online tables of lakes and the upkeep of pushed tables each have one. One that
+fails does not hold up the others; what it failed by is noted where every worker sees it, for readiness and metrics.
 """
 
 from __future__ import annotations

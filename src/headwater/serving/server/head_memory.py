@@ -1,9 +1,9 @@
 """Heads of plain fetches that httptools has read before, by their bytes.
 
 A head is the request line and the headers, with the empty line behind them. One is kept only after it came as the
-beginning of a whole request, from its first byte to its last, that httptools has read as exactly one message and that was
-answered: then it is known where the head ends, how long the body is, and what is asked. See `protocol` for when that is
-used.
+beginning of a whole request, from its first byte to its last, that httptools has read as exactly one message and that
+was answered: then it is known where the head ends, how long the body is, and what is asked. See `protocol` for when
+that is used.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@
 | binary | base64 |
 | lists | arrays of these |
 
-Reading takes what writing makes. Columns of numbers without nulls are handed to orjson as numpy arrays, without a Python
-object for each value.
+Reading takes what writing makes. Columns of numbers without nulls are handed to orjson as numpy arrays, without a
+Python object for each value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document of the API: every path, every parameter, every answer.
 
-It is written here by hand, beside the routes; a test holds it against them, and another asks the server everything that it
-allows.
+It is written here by hand, beside the routes; a test holds it against them, and another asks the server everything that
+it allows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page at /docs: it shows the OpenAPI document of this server, and loads nothing from elsewhere.
 
-Style and script stand in the page, and its policy lets the browser run these two and no others, by their hashes. The script
-puts text into elements, and never markup.
+Style and script stand in the page, and its policy lets the browser run these two and no others, by their hashes. The
+script puts text into elements, and never markup.
 """
 
 from __future__ import annotations

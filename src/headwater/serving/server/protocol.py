@@ -7,14 +7,14 @@ class collect its body and write the whole answer at once, from the callback of 
 uvicorn and to the application.
 
 A request is plain if it is a POST to the path of a fetch, written plainly, with one Content-Length of moderate size and
-no other framing, no ``Expect`` or ``Upgrade``, and no header twice. It is answered here only if no other answer is under way
-on the connection and its peer reads what is written, so answers never overtake each other and memory stays bounded;
-otherwise it is queued by uvicorn like any other. What is answered and how is decided by `fetching` alone.
+no other framing, no ``Expect`` or ``Upgrade``, and no header twice. It is answered here only if no other answer is
+under way on the connection and its peer reads what is written, so answers never overtake each other and memory stays
+bounded; otherwise it is queued by uvicorn like any other. What is answered and how is decided by `fetching` alone.
 
-Clients send heads (request line and headers) that are the same byte by byte, but for the length of the body. A head that
-httptools has read, and that was plain, is remembered by its bytes, and when the same bytes come again as one whole
-request, with nothing before it and nothing behind it, what httptools found is used again instead of having it read
-anew (`head_memory`). The same bytes mean the same, and the parser, which has not seen them, stays where it was: between two
+Clients send heads (request line and headers) that are the same byte by byte, but for the length of the body. A head
+that httptools has read, and that was plain, is remembered by its bytes, and when the same bytes come again as one whole
+request, with nothing before it and nothing behind it, what httptools found is used again instead of having it read anew
+(`head_memory`). The same bytes mean the same, and the parser, which has not seen them, stays where it was: between two
 messages.
 
 This class also guards what uvicorn leaves open: the size of headers and of whole messages, requests that never become

@@ -1,7 +1,7 @@
 """Keys out of the Arrow body of a request, without an array on the way where the key is one plain column.
 
-The bytes before the buffers of a frame, its schema and the description of its batch, are the same for all requests with as
-many keys of as many bytes. So what was found out about them once, by reading and checking such a frame as a whole
+The bytes before the buffers of a frame, its schema and the description of its batch, are the same for all requests with
+as many keys of as many bytes. So what was found out about them once, by reading and checking such a frame as a whole
 (`headwater.serving.frame_reading`), is remembered by those bytes: a request that begins with the same ones, and is as
 long, has its buffers in the same places. Only what is in the buffers is looked at again: offsets of strings must not
 decrease, and must stay within their data. Strings that are not plain ASCII are left to the reader, which knows UTF-8.
@@ -33,7 +33,9 @@ _offsets_by_width = {width: np.arange(_MOST_ROWS + 1, dtype=np.int64) * width fo
 
 
 class KeyPlaces:
-    """Where the buffers of a frame are that has one column of keys, none of them null; ``request`` is that for kernels."""
+    """Where the buffers of a frame are that has one column of keys, none of them null;
+    ``request`` is that for kernels.
+    """
 
     __slots__ = ("_offsets", "length", "request", "rows")
 

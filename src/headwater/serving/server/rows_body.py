@@ -1,7 +1,8 @@
 """Rows and keys in the bodies of writes: JSON, Arrow or Parquet, as a table of declared columns.
 
-JSON is an array of objects, ``{"rows": [...]}``, or ``{"columns": {name: [...]}}``. Whatever the form, the number of rows and
-their size in memory are bounded before they are taken apart: a Parquet file of some bytes can stand for gigabytes.
+JSON is an array of objects, ``{"rows": [...]}``, or ``{"columns": {name: [...]}}``. Whatever the form, the number of
+rows and their size in memory are bounded before they are taken apart: a Parquet file of some bytes can stand for
+gigabytes.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ async def health(_: Call) -> Reply:
 
 
 async def readyz(call: Call) -> Reply:
-    """Whether all tables that are required are loaded, well and fresh; names of tables are for those who may read them."""
+    """Whether all tables that are required are loaded, well and fresh;
+    names of tables are for those who may read them.
+    """
     service = call.service
     refused = service.metrics.counters.notes()
     problems = await call.in_thread(lambda: service.tables.problems(refused))

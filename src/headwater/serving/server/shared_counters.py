@@ -11,8 +11,8 @@ so a reader never sees a part that is not whole. Tables that find no room are co
     region = slot * SLOTS
     slot   = name (length: 16 bits, bytes: 254) | note (sequence: 64 bits, length: 64 bits, bytes: 1008) | numbers (64 bits each)
 
-A note is a short text, such as why a table could not be refreshed. It is guarded by its sequence, which is odd while it is
-written: a reader that sees it odd, or changed, reads again.
+A note is a short text, such as why a table could not be refreshed. It is guarded by its sequence, which is odd while it
+is written: a reader that sees it odd, or changed, reads again.
 """
 
 from __future__ import annotations

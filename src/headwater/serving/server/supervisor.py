@@ -1,8 +1,8 @@
 """The supervisor: binds the socket, loads the code once, and minds the processes that do the work.
 
-It imports everything and loads the kernels before it forks, so that a worker is ready in moments and all of them share the
-pages of the code. It starts no thread and opens no object storage before that: neither survives a fork. All workers take
-connections from one listening socket, and another process, the follower, publishes new versions.
+It imports everything and loads the kernels before it forks, so that a worker is ready in moments and all of them share
+the pages of the code. It starts no thread and opens no object storage before that: neither survives a fork. All workers
+take connections from one listening socket, and another process, the follower, publishes new versions.
 
 - A child that dies is started again, at once if it lived for a while, and later and later if it did not.
 - SIGTERM and SIGINT end all children gracefully, and after a while by force.
@@ -67,7 +67,9 @@ class Plan:
 
 @dataclass(slots=True)
 class _Child:
-    """A process that was started: a worker in its region of the counters, the follower, or the one that answers Flight."""
+    """A process that was started: a worker in its region of the counters, the follower,
+    or the one that answers Flight.
+    """
 
     pid: int
     role: str

@@ -150,7 +150,7 @@ def _changed(target: Target, changes: Mapping[str, Any]) -> Target:
     return replace(target, options=replace(target.options, **options) if options else target.options, **others)
 
 
-# -- one reader for each option: from the text of a query, or from a value of a JSON body --------------------------------
+# -- one reader for each option: from the text of a query, or from a value of a JSON body ------------------------------
 
 
 def _flag(name: str, value: Any) -> bool:

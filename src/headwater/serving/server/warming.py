@@ -1,8 +1,8 @@
 """The machine code of the kernels, loaded before a process forks.
 
-numba takes a second to import and some more to load what it has compiled; done once before the first fork, all workers have
-it for nothing. Kernels that were never compiled on this machine are compiled by a process of their own, which may start
-threads as it likes: the one that forks later must not have any.
+numba takes a second to import and some more to load what it has compiled; done once before the first fork, all workers
+have it for nothing. Kernels that were never compiled on this machine are compiled by a process of their own, which may
+start threads as it likes: the one that forks later must not have any.
 """
 
 from __future__ import annotations

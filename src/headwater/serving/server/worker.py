@@ -1,8 +1,8 @@
 """A worker: one process that answers requests, on uvloop and uvicorn.
 
-It is forked by the supervisor, which has imported everything and bound the socket already, so it is ready as soon as its
-tables are mapped. It ends gracefully when it is told to (SIGTERM), and when the supervisor is gone, however that went:
-the pipe whose other end the supervisor holds is then at its end.
+It is forked by the supervisor, which has imported everything and bound the socket already, so it is ready as soon as
+its tables are mapped. It ends gracefully when it is told to (SIGTERM), and when the supervisor is gone, however that
+went: the pipe whose other end the supervisor holds is then at its end.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def run_worker(
     parent: int = -1,
     ready: int = -1,
 ) -> None:
-    """Answer requests until told to stop. ``parent`` is a pipe that ends with the supervisor, ``ready`` one to write to."""
+    """Answer requests until told to stop. ``parent`` is a pipe that ends with the supervisor,
+    ``ready`` one to write to.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor ends its workers
     service = Service(options, make_backing(), ServerMetrics(counters, region))
 

@@ -21,7 +21,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @expression("Literal")
 def literal(_: Expressions, tree: Tree) -> Node:
-    """A constant; an interval of several kinds of units holds an `Interval`, others the number of their microseconds or months."""
+    """A constant; an interval of several kinds of units holds an `Interval`,
+    others the number of their microseconds or months.
+    """
     value, given = tree.fields.get("value"), tree.fields["dataType"]
     dtype = dtype_of(given)
     if value is None:

@@ -1,7 +1,7 @@
 """WITH: queries that are named once and read several times, and RECURSIVE ones, which read themselves.
 
-Spark's recursion is a loop with a number, and a reading of that number inside. Here it is a definition of its own, next to the one that gives its
-columns their names.
+Spark's recursion is a loop with a number, and a reading of that number inside. Here it is a definition of its own, next
+to the one that gives its columns their names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """GROUP BY: keys, aggregates, grouping sets, and PIVOT, which Spark makes of two of them.
 
-Spark's Aggregate computes its whole select list. Here an `Aggregate` gives keys and aggregates and nothing else, and a projection above computes
-the rest. Grouping sets are an Expand below, with one row a set and a number that says which keys are null in it; here they are
-the `Aggregate`'s own.
+Spark's Aggregate computes its whole select list. Here an `Aggregate` gives keys and aggregates and nothing else, and a
+projection above computes the rest. Grouping sets are an Expand below, with one row a set and a number that says which
+keys are null in it; here they are the `Aggregate`'s own.
 """
 
 from __future__ import annotations
@@ -208,7 +208,9 @@ def _grouping_sets(reading: Reading, tree: Tree, expand: Tree, around: Scope | N
 
 
 def _pivoted(reading: Reading, reader: Expressions, groups: _Groups, part: Tree) -> list[tuple[int, Named]] | None:
-    """A PivotFirst as one aggregate for each of its values, of the one row that has it; None if this is something else."""
+    """A PivotFirst as one aggregate for each of its values, of the one row that has it;
+    None if this is something else.
+    """
     if part.kind != "Alias" or part.children[0].kind != "AggregateExpression":
         return None
     first = part.children[0].children[0]

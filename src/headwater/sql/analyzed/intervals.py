@@ -1,4 +1,6 @@
-"""Intervals: differences of moments, products and quotients, their parts, and those made of numbers. What they mean is in `headwater.sql.intervals`."""
+"""Intervals: differences of moments, products and quotients, their parts, and those made of numbers.
+What they mean is in `headwater.sql.intervals`.
+"""
 
 from __future__ import annotations
 

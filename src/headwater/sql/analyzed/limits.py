@@ -1,7 +1,7 @@
 """ORDER BY, LIMIT and OFFSET.
 
-A key that is an expression becomes a column below the sort, which a projection above takes away again; and a limit stands right above its
-sort, below that projection, where it is seen that only the first rows are needed.
+A key that is an expression becomes a column below the sort, which a projection above takes away again; and a limit
+stands right above its sort, below that projection, where it is seen that only the first rows are needed.
 """
 
 from __future__ import annotations

@@ -99,7 +99,9 @@ def _sorted(reader: Expressions, tree: Tree) -> Node:
 
 
 def _is_default(comparator: Tree) -> bool:
-    """Is it the order that Spark puts there where there is no lambda? Nulls last, then up, by nested ifs over left and right."""
+    """Is it the order that Spark puts there where there is no lambda? Nulls last, then up,
+    by nested ifs over left and right.
+    """
     body, *parameters = comparator.children
     if [p.fields["name"] for p in parameters] != ["left", "right"]:
         return False

@@ -1,4 +1,6 @@
-"""Operators: comparisons, logic, arithmetic, IN, LIKE, CASE. Operands come coerced; what they mean is in `headwater.sql.operators`."""
+"""Operators: comparisons, logic, arithmetic, IN, LIKE, CASE. Operands come coerced;
+what they mean is in `headwater.sql.operators`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the reading of one plan shares: the keys given out, the definitions of WITH, and who reads which class.
 
-Spark names columns by numbers that change with every run. Here they get keys in the order in which the tree is read, as the reader
-of SQL gives them, so that the plan of a text is the same each time, and on every version of Spark.
+Spark names columns by numbers that change with every run. Here they get keys in the order in which the tree is read, as
+the reader of SQL gives them, so that the plan of a text is the same each time, and on every version of Spark.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ class Reading:
 
 @dataclass
 class Expressions:
-    """Reads expressions over one scope; ``variables`` are the parameters of the lambdas around, ``shared`` those of With."""
+    """Reads expressions over one scope; ``variables`` are the parameters of the lambdas around,
+    ``shared`` those of With.
+    """
 
     reading: Reading
     scope: Scope

@@ -1,7 +1,7 @@
 """Projections that do nothing, taken out.
 
-Spark puts a projection around every window, join with USING and subquery. Two of them in a row are one where that computes nothing twice, and one
-that passes all columns as they are is none.
+Spark puts a projection around every window, join with USING and subquery. Two of them in a row are one where that
+computes nothing twice, and one that passes all columns as they are is none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Spark's JSON of a tree, as a tree.
 
-A tree is a list of nodes in pre-order, each with the number of its children; a field may hold a tree of its own (the expressions of a plan
-node, the plan of a subquery), or lists of such trees.
+A tree is a list of nodes in pre-order, each with the number of its children; a field may hold a tree of its own (the
+expressions of a plan node, the plan of a subquery), or lists of such trees.
 """
 
 from __future__ import annotations

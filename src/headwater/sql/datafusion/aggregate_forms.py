@@ -1,8 +1,8 @@
 """Aggregates and window functions in DataFusion.
 
-A sum of bigints would wrap: it is taken in decimals, and the cast back raises. A sum of decimals has ten digits more here as in
-Spark, and where 38 do not suffice for them it is taken in 76. Averages of decimals are cut here, and rounded half up in Spark: the
-quotient is taken with one digit more, and the cast rounds that one.
+A sum of bigints would wrap: it is taken in decimals, and the cast back raises. A sum of decimals has ten digits more
+here as in Spark, and where 38 do not suffice for them it is taken in 76. Averages of decimals are cut here, and rounded
+half up in Spark: the quotient is taken with one digit more, and the cast rounds that one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def _extreme(function: str) -> AggregateForm:
 
 
 def _float_extreme(function: str, node: _Many, x: str, apply: Apply) -> str:
-    """min and max of floats: NaN is the largest, which groups here do not know, nor that there is more than the largest finite."""
+    """min and max of floats: NaN is the largest, which groups here do not know,
+    nor that there is more than the largest finite.
+    """
     name = type_name(node.dtype)
     largest = "1.7976931348623157e308" if node.dtype == DOUBLE else "3.4028234663852886e38"
     finite = apply(function, f"CASE WHEN abs({x}) <= CAST('{largest}' AS {name}) THEN {x} END")

@@ -1,8 +1,9 @@
 """CAST in DataFusion, for the pairs of types that `headwater.sql.casts` allows.
 
-Arrow's casts cut floats and decimals towards zero, round decimals half up, and raise where a number does not fit: as ANSI Spark.
-Texts are another matter, since Arrow reads others than Spark: only the shapes that both read are let through. What Spark reads and this cannot
-(`headwater.sql.number_text` says what that is) stops the query, also in TRY_CAST.
+Arrow's casts cut floats and decimals towards zero, round decimals half up, and raise where a number does not fit: as
+ANSI Spark. Texts are another matter, since Arrow reads others than Spark: only the shapes that both read are let
+through. What Spark reads and this cannot (`headwater.sql.number_text` says what that is) stops the query, also in
+TRY_CAST.
 """
 
 from __future__ import annotations

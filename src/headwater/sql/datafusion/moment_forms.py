@@ -1,7 +1,7 @@
 """Dates and timestamps in DataFusion, in UTC, as counts of days and microseconds.
 
-DataFusion's own functions go by way of nanoseconds, which end in 2262; the parts of a date do not. So months and years are put
-together again from parts, and everything shorter is arithmetic on the count.
+DataFusion's own functions go by way of nanoseconds, which end in 2262; the parts of a date do not. So months and years
+are put together again from parts, and everything shorter is arithmetic on the count.
 """
 
 from __future__ import annotations

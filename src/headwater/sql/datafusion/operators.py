@@ -1,8 +1,8 @@
 """Operators in DataFusion: comparisons and logic, arithmetic that raises as ANSI Spark does, LIKE.
 
-Integers wrap here. Up to 32 bits they are computed in bigint and cast back, which raises; bigints go by way of decimals of 38 digits, which
-hold every product of two. Decimals whose result has all 38 digits are computed in 76. A quotient of decimals is cut here, and
-rounded half up in Spark: it is taken with one digit more, and the cast rounds that one.
+Integers wrap here. Up to 32 bits they are computed in bigint and cast back, which raises; bigints go by way of decimals
+of 38 digits, which hold every product of two. Decimals whose result has all 38 digits are computed in 76. A quotient of
+decimals is cut here, and rounded half up in Spark: it is taken with one digit more, and the cast rounds that one.
 """
 
 from __future__ import annotations

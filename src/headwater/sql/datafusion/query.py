@@ -1,15 +1,16 @@
 """A plan as one DataFusion query that gives Spark's rows.
 
-Columns are called by their keys all the way up, as in `headwater.sql.duckdb_query`, whose `Block` this shares: a node becomes a block,
-and nodes share one where SQL's own order of clauses allows it.
+Columns are called by their keys all the way up, as in `headwater.sql.duckdb_query`, whose `Block` this shares: a node
+becomes a block, and nodes share one where SQL's own order of clauses allows it.
 
 What differs from the plain SQL:
 - floats have one NaN from the scan on; as keys, -0.0 becomes 0.0 (see `spelling`);
 - a condition whose later parts may fail keeps the order of its parts, those of filters below it too (see `sinking`);
-- INTERSECT ALL and EXCEPT ALL forget how often a row is there: equal rows are numbered first, and then the rows are a set.
+- INTERSECT ALL and EXCEPT ALL forget how often a row is there: equal rows are numbered first, and then the rows are a
+  set.
 
-An executor names each scan's relation, enables DataFusion's Spark functions, sets ``enable_ansi_mode`` and the time zone UTC, and
-casts the answer to ``plan.schema``.
+An executor names each scan's relation, enables DataFusion's Spark functions, sets ``enable_ansi_mode`` and the time
+zone UTC, and casts the answer to ``plan.schema``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ _COPY = "row#copy"
 
 
 def to_datafusion(plan: Plan, relations: Callable[[Scan], str] | None = None) -> str:
-    """DataFusion's SQL of a plan; ``relations`` gives the SQL of each scan's relation, by default its quoted `Scan.relation`.
+    """DataFusion's SQL of a plan; ``relations`` gives the SQL of each scan's relation, by default its quoted
+    `Scan.relation`.
 
     >>> scan = Scan("t", None, None, (Attribute("a", "a#1", pa.int32()),))
     >>> to_datafusion(Filter(scan, Column(None, ("a#1",), pa.bool_())))

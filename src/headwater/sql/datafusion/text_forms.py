@@ -1,7 +1,7 @@
 """Texts and bytes in DataFusion: positions count characters, as in Spark.
 
-Counts below zero, which mean something else here (``left(s, -1)`` leaves out the last one), are cut to zero. What Java does to text
-outside ASCII is not promised by anybody: such functions raise there, in every engine.
+Counts below zero, which mean something else here (``left(s, -1)`` leaves out the last one), are cut to zero. What Java
+does to text outside ASCII is not promised by anybody: such functions raise there, in every engine.
 """
 
 from __future__ import annotations

@@ -138,7 +138,9 @@ def _extreme_form(function: str) -> AggregateForm:
 
 
 def _chosen_form(node: _Many, apply: Apply, function: str, a: list[str], only: str) -> str:
-    """The first row in order. What DuckDB chooses of nested values has lost the sign of its zeros; their list has not."""
+    """The first row in order. What DuckDB chooses of nested values has lost the sign of its zeros;
+    their list has not.
+    """
     if node.within and pa.types.is_nested(node.dtype) and has_float(node.dtype):
         return f"({apply('list', a[0], only=only)})[1]"
     return apply(function, *a, only=only)

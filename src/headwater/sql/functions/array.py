@@ -1,7 +1,7 @@
 """Arrays: making them, looking into them, searching them. Indices of ``xs[i]`` and get begin at 0, all others at 1.
 
-Elements are equal as Spark has it: NaN equals NaN, -0.0 equals 0.0, and inside structs null equals null; DuckDB's lists agree.
-A null array, and nearly every null argument, makes a null.
+Elements are equal as Spark has it: NaN equals NaN, -0.0 equals 0.0, and inside structs null equals null; DuckDB's lists
+agree. A null array, and nearly every null argument, makes a null.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""All functions by name, with their forms in DuckDB's SQL. What is not here is not called: see `headwater.sql.calls`."""
+"""All functions by name, with their forms in DuckDB's SQL. What is not here is not called:
+see `headwater.sql.calls`.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """What the catalogue knows of one function: how its arguments are typed, and what it is in each engine.
 
-``build`` takes typed arguments and gives a node (or raises `Refused`), so the typing of a function is one Python function. ``forms``
-holds DuckDB's SQL of the operators that ``build`` may put into the tree: a template (``{0}`` is the first
-operand, ``{type}`` the result's type) or a function of the node and its operands' SQL. A function that takes ``lambdas`` is given
-them as `Unbound`, and binds them to the types of their parameters. What circuits compute themselves, without an engine, is in
-`headwater.sql.vectorised`.
+``build`` takes typed arguments and gives a node (or raises `Refused`), so the typing of a function is one Python
+function. ``forms`` holds DuckDB's SQL of the operators that ``build`` may put into the tree: a template (``{0}`` is the
+first operand, ``{type}`` the result's type) or a function of the node and its operands' SQL. A function that takes
+``lambdas`` is given them as `Unbound`, and binds them to the types of their parameters. What circuits compute
+themselves, without an engine, is in `headwater.sql.vectorised`.
 
 ``by_order`` says whether an aggregate or window function depends on the order of its rows, and how. Everything that
 has to break ties reads it here, through `headwater.sql.functions.catalogue.by_order`.

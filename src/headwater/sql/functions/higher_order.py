@@ -1,11 +1,12 @@
 """Functions that take lambdas: transform, filter, exists, aggregate and their kin, over arrays and maps.
 
-A lambda is read once the types of its parameters are known, and written as DuckDB's own ``lambda x: …``. Maps go through the array of
-their entries, so a parameter for a key is a field of an entry. The engines agree on what a lambda sees; they differ in
-when they stop: `exists` looks at every element here, so an error behind the first match is raised and not skipped.
+A lambda is read once the types of its parameters are known, and written as DuckDB's own ``lambda x: …``. Maps go
+through the array of their entries, so a parameter for a key is a field of an entry. The engines agree on what a lambda
+sees; they differ in when they stop: `exists` looks at every element here, so an error behind the first match is raised
+and not skipped.
 
-A comparator of array_sort may be anything. Its answers over all pairs have to come from an order (for all x and y, its sign is
-that of a difference of ranks), which is checked for each array; then every stable sort gives the same rows.
+A comparator of array_sort may be anything. Its answers over all pairs have to come from an order (for all x and y, its
+sign is that of a difference of ranks), which is checked for each array; then every stable sort gives the same rows.
 """
 
 from __future__ import annotations

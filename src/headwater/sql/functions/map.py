@@ -1,7 +1,8 @@
-"""Maps: making them, their parts, and looking for keys. As in Spark, no two keys are equal and none is null, or it is an error.
+"""Maps: making them, their parts, and looking for keys. As in Spark, no two keys are equal and none is null, or it is
+an error.
 
-Maps are never compared or grouped by; their entries can be. Keys are of a plain type other than a float: Spark changes -0.0 to 0.0 in
-keys it makes, which DuckDB does not.
+Maps are never compared or grouped by; their entries can be. Keys are of a plain type other than a float: Spark changes
+-0.0 to 0.0 in keys it makes, which DuckDB does not.
 """
 
 from __future__ import annotations

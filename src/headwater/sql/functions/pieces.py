@@ -22,7 +22,9 @@ _MOST = 2**31 - 1
 
 
 def _cut(value: AnyStr, start: int, length: int) -> AnyStr:
-    """A substring as SQL counts: 0 is 1, negative from the end; what lies before the beginning is cut off the length."""
+    """A substring as SQL counts: 0 is 1, negative from the end;
+    what lies before the beginning is cut off the length.
+    """
     first = start - 1 if start > 0 else len(value) + start if start < 0 else 0
     last = min(max(first + length, 0), len(value))
     return value[max(first, 0) : last] if last > max(first, 0) else value[:0]

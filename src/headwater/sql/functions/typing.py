@@ -1,8 +1,8 @@
 """What an argument has to be: Spark's implicit casts for functions in ANSI mode.
 
-A letter stands for a kind of argument. Lower case takes what Spark casts by itself, texts included; upper case only what it
-takes as it is: ``s`` text, ``i``/``I`` int, ``N`` a number for an int (no text, no NULL), ``l``/``L`` bigint, ``n`` any number,
-``d`` double, ``t``/``T`` date, ``z``/``Z`` timestamp, ``b`` boolean, ``x`` binary, ``a`` anything.
+A letter stands for a kind of argument. Lower case takes what Spark casts by itself, texts included; upper case only
+what it takes as it is: ``s`` text, ``i``/``I`` int, ``N`` a number for an int (no text, no NULL), ``l``/``L`` bigint,
+``n`` any number, ``d`` double, ``t``/``T`` date, ``z``/``Z`` timestamp, ``b`` boolean, ``x`` binary, ``a`` anything.
 """
 
 from __future__ import annotations

@@ -233,7 +233,9 @@ def functions_by_name(functions: Iterable[UserFunction] | Mapping[str, UserFunct
 
 
 def apply_user(function: UserFunction, args: Sequence[Node]) -> Call:
-    """A call, with its arguments cast to the declared types; it may fail, so it is computed only where it is asked for."""
+    """A call, with its arguments cast to the declared types; it may fail,
+    so it is computed only where it is asked for.
+    """
     if len(args) != len(function.arguments):
         what = f"{function.name}() takes {len(function.arguments)} argument(s), and {len(args)} are given"
         raise Wrong(what, f"give {len(function.arguments)}")

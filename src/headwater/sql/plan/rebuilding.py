@@ -1,4 +1,6 @@
-"""A plan made anew from changed children and changed expressions: what every rule needs, said once for each kind of node."""
+"""A plan made anew from changed children and changed expressions: what every rule needs,
+said once for each kind of node.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ __all__ = ["Recursion"]
 
 @dataclass(frozen=True, slots=True)
 class Recursion(Plan):
-    """``base`` and ``step`` have the types of ``columns`` already; ``levels`` is the number of steps that Spark allows."""
+    """``base`` and ``step`` have the types of ``columns`` already;
+    ``levels`` is the number of steps that Spark allows.
+    """
 
     name: str
     columns: tuple[Attribute, ...]

@@ -1,7 +1,8 @@
 """Parts of the grammar that nobody here reads: what they are called in SQL, and whether Spark would take them.
 
-sqlglot keeps a clause under a key of its own in a node (``locks``, ``sample``). A user never wrote such a key, so each has its words
-here; those that no version of Spark takes are a mistake of the text, and Spark is not offered as a way out.
+sqlglot keeps a clause under a key of its own in a node (``locks``, ``sample``). A user never wrote such a key, so each
+has its words here; those that no version of Spark takes are a mistake of the text, and Spark is not offered as a way
+out.
 """
 
 from __future__ import annotations
@@ -119,8 +120,8 @@ def name_of_kind(node: exp.Expr) -> str:
 def ordering_clause(query: exp.Expr) -> exp.Expr | None:
     """The clause that orders the rows of a query.
 
-    SORT BY orders the rows of each partition, and here there is one; CLUSTER BY is DISTRIBUTE BY with SORT BY, and DISTRIBUTE BY itself
-    changes no row.
+    SORT BY orders the rows of each partition, and here there is one; CLUSTER BY is DISTRIBUTE BY with SORT BY, and
+    DISTRIBUTE BY itself changes no row.
     """
     given = {key: query.args[key] for key in ORDERINGS if query.args.get(key)}
     if len(given) > 1 and given.keys() != {"distribute", "sort"}:

@@ -1,7 +1,8 @@
 """What Spark calls a column that was given no name: ``sum(x)``, ``(a + 1)``, ``CASE WHEN (a > 1) THEN b END``.
 
-Spark prints the expression as it understood it, with parentheses around each operator, constants without quotes, and without the casts
-it made itself. The names here are made from the text as parsed, and are compared with Spark's in the tests.
+Spark prints the expression as it understood it, with parentheses around each operator, constants without quotes, and
+without the casts it made itself. The names here are made from the text as parsed, and are compared with Spark's in the
+tests.
 """
 
 from __future__ import annotations

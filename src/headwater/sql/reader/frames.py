@@ -1,7 +1,8 @@
 """How far does a RANGE frame reach? Its bounds in the type of the one key that it is ordered by.
 
-Along whole numbers a bound is a whole number; along decimals and doubles any number that their type holds as it is written; along dates
-a number of days, or an interval of days or months; along timestamps an interval. Both bounds have one unit, as in Spark.
+Along whole numbers a bound is a whole number; along decimals and doubles any number that their type holds as it is
+written; along dates a number of days, or an interval of days or months; along timestamps an interval. Both bounds have
+one unit, as in Spark.
 """
 
 from __future__ import annotations

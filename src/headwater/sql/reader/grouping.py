@@ -1,7 +1,7 @@
 """GROUP BY: by column, alias, number or expression; GROUPING SETS, ROLLUP, CUBE and ALL.
 
-Above the aggregation a row has the keys and the aggregates and nothing else: `Groups.above` rewrites an expression over the rows of FROM
-into one over the groups, and refuses a column that is neither.
+Above the aggregation a row has the keys and the aggregates and nothing else: `Groups.above` rewrites an expression over
+the rows of FROM into one over the groups, and refuses a column that is neither.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Names of calls over arrays, maps and JSON, where Spark shows an argument that nobody wrote or hides one that somebody did."""
+"""Names of calls over arrays, maps and JSON, where Spark shows an argument that nobody wrote or hides one that somebody
+did.
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,9 @@ class OperatorReaders:
         return operators.between(*(self._operand(n) for n in bounds))
 
     def like(self, node: exp.Expr) -> Node:
-        """LIKE and ILIKE, with one pattern or with ANY or ALL of several; ILIKE compares in lower case, as Spark does."""
+        """LIKE and ILIKE, with one pattern or with ANY or ALL of several; ILIKE compares in lower case,
+        as Spark does.
+        """
         escape = "\\"
         if isinstance(node, exp.Escape):
             self._args(node, "this", "expression")

@@ -1,8 +1,9 @@
 """WITH RECURSIVE: a definition that reads itself, as Spark takes it.
 
-It is ``base UNION ALL step``: the base does not read the definition, the step does, and its rows have the base's types. UNION without ALL
-stops at rows that are known already; Spark does not have it yet, and engines that do agree on it. Where a step may read its own rows is
-Spark's list: not where a row less below could mean a row more above, and not in aggregates, windows and sorts.
+It is ``base UNION ALL step``: the base does not read the definition, the step does, and its rows have the base's types.
+UNION without ALL stops at rows that are known already; Spark does not have it yet, and engines that do agree on it.
+Where a step may read its own rows is Spark's list: not where a row less below could mean a row more above, and not in
+aggregates, windows and sorts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What does a name mean inside a query? Spark's rules, without case.
 
 A name is looked for among the columns of FROM, by qualifier (``t.a``, ``db.t.a``) and then as a column with fields of
-structs behind it; then among the aliases to its left in the select list; then in the query around a subquery. A name that
-fits two columns of one step is refused, as in Spark.
+structs behind it; then among the aliases to its left in the select list; then in the query around a subquery. A name
+that fits two columns of one step is refused, as in Spark.
 """
 
 from __future__ import annotations

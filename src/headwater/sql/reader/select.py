@@ -1,9 +1,9 @@
 """One SELECT: FROM, WHERE, GROUP BY, HAVING, windows, QUALIFY, the select list, DISTINCT, ORDER BY and LIMIT.
 
-All expressions of the select list, HAVING, QUALIFY and ORDER BY are first read over the rows of FROM, aggregates and windows still
-inside. Then the aggregates are taken out into an `Aggregate`, the windows into a `Window`, and what is left
-of each expression is computed above them. An alias stands for its expression, so it can be named
-anywhere that Spark allows.
+All expressions of the select list, HAVING, QUALIFY and ORDER BY are first read over the rows of FROM, aggregates and
+windows still inside. Then the aggregates are taken out into an `Aggregate`, the windows into a `Window`, and what is
+left of each expression is computed above them. An alias stands for its expression, so it can be named anywhere that
+Spark allows.
 """
 
 from __future__ import annotations
@@ -323,7 +323,9 @@ class _Clauses:
         self.by_alias = replace(scope, aliases=aliases, aliases_first=True)
 
     def having(self, grouped: frozenset[Node]) -> Node | None:
-        """A name means a column that is grouped by, else an alias, else a column; inside an aggregate it is a column."""
+        """A name means a column that is grouped by, else an alias, else a column;
+        inside an aggregate it is a column.
+        """
         node = self.select.args.get("having")
         if node is None:
             return None
@@ -331,7 +333,9 @@ class _Clauses:
         return QueryReader(self.context, scope, windows=self.windows).condition(node.this, "a HAVING")
 
     def qualify(self) -> Node | None:
-        """A name means a column, else an alias; over groups, what means both is not known to mean the same as in Spark."""
+        """A name means a column, else an alias; over groups,
+        what means both is not known to mean the same as in Spark.
+        """
         node = self.select.args.get("qualify")
         if node is None:
             return None

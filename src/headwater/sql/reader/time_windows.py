@@ -1,8 +1,9 @@
 """window() and session_window() in a SELECT: the rows get a column of that name, and the calls mean it.
 
-As in Spark, one SELECT has one such window, in its select list or its GROUP BY, over the rows that WHERE leaves. Its column is a struct that can be
-named too (``window.start``) where FROM has none of that name, and that ``*`` leaves out. Outside GROUP BY a row is there once for each of its windows.
-What a window is, and how groups are made of it, is `headwater.sql.time_windows`.
+As in Spark, one SELECT has one such window, in its select list or its GROUP BY, over the rows that WHERE leaves. Its
+column is a struct that can be named too (``window.start``) where FROM has none of that name, and that ``*`` leaves out.
+Outside GROUP BY a row is there once for each of its windows. What a window is, and how groups are made of it, is
+`headwater.sql.time_windows`.
 """
 
 from __future__ import annotations

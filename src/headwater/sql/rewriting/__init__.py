@@ -1,7 +1,8 @@
 """rewriting: plans made into plans that give the same rows and are easier to compute.
 
-One rule a file, each a function from a plan to a plan. `decorrelated` leaves no subquery in any expression; `shared` keeps definitions that are
-read more than once, at the top; `pushed` moves conditions down and orders joins; `pruned` drops columns; `merged` tidies up.
+One rule a file, each a function from a plan to a plan. `decorrelated` leaves no subquery in any expression; `shared`
+keeps definitions that are read more than once, at the top; `pushed` moves conditions down and orders joins; `pruned`
+drops columns; `merged` tidies up.
 """
 
 from headwater.sql.plan import Plan

@@ -1,7 +1,7 @@
 """Conditions taken apart into conjuncts, and put together again.
 
-A conjunct between a query and a plan inside of it is one of three: an *equality* of an expression of the plan and one of the query, which
-a join looks up; an *outside* one, which reads the query only; or any other comparison.
+A conjunct between a query and a plan inside of it is one of three: an *equality* of an expression of the plan and one
+of the query, which a join looks up; an *outside* one, which reads the query only; or any other comparison.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What an aggregate gives for no rows: the counts give 0, the collections an empty one, all others null.
 
-A subquery such as ``(SELECT count(*) FROM u WHERE u.k = t.k)`` is computed per key and joined from the left: a key without rows finds no
-partner, and the join's null has to become what the aggregate would have said. Those that say something never say null otherwise.
+A subquery such as ``(SELECT count(*) FROM u WHERE u.k = t.k)`` is computed per key and joined from the left: a key
+without rows finds no partner, and the join's null has to become what the aggregate would have said. Those that say
+something never say null otherwise.
 """
 
 from __future__ import annotations

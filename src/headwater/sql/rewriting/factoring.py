@@ -1,8 +1,8 @@
 """What every part of an OR asks for, said once; and what an OR asks of one relation by itself.
 
-``(a = b AND c = 1) OR (a = b AND d = 2)`` is ``a = b AND (c = 1 OR d = 2)``, and a join can use the first part. What is left of the OR
-cannot be moved into a join's sides, but it implies conditions that can: of ``(x = 1 AND y = 2) OR (x = 3 AND y = 4)``, the rows of x's
-relation need ``x = 1 OR x = 3``.
+``(a = b AND c = 1) OR (a = b AND d = 2)`` is ``a = b AND (c = 1 OR d = 2)``, and a join can use the first part. What is
+left of the OR cannot be moved into a join's sides, but it implies conditions that can: of ``(x = 1 AND y = 2) OR (x = 3
+AND y = 4)``, the rows of x's relation need ``x = 1 OR x = 3``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Inner joins in an order that looks rows up: relations are joined along equalities, and crossed only where there is none.
+"""Inner joins in an order that looks rows up: relations are joined along equalities, and crossed only where there is
+none.
 
-``FROM a, b, c WHERE a.x = c.x AND b.y = c.y`` is first a cross join of a and b. All inner and cross joins that stand together are taken apart into
-relations and conjuncts. A conjunct of one relation goes into it; then the first relation is joined with the first one of the rest that an
-equality connects it with, in the order of the query, and so on. What is not connected is crossed at the end.
+``FROM a, b, c WHERE a.x = c.x AND b.y = c.y`` is first a cross join of a and b. All inner and cross joins that stand
+together are taken apart into relations and conjuncts. A conjunct of one relation goes into it; then the first relation
+is joined with the first one of the rest that an equality connects it with, in the order of the query, and so on. What
+is not connected is crossed at the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """LATERAL: a join whose right side reads the left one becomes a join of two plans of their own.
 
-The conditions that the right side has with the left one rise into the join (`lifting`); where they cannot, the right side is computed for
-the distinct values it reads (`domain`). An aggregate without GROUP BY is grouped by what it is compared with, and joined from the left.
+The conditions that the right side has with the left one rise into the join (`lifting`); where they cannot, the right
+side is computed for the distinct values it reads (`domain`). An aggregate without GROUP BY is grouped by what it is
+compared with, and joined from the left.
 """
 
 from __future__ import annotations

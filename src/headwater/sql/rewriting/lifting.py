@@ -1,11 +1,13 @@
 """Correlated conditions taken out of a plan, up to where it is joined with the query around it.
 
-``EXISTS (SELECT * FROM u WHERE u.k = t.k AND u.v > 3)`` is a join with ``u WHERE v > 3`` on ``u.k = t.k``. A condition can rise through
-whatever does not look at several rows; through groups, DISTINCT and windows an equality can rise, since its inner side becomes one more
-key. Where only the existence of rows counts (``setlike``) more can rise, because rows may come twice.
+``EXISTS (SELECT * FROM u WHERE u.k = t.k AND u.v > 3)`` is a join with ``u WHERE v > 3`` on ``u.k = t.k``. A condition
+can rise through whatever does not look at several rows; through groups, DISTINCT and windows an equality can rise,
+since its inner side becomes one more key. Where only the existence of rows counts (``setlike``) more can rise, because
+rows may come twice.
 
-Invariant: for each row of the query around, the rows of the original plan are those of the lifted plan for which all conditions hold
-(as a set, if setlike), in their first columns. None is given where that cannot be reached; `domain` then does it in general.
+Invariant: for each row of the query around, the rows of the original plan are those of the lifted plan for which all
+conditions hold (as a set, if setlike), in their first columns. None is given where that cannot be reached; `domain`
+then does it in general.
 """
 
 from __future__ import annotations

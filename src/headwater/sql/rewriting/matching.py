@@ -1,7 +1,7 @@
 """A subquery's plan, ready to be joined with the rows it is correlated with.
 
-Correlated conditions are taken out (`lifting`) or, where that does not go, the plan is computed for the distinct values of the
-rows (`domain`). Either way what is left is a plan of its own and the conditions of a join.
+Correlated conditions are taken out (`lifting`) or, where that does not go, the plan is computed for the distinct values
+of the rows (`domain`). Either way what is left is a plan of its own and the conditions of a join.
 """
 
 from __future__ import annotations

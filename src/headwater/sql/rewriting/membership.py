@@ -1,10 +1,12 @@
 """EXISTS and IN become joins: semi and anti joins where they are conditions, marks where they are values.
 
-As Spark has it, ``x IN (…)`` is true where a match is found and false otherwise, also where SQL would say null; ``x NOT IN (…)`` is true
-only where SQL says so. As conditions of a filter, under AND and OR, that is SQL's answer: null and false both keep a row out.
+As Spark has it, ``x IN (…)`` is true where a match is found and false otherwise, also where SQL would say null; ``x NOT
+IN (…)`` is true only where SQL says so. As conditions of a filter, under AND and OR, that is SQL's answer: null and
+false both keep a row out.
 
-NOT IN is an equality of its own and needs no comparison with every row: ``x NOT IN S`` is true if S is empty, or if x is not null, S has no null and
-no row of S equals x. How many rows S has and how many of them are not null is counted per key of the correlation.
+NOT IN is an equality of its own and needs no comparison with every row: ``x NOT IN S`` is true if S is empty, or if x
+is not null, S has no null and no row of S equals x. How many rows S has and how many of them are not null is counted
+per key of the correlation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """NOT moved in front of IN, as Spark moves it.
 
-Where SQL would say null, Spark says false: of ``x IN (SELECT …)`` and of ``x NOT IN (SELECT …)`` alike. So it matters which of the two
-stands there. Before Spark looks at subqueries it takes NOT into AND and OR, and reads ``c = false`` as NOT c; after this rule a NOT that
-belongs to an IN stands right in front of it.
+Where SQL would say null, Spark says false: of ``x IN (SELECT …)`` and of ``x NOT IN (SELECT …)`` alike. So it matters
+which of the two stands there. Before Spark looks at subqueries it takes NOT into AND and OR, and reads ``c = false`` as
+NOT c; after this rule a NOT that belongs to an IN stands right in front of it.
 """
 
 from __future__ import annotations

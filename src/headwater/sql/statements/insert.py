@@ -18,10 +18,11 @@ _QUERY = ("SELECT", "VALUES", "WITH", "TABLE")
 
 @dataclass(frozen=True)
 class Insert(Statement):
-    """Rows of ``query`` into ``table``: beside those that are there, or in the place of all or of those that meet ``where``.
+    """Rows of ``query`` into ``table``: beside those that are there, or in the place of all or of those that meet
+    ``where``.
 
-    ``columns`` names the target columns in the order of the query's; without it they are taken in order, or with ``by_name`` by
-    their names. ``partition`` sets columns to constants, or to None where the query gives the value.
+    ``columns`` names the target columns in the order of the query's; without it they are taken in order, or with
+    ``by_name`` by their names. ``partition`` sets columns to constants, or to None where the query gives the value.
     """
 
     verb: ClassVar[str] = "INSERT"

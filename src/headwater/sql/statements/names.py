@@ -1,4 +1,6 @@
-"""Names of columns inside one string, as options of statements and table functions take them: ``hot = 'id, `odd name`'``."""
+"""Names of columns inside one string, as options of statements and table functions take them: ``hot = 'id,
+`odd name`'``.
+"""
 
 from __future__ import annotations
 

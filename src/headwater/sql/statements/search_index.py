@@ -1,8 +1,8 @@
 """CREATE SEARCH INDEX.
 
-As in PostgreSQL, the columns stand in parentheses behind the table, each with how it is indexed; a column without a kind
-gets the one that fits its type. Options that hold for the whole index stand in OPTIONS, as in Databricks. A list of
-columns inside an option is one string, in which names may stand in backticks.
+As in PostgreSQL, the columns stand in parentheses behind the table, each with how it is indexed; a column without a
+kind gets the one that fits its type. Options that hold for the whole index stand in OPTIONS, as in Databricks. A list
+of columns inside an option is one string, in which names may stand in backticks.
 """
 
 from __future__ import annotations

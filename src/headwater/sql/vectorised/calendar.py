@@ -1,7 +1,7 @@
 """Dates and their parts, by numpy's calendar: the proleptic Gregorian one, as Spark's.
 
-A date is a count of days since 1970, a wall clock one of microseconds. numpy counts months and years since 1970 from days in
-one call each, and everything else follows from the three counts.
+A date is a count of days since 1970, a wall clock one of microseconds. numpy counts months and years since 1970 from
+days in one call each, and everything else follows from the three counts.
 """
 
 from __future__ import annotations

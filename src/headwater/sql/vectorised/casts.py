@@ -1,4 +1,6 @@
-"""CAST and TRY_CAST, by the pair of types: `number_casts`, `moment_casts` and `text_casts`; other pairs are DuckDB's."""
+"""CAST and TRY_CAST, by the pair of types: `number_casts`, `moment_casts` and `text_casts`;
+other pairs are DuckDB's.
+"""
 
 from __future__ import annotations
 

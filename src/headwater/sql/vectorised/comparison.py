@@ -1,8 +1,8 @@
 """Comparisons: ``= != < <= > >= <=>``, with NaN equal to itself and greater than all, and zeros without a sign.
 
-numpy says of NaN that every comparison but ``!=`` is false. Against a constant the negated comparison says it right (``a > c``
-is ``not a <= c``), between columns the NaNs are looked for. Texts and binaries are compared by their bytes, which
-is the order of their characters.
+numpy says of NaN that every comparison but ``!=`` is false. Against a constant the negated comparison says it right
+(``a > c`` is ``not a <= c``), between columns the NaNs are looked for. Texts and binaries are compared by their bytes,
+which is the order of their characters.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""From the typed tree to steps: equal parts become one, constants are computed at once, and every other part is a closure.
+"""From the typed tree to steps: equal parts become one, constants are computed at once, and every other part is a
+closure.
 
-A part that cannot fail and needs no DuckDB is computed for all rows wherever it stands, so equal ones are shared throughout. A part
-that is *guarded* (it may fail, or goes through DuckDB) is good only for the rows of the region it stands in: a branch of a
-CASE, the right side of an AND. Regions are nested; a guarded part that was planned in an enclosing region is shared,
-because that one has all the rows.
+A part that cannot fail and needs no DuckDB is computed for all rows wherever it stands, so equal ones are shared
+throughout. A part that is *guarded* (it may fail, or goes through DuckDB) is good only for the rows of the region it
+stands in: a branch of a CASE, the right side of an AND. Regions are nested; a guarded part that was planned in an
+enclosing region is shared, because that one has all the rows.
 
-Two passes: `plan` makes a graph of items and counts their uses, `build` makes a closure of each, with a memo where it has several uses.
+Two passes: `plan` makes a graph of items and counts their uses, `build` makes a closure of each, with a memo where it
+has several uses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""CASE and coalesce: each branch is computed for the rows that reach it, and the branches are laid over each other from the last.
+"""CASE and coalesce: each branch is computed for the rows that reach it, and the branches are laid over each other from
+the last.
 
-A branch that cannot fail is computed for all rows, which costs less than picking its rows. One that can fail, or goes through DuckDB,
-stands in a region of its own: the mask of its rows is put into the frame while it is computed, and where no row reaches
-it, it is not computed at all.
+A branch that cannot fail is computed for all rows, which costs less than picking its rows. One that can fail, or goes
+through DuckDB, stands in a region of its own: the mask of its rows is put into the frame while it is computed, and
+where no row reaches it, it is not computed at all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Decimals by their unscaled whole numbers: exact sums and products, quotients rounded half up.
 
 A decimal(p, s) is a whole number of 10^-s. Most of what is stored fits an int64 even where its type does not, so
-every step is computed in int64 with a check; only where that overflows are the rows computed once more with Python's whole
-numbers, whose range has no end. The digits of the result's type are checked last.
+every step is computed in int64 with a check; only where that overflows are the rows computed once more with Python's
+whole numbers, whose range has no end. The digits of the result's type are checked last.
 
 Invariant: a kernel gives int64 values, or an object array of Python integers (see `vector`).
 """
@@ -66,7 +66,8 @@ def rescaled(x: Any, places: int) -> Any:
     if not _is_object(x) and unit <= _MOST:
         low = x < 0
         size = np.abs(x)
-        # The least int64 is its own absolute value, and half of a unit may overflow: rare, and left to Python's numbers.
+        # The least int64 is its own absolute value, and half of a unit may overflow: rare, and left to Python's
+        # numbers.
         if not count_true(outside(size, 0, _MOST - half)):
             size += half
             size //= unit

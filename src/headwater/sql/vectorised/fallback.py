@@ -44,7 +44,9 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 
 class Group:
-    """The parts of one region that are asked together; ``inputs`` are computed first and are columns ``c0``, ``c1``, …"""
+    """The parts of one region that are asked together; ``inputs`` are computed first and are columns ``c0``, ``c1``,
+    …
+    """
 
     __slots__ = ("dtypes", "inputs", "names", "parts", "region", "relation", "slot", "sql")
 

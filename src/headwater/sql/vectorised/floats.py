@@ -1,4 +1,6 @@
-"""Doubles and floats: ``+ - * / %``, minus, abs, sign and roots, by the rules of IEEE 754; only a division by zero is an error."""
+"""Doubles and floats: ``+ - * / %``, minus, abs, sign and roots, by the rules of IEEE 754;
+only a division by zero is an error.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """What one run of a program knows: its columns, how many rows, which of them count, and what was computed already.
 
-Operators compute all rows, because that is what vectors are fast at; a row that was not reached (the other side of a CASE, the
-right of a decided AND) may give nonsense, but must not give an error. So an operator that may fail makes a mask of its bad
-rows and hands it to `check`, which looks at ``active`` and at the nulls only if there is a bad row at all.
+Operators compute all rows, because that is what vectors are fast at; a row that was not reached (the other side of a
+CASE, the right of a decided AND) may give nonsense, but must not give an error. So an operator that may fail makes a
+mask of its bad rows and hands it to `check`, which looks at ``active`` and at the nulls only if there is a bad row at
+all.
 
-Invariant: ``active`` is None for all rows or the mask of those that reach the operator; ``actives`` holds the mask of each region
-of the program that was entered.
+Invariant: ``active`` is None for all rows or the mask of those that reach the operator; ``actives`` holds the mask of
+each region of the program that was entered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whole numbers: ``+ - * % div``, minus and abs, with the overflow of each width.
 
-Numbers of every width are int64 here, so a result of a narrow type is computed exactly and then held against its bounds, by
-one subtraction and one unsigned comparison. In 64 bits sums wrap, and the signs tell; a product is compared with the product
-of the same numbers as doubles: where it wrapped, the two are 2^64 apart.
+Numbers of every width are int64 here, so a result of a narrow type is computed exactly and then held against its
+bounds, by one subtraction and one unsigned comparison. In 64 bits sums wrap, and the signs tell; a product is compared
+with the product of the same numbers as doubles: where it wrapped, the two are 2^64 apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""AND and OR in three values, from left to right: a part that may fail sees only the rows that are not decided before it.
+"""AND and OR in three values, from left to right: a part that may fail sees only the rows that are not decided before
+it.
 
-Two masks say all: the rows for which the condition is certainly true, and those for which it may be (true or null). AND intersects
-both, OR unites both; a row is null where the two differ.
+Two masks say all: the rows for which the condition is certainly true, and those for which it may be (true or null). AND
+intersects both, OR unites both; a row is null where the two differ.
 """
 
 from __future__ import annotations

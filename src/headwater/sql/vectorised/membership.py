@@ -1,4 +1,5 @@
-"""IN (list): by one search in a sorted table for numbers, by Arrow's hash for texts, item by item where an item is no constant.
+"""IN (list): by one search in a sorted table for numbers, by Arrow's hash for texts, item by item where an item is no
+constant.
 
 A value that is not found is null if one of the items is; a null value is null.
 """

@@ -1,4 +1,6 @@
-"""Casts among dates, timestamps and numbers: a timestamp is a count of microseconds since 1970 in UTC, a date one of days."""
+"""Casts among dates, timestamps and numbers: a timestamp is a count of microseconds since 1970 in UTC,
+a date one of days.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Casts among integers, floats, decimals and booleans: cut towards zero, rounded half up, held against the bounds of the target.
+"""Casts among integers, floats, decimals and booleans: cut towards zero, rounded half up, held against the bounds of
+the target.
 
 ``safe`` is TRY_CAST: what does not fit becomes a null. A float that is NaN, infinite or too great is no integer.
 """

@@ -1,7 +1,7 @@
 """LIKE, RLIKE, contains, startswith and endswith with constant patterns.
 
-A LIKE pattern is a prefix, a suffix, an infix or a whole text where its wildcards allow it, and else a regular expression. The
-patterns of RLIKE arrive in RE2's spelling, which is the engine of Arrow as it is of DuckDB.
+A LIKE pattern is a prefix, a suffix, an infix or a whole text where its wildcards allow it, and else a regular
+expression. The patterns of RLIKE arrive in RE2's spelling, which is the engine of Arrow as it is of DuckDB.
 """
 
 from __future__ import annotations

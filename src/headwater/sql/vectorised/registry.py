@@ -1,7 +1,7 @@
 """All operators that have a kernel, by the name they have in the typed tree.
 
-A builder looks at a call, at its types and constants, and gives a kernel; a `Constant` where the answer does not depend on the
-rows; or None, and then the call is DuckDB's.
+A builder looks at a call, at its types and constants, and gives a kernel; a `Constant` where the answer does not depend
+on the rows; or None, and then the call is DuckDB's.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def is_strict(op: str) -> bool:
     return op in OPERATORS and op not in _TAKES_NULLS
 
 
-# What makes no floating-point warnings, so that they need not be turned off; of "+" and its kin that holds for whole numbers.
+# What makes no floating-point warnings, so that they need not be turned off; of "+" and its kin that holds for whole
+# numbers.
 _QUIET = frozenset(
     {*comparison.OPERATORS, *nullness.OPERATORS, *texts.OPERATORS, *patterns.OPERATORS, *membership.OPERATORS}
     | {*structs.OPERATORS, *bits.OPERATORS, *extremes.OPERATORS, "and", "or", "case", "coalesce"}

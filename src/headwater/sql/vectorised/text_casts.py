@@ -1,7 +1,7 @@
 """Casts from and to texts: Arrow prints and reads what it prints and reads as Spark does, the rest is read row by row.
 
-Whole numbers in their plain form (``-12``) and dates of ten characters are read by the column; any other text, with blanks, a sign or
-a part missing, goes through the same Python functions that DuckDB's path calls.
+Whole numbers in their plain form (``-12``) and dates of ten characters are read by the column; any other text, with
+blanks, a sign or a part missing, goes through the same Python functions that DuckDB's path calls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Roots, powers, logarithms and angles, by the same functions of C that DuckDB calls, so that not a bit differs.
 
-numpy has its own versions of most of them, which are faster and round otherwise; Arrow calls those of C. What Arrow has not
-is left to DuckDB.
+numpy has its own versions of most of them, which are faster and round otherwise; Arrow calls those of C. What Arrow has
+not is left to DuckDB.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Columns as the circuits hold them: plain numpy values with a mask, and Arrow for what has no fixed width.
 
-The problem: Arrow's own arrays cost microseconds to look into, and a step of a hundred rows has a hundred of them in all. The
-idea: every type that fits a machine word is one numpy array (integers, dates, timestamps and decimals of up to 18
-digits as int64, decimals by their unscaled value), and what is left stays an Arrow array.
+The problem: Arrow's own arrays cost microseconds to look into, and a step of a hundred rows has a hundred of them in
+all. The idea: every type that fits a machine word is one numpy array (integers, dates, timestamps and decimals of up to
+18 digits as int64, decimals by their unscaled value), and what is left stays an Arrow array.
 
 Invariants:
-1. ``valid`` is None where every row has a value, else a mask; ``values`` under False are arbitrary. An Arrow array has its nulls in
-   itself, and ``valid`` is None or agrees with them.
+1. ``valid`` is None where every row has a value, else a mask; ``values`` under False are arbitrary. An Arrow array has
+   its nulls in itself, and ``valid`` is None or agrees with them.
 2. Nobody writes into ``values`` or ``valid``: they may be strided, read-only views of somebody else's memory.
-3. Between the operators of a program a decimal of more than 18 digits is an int64 array where its values fit one, and else an array
-   of Python's whole numbers; `inner` and `outer` go between that and Arrow.
+3. Between the operators of a program a decimal of more than 18 digits is an int64 array where its values fit one, and
+   else an array of Python's whole numbers; `inner` and `outer` go between that and Arrow.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Vector:
 class Constant:
     """One value for all rows, or None for a null.
 
-    It is numpy's scalar of the type, which costs an operator half of what Python's costs; Python's for booleans and decimals, and
-    Arrow's for the types that are Arrow arrays.
+    It is numpy's scalar of the type, which costs an operator half of what Python's costs; Python's for booleans and
+    decimals, and Arrow's for the types that are Arrow arrays.
     """
 
     dtype: pa.DataType

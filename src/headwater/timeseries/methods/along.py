@@ -1,4 +1,6 @@
-"""What a stream says along its series: features of the past, states, spectra, first and last rows, and objects of the user's own."""
+"""What a stream says along its series: features of the past, states, spectra, first and last rows,
+and objects of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ class AlongMethods(OrderedArguments):
         return self._with(plan)
 
     def fourier(self, column: str, step: float = 1.0) -> Self:
-        """Add the Fourier transform of each series: ``freq``, ``ft_real`` and ``ft_imag`` of the k-th frequency in its k-th row.
+        """Add the Fourier transform of each series: ``freq``, ``ft_real`` and ``ft_imag`` of the k-th frequency in its
+        k-th row.
 
         The values are taken as evenly spaced, ``step`` apart; a series with a missing value has no spectrum.
 
@@ -105,8 +108,8 @@ class AlongMethods(OrderedArguments):
     def state_intervals(self, columns: str | Sequence[str]) -> Self:
         """The longest stretches in which columns keep their values: one row each.
 
-        The rows have the series, the state, ``start`` and ``end`` (the times of the first and the last row), ``until`` (when the next state
-        begins, null for the last one) and ``rows``. They are a series by ``start``.
+        The rows have the series, the state, ``start`` and ``end`` (the times of the first and the last row), ``until``
+        (when the next state begins, null for the last one) and ``rows``. They are a series by ``start``.
 
         Examples
         --------
@@ -193,7 +196,8 @@ class AlongMethods(OrderedArguments):
         Parameters
         ----------
         transform : object
-            with ``start(key) -> state``, ``step(state, batch) -> table or None`` and ``finish(state) -> table or None``; it goes to the tasks
+            with ``start(key) -> state``, ``step(state, batch) -> table or None`` and ``finish(state) -> table or
+            None``; it goes to the tasks
         schema : pa.Schema
             names and types of the rows it gives
         batch_rows : int

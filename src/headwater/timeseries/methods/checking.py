@@ -1,7 +1,7 @@
 """What method classes of relations share: other streams as arguments, and mistakes told where they are made.
 
-A node reads its texts when it is asked for its schema or its kernel. A method asks at once, so that an error comes from the line that
-has the mistake in it, and not from a task.
+A node reads its texts when it is asked for its schema or its kernel. A method asks at once, so that an error comes from
+the line that has the mistake in it, and not from a task.
 """
 
 from __future__ import annotations

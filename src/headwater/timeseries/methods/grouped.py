@@ -46,7 +46,8 @@ class Grouped(Generic[S]):
         Parameters
         ----------
         columns, named
-            expressions over aggregates, like ``sum(price * size) / sum(size)``; or Columns of PySpark, by themselves if they have an alias
+            expressions over aggregates, like ``sum(price * size) / sum(size)``; or Columns of PySpark, by themselves if
+            they have an alias
         """
         texts = texts_of(columns, named, self.keys)
         if not texts:
@@ -80,8 +81,9 @@ class Grouped(Generic[S]):
         Parameters
         ----------
         function
-            takes the rows of a group, or its keys (a tuple) and its rows, and returns rows: Arrow, polars, pandas or a dict. Where
-            the stream has an ordering, they come by time; without one the function must not depend on their order.
+            takes the rows of a group, or its keys (a tuple) and its rows, and returns rows: Arrow, polars, pandas or a
+            dict. Where the stream has an ordering, they come by time; without one the function must not depend on their
+            order.
         schema
             names and types of what it returns
         batch

@@ -43,11 +43,11 @@ class JoinMethods(Methods):
         Parameters
         ----------
         other
-            The stream that is looked into. Its own time, and its tiebreak for rows of one time. Rows that are at hand (Arrow, pandas,
-            polars) have their time in a column of the same name as this stream's.
+            The stream that is looked into. Its own time, and its tiebreak for rows of one time. Rows that are at hand
+            (Arrow, pandas, polars) have their time in a column of the same name as this stream's.
         direction
-            "backward": the last row at or before; "forward": the first at or after; "nearest": the closer of the two, the earlier
-            if they are equally far.
+            "backward": the last row at or before; "forward": the first at or after; "nearest": the closer of the two,
+            the earlier if they are equally far.
         tolerance
             How far away it may be, at most.
         strict
@@ -57,7 +57,8 @@ class JoinMethods(Methods):
             tolerance and strictness, instead of the nearest row: ``bid`` and ``ask`` may then come of different rows.
             The other stream's time is that of the nearest row, whatever it has.
         by
-            The columns that have to agree: those of this stream by default, some of them, or a mapping to the other's names.
+            The columns that have to agree: those of this stream by default, some of them, or a mapping to the other's
+            names.
         on
             The time columns, if they are not the streams' own: one name, or one for each side.
         how

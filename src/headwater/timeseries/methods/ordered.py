@@ -1,6 +1,8 @@
-"""What a stream says of rows in their order: neighbours, running and rolling values, averages, states, first and last rows.
+"""What a stream says of rows in their order: neighbours, running and rolling values, averages, states, first and last
+rows.
 
-Everything here goes by series: rows that agree in the stream's ``by`` columns, ordered by its ``time`` and ``tiebreak``.
+Everything here goes by series: rows that agree in the stream's ``by`` columns, ordered by its ``time`` and
+``tiebreak``.
 """
 
 from __future__ import annotations
@@ -127,8 +129,8 @@ class OrderedMethods(AlongMethods):
     def cumulative(self, *columns: Named | None, **more: Expression) -> Self:
         """Add aggregates of each row and all before it in its series: any of Spark SQL's, and ``product(column)``.
 
-        Plain ones (``sum``, ``count``, ``min``, ``max``, ``avg``, ``product``, ``stddev`` and ``variance`` of a number) hold nothing but a
-        state; others have a series in memory at once.
+        Plain ones (``sum``, ``count``, ``min``, ``max``, ``avg``, ``product``, ``stddev`` and ``variance`` of a number)
+        hold nothing but a state; others have a series in memory at once.
 
         Examples
         --------
@@ -167,7 +169,8 @@ class OrderedMethods(AlongMethods):
         ahead : length of time, or int with ``rows``
             how far forward
         closed : {"both", "right", "left", "neither"}
-            which ends belong to the frame: of time ``both``, as in Spark; of rows ``right``, the row itself being the last
+            which ends belong to the frame: of time ``both``, as in Spark; of rows ``right``, the row itself being the
+            last
         min_periods : int
             give null where fewer rows of the frame have all that the aggregate reads
 
@@ -203,8 +206,9 @@ class OrderedMethods(AlongMethods):
     ) -> Self:
         """Add exponential averages, by true recursion over the whole series.
 
-        Exactly one of ``alpha`` (the weight of a new row), ``span_rows`` (``alpha = 2 / (span + 1)``), ``half_life_rows`` and ``half_life`` is
-        given. A ``half_life`` is a length of time: the past loses its weight by the distance of rows, however they are spaced.
+        Exactly one of ``alpha`` (the weight of a new row), ``span_rows`` (``alpha = 2 / (span + 1)``),
+        ``half_life_rows`` and ``half_life`` is given. A ``half_life`` is a length of time: the past loses its weight by
+        the distance of rows, however they are spaced.
 
         Parameters
         ----------
@@ -260,7 +264,8 @@ class OrderedMethods(AlongMethods):
         min_periods: int = 0,
         suffix: str = "_zscore",
     ) -> Self:
-        """Add how many standard deviations columns are away from the mean, of the rows around (as `rolling`) or of the whole series.
+        """Add how many standard deviations columns are away from the mean, of the rows around (as `rolling`) or of the
+        whole series.
 
         Examples
         --------
@@ -292,7 +297,8 @@ class OrderedMethods(AlongMethods):
     ) -> Self:
         """Add the volume-weighted average price: of the series so far, or of the last ``size`` of time or ``rows``.
 
-        With ``every`` there is one row for each series and window of time instead: its start, ``vwap``, ``volume`` and ``value``.
+        With ``every`` there is one row for each series and window of time instead: its start, ``vwap``, ``volume`` and
+        ``value``.
 
         Examples
         --------

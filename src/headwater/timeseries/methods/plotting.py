@@ -39,9 +39,9 @@ class PlottingMethods(Methods):
     ) -> Chart:
         """Run the stream, and draw columns of it over time; a notebook shows the chart, ``print`` draws it in text.
 
-        What is drawn is chosen where the rows are, and the driver gets no more than that: of each series at most ``rows`` points, so that in every
-        step of time the first, the last, the smallest and the largest value are there; and the first ``series`` series by their keys. To see others,
-        filter the stream.
+        What is drawn is chosen where the rows are, and the driver gets no more than that: of each series at most
+        ``rows`` points, so that in every step of time the first, the last, the smallest and the largest value are
+        there; and the first ``series`` series by their keys. To see others, filter the stream.
 
         Parameters
         ----------

@@ -43,7 +43,8 @@ class RegularMethods(Methods):
         origin: Moment | None = None,
         fill: Method | None = None,
     ) -> Self:
-        """One row for each step of time in which a series has rows; with `fill`, for each step from its first to its last.
+        """One row for each step of time in which a series has rows; with `fill`, for each step from its first to its
+        last.
 
         Parameters
         ----------
@@ -51,10 +52,12 @@ class RegularMethods(Methods):
             how long a step is; of timestamps and dates also ``"1 month"``, ``"1 quarter"`` or ``"1 year"``, by the
             calendar in UTC
         how : str or dict
-            the name of an aggregate (``first`` or ``floor``, ``last`` or ``ceil``, ``min``, ``max``, ``mean``, ``sum``, ``median`` …) for all
-            columns, or for each new column an aggregate in SQL or as a Column of PySpark, or its name if the column exists
+            the name of an aggregate (``first`` or ``floor``, ``last`` or ``ceil``, ``min``, ``max``, ``mean``, ``sum``,
+            ``median`` …) for all columns, or for each new column an aggregate in SQL or as a Column of PySpark, or its
+            name if the column exists
         columns : str or list of str, optional
-            which columns, if `how` is one name; without it all columns that are not the order's (for most aggregates: all numbers)
+            which columns, if `how` is one name; without it all columns that are not the order's (for most aggregates:
+            all numbers)
         label : {"start", "end"}
             whether the time of a row is the beginning or the end of its step
         offset, origin
@@ -121,12 +124,14 @@ class RegularMethods(Methods):
         Parameters
         ----------
         every : str, timedelta or int, optional
-            the step of the grid; its points lie from the first row of a series to its last. Without it rows stay as they are, and nulls are filled
+            the step of the grid; its points lie from the first row of a series to its last. Without it rows stay as
+            they are, and nulls are filled
         method : {"linear", "ffill", "bfill", "zero", "null"}
-            how a value is made where there is no row of exactly that time with one: on the line between the nearest ones (a double), from the last one
-            before, from the first one after, 0, or null
+            how a value is made where there is no row of exactly that time with one: on the line between the nearest
+            ones (a double), from the last one before, from the first one after, 0, or null
         columns : str or list of str, optional
-            which columns; without it all numbers, for ``ffill``, ``bfill`` and ``null`` all columns that are not the order's
+            which columns; without it all numbers, for ``ffill``, ``bfill`` and ``null`` all columns that are not the
+            order's
         offset, origin
             where the grid lies, as for `Tumbling`
         limit : str, timedelta or int, optional

@@ -52,7 +52,9 @@ class RelationalMethods(Methods):
         return self._with(checked(Filter(self.plan, sql_text("condition", condition))))
 
     def select(self, *columns: str | Column | Sequence[str | Column], **named: Expression) -> Self:
-        """Some columns, and expressions by the names they get, in this order; a Column of PySpark has its alias for a name."""
+        """Some columns, and expressions by the names they get, in this order;
+        a Column of PySpark has its alias for a name.
+        """
         flat: list[Any] = []
         one: Any
         for one in columns:
@@ -92,9 +94,9 @@ class RelationalMethods(Methods):
         Parameters
         ----------
         columns, named
-            by name either an expression, which is Spark SQL or a Column of PySpark (by itself, if it has an alias), or a Python function which
-            takes a batch of rows and returns a value for each of them; the function alone, or with its type: ``(function, pa.float64())``.
-            All of a call are one or the other.
+            by name either an expression, which is Spark SQL or a Column of PySpark (by itself, if it has an alias), or
+            a Python function which takes a batch of rows and returns a value for each of them; the function alone, or
+            with its type: ``(function, pa.float64())``. All of a call are one or the other.
         batch
             what functions take: ``arrow``, ``polars`` or ``pandas``
 
@@ -140,8 +142,8 @@ class RelationalMethods(Methods):
         Parameters
         ----------
         function
-            takes a batch of rows and returns rows: Arrow, polars, pandas or a dict. It is called for whatever rows lie together, so
-            it has to look at each row by itself.
+            takes a batch of rows and returns rows: Arrow, polars, pandas or a dict. It is called for whatever rows lie
+            together, so it has to look at each row by itself.
         schema
             names and types of what it returns
         columns

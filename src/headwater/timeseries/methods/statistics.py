@@ -34,8 +34,9 @@ class StatisticsMethods(Methods):
     ) -> Self:
         """Quantiles of many columns in one pass: a row for each probability.
 
-        A value that is given for probability p of n values has a rank within ``error * n`` of ``p * n``, always, and for a few thousand
-        values it is exact; so are the ones for 0 and 1. Values are ones that occur, in the column's type. Null and NaN are left out.
+        A value that is given for probability p of n values has a rank within ``error * n`` of ``p * n``, always, and
+        for a few thousand values it is exact; so are the ones for 0 and 1. Values are ones that occur, in the column's
+        type. Null and NaN are left out.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Expressions as arguments: SQL text, or a Column of PySpark, which is read as the text that says the same.
 
-A text is all that a plan holds: it can be shown, cut at its aggregates and handed to either engine. Other libraries' expressions are refused, because
-what they mean by theirs Spark SQL need not mean.
+A text is all that a plan holds: it can be shown, cut at its aggregates and handed to either engine. Other libraries'
+expressions are refused, because what they mean by theirs Spark SQL need not mean.
 """
 
 from __future__ import annotations

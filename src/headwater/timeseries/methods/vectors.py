@@ -38,9 +38,10 @@ class VectorMethods(Methods):
     ) -> Self:
         """For each row of another stream (a probe) the rows of this one that are nearest to it, exactly.
 
-        A row of the answer has the columns of this stream, those of the probe, and the distance. Vectors that are null, or have a component
-        that is null, infinite or NaN, are near nothing, and neither are, under ``cosine``, vectors of zeros. Rows at the same distance
-        are decided by their other columns in their order, ascending, and after these by the vector's bytes.
+        A row of the answer has the columns of this stream, those of the probe, and the distance. Vectors that are null,
+        or have a component that is null, infinite or NaN, are near nothing, and neither are, under ``cosine``, vectors
+        of zeros. Rows at the same distance are decided by their other columns in their order, ascending, and after
+        these by the vector's bytes.
 
         Parameters
         ----------
@@ -53,7 +54,8 @@ class VectorMethods(Methods):
         within
             the largest distance; None for any
         metric
-            ``l2``, the Euclidean distance; ``cosine``, one minus the cosine; ``dot``, the inner product with its sign turned
+            ``l2``, the Euclidean distance; ``cosine``, one minus the cosine; ``dot``, the inner product with its sign
+            turned
         key
             columns that tell the probes apart; needed with ``k`` where they are a stream
         shards

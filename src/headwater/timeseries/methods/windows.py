@@ -60,11 +60,12 @@ class Windowed(Generic[S]):
     def agg(self, *columns: Named | None, **named: Expression) -> S:
         """Aggregates of each window, by the names of their columns, in Spark SQL or as Columns of PySpark.
 
-        Windows that rows fall into (tumbling, hopping, sessions) give one row each: the series' columns, ``window_start``, ``window_end``, and the
-        aggregates. Windows that rows have of their own (sliding, rows), and all with `OnEvent`, give the rows with the aggregates beside them.
+        Windows that rows fall into (tumbling, hopping, sessions) give one row each: the series' columns,
+        ``window_start``, ``window_end``, and the aggregates. Windows that rows have of their own (sliding, rows), and
+        all with `OnEvent`, give the rows with the aggregates beside them.
 
-        ``first``, ``last``, ``any_value`` and ``collect_list`` go by the order of the series. Sums of doubles may differ from Spark's in
-        their last digits; everything else is equal.
+        ``first``, ``last``, ``any_value`` and ``collect_list`` go by the order of the series. Sums of doubles may
+        differ from Spark's in their last digits; everything else is equal.
 
         Examples
         --------
@@ -133,7 +134,8 @@ class WindowMethods(RegularMethods):
     ) -> Self:
         """Open, high, low, close and count of prices in windows of time; with a size, volume and vwap too.
 
-        The time column is the beginning of the window. Prices that are null are left out. Several prices get columns like ``open_bid``.
+        The time column is the beginning of the window. Prices that are null are left out. Several prices get columns
+        like ``open_bid``.
 
         Examples
         --------
@@ -164,10 +166,11 @@ class WindowMethods(RegularMethods):
         return self._by_time(every, texts, f"bars of {every}", ordering, offset=offset, origin=origin)
 
     def range_stats(self, before: Length, *, columns: str | Sequence[str] | None = None) -> Self:
-        """Beside each row the statistics of the rows of its series within a length of time before it, itself among them.
+        """Beside each row the statistics of the rows of its series within a length of time before it, itself among
+        them.
 
-        For each column ``mean_``, ``count_``, ``min_``, ``max_``, ``sum_``, ``stddev_`` and ``zscore_``: how many standard deviations the row is
-        from the mean, null where there is none.
+        For each column ``mean_``, ``count_``, ``min_``, ``max_``, ``sum_``, ``stddev_`` and ``zscore_``: how many
+        standard deviations the row is from the mean, null where there is none.
 
         Parameters
         ----------
@@ -196,7 +199,8 @@ class WindowMethods(RegularMethods):
         offset: Length = 0,
         origin: Moment | None = None,
     ) -> Self:
-        """The statistics of windows of one length: ``mean_``, ``count_``, ``min_``, ``max_``, ``sum_`` and ``stddev_`` of each column.
+        """The statistics of windows of one length: ``mean_``, ``count_``, ``min_``, ``max_``, ``sum_`` and ``stddev_``
+        of each column.
 
         Examples
         --------

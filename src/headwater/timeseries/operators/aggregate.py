@@ -1,8 +1,8 @@
 """Aggregates of groups of rows, or of all rows: group(…).agg and agg.
 
-Aggregates are Spark SQL, and so are their values: nulls, overflow, decimals, NaN and -0.0 among the keys. Only sums of doubles may differ in
-their last bits, which depend on the order of the rows in every engine. In a task the rows stream through DuckDB's hash
-aggregation, so that a group may be larger than memory.
+Aggregates are Spark SQL, and so are their values: nulls, overflow, decimals, NaN and -0.0 among the keys. Only sums of
+doubles may differ in their last bits, which depend on the order of the rows in every engine. In a task the rows stream
+through DuckDB's hash aggregation, so that a group may be larger than memory.
 """
 
 from __future__ import annotations

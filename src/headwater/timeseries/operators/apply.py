@@ -1,9 +1,9 @@
 """A user's function on each group of rows: group(…).apply.
 
-The function gets all rows of a group, as one batch, and gives rows of the schema that was announced; one with two parameters gets the
-group's keys first, as a tuple of Python values. Null is a key. Where the stream has an ordering the rows of a group come by time (and
-tiebreak); without one they come in no order, and the function must not depend on it. A group has to fit in memory, the groups of a
-task do not.
+The function gets all rows of a group, as one batch, and gives rows of the schema that was announced; one with two
+parameters gets the group's keys first, as a tuple of Python values. Null is a key. Where the stream has an ordering the
+rows of a group come by time (and tiebreak); without one they come in no order, and the function must not depend on it.
+A group has to fit in memory, the groups of a task do not.
 """
 
 from __future__ import annotations

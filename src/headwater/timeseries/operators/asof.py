@@ -1,9 +1,9 @@
 """The as-of join: to each row of the left side the row of the right side that was known at its time.
 
-Backward takes the last right row at or before the left row's time, forward the first at or after it, nearest the closer of the two, and
-the earlier one if they are equally far. ``strict`` leaves out rows of exactly the same time; ``tolerance`` rows that are
-further away. Keys are compared as in SQL, so that a null key meets nobody, and neither does a null time. Every left row comes
-out once, with nulls if it met nobody (or not at all: ``how="inner"``).
+Backward takes the last right row at or before the left row's time, forward the first at or after it, nearest the closer
+of the two, and the earlier one if they are equally far. ``strict`` leaves out rows of exactly the same time;
+``tolerance`` rows that are further away. Keys are compared as in SQL, so that a null key meets nobody, and neither does
+a null time. Every left row comes out once, with nulls if it met nobody (or not at all: ``how="inner"``).
 
 ``skip_nulls`` asks for each column of the right side by itself: the nearest row that has a value in it, by the same
 rule, tolerance and strictness. Columns may so come of different rows; the right side's time, which is never null,

@@ -1,8 +1,8 @@
 """Values held between two bounds: clip.
 
-What lies below the lower bound becomes the bound, what lies above the upper one becomes that. Null stays null and NaN stays NaN: neither
-lies anywhere. Bounds have the column's type, so that no value changes that is within them. Thousands of columns are clipped without
-any SQL text; Spark's own form says the same with CASE.
+What lies below the lower bound becomes the bound, what lies above the upper one becomes that. Null stays null and NaN
+stays NaN: neither lies anywhere. Bounds have the column's type, so that no value changes that is within them. Thousands
+of columns are clipped without any SQL text; Spark's own form says the same with CASE.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A user's function on the rows of a key in two streams: group(…).cogroup.
 
-For each key that is in one of the streams the function gets its rows of both, of which one may be empty; one with three parameters gets
-the keys first. Keys are those of `apply`: null is a key, and NaN equals itself. Types of the keys may differ in width. A key's rows of both
-sides have to fit in memory, those of a task do not.
+For each key that is in one of the streams the function gets its rows of both, of which one may be empty; one with three
+parameters gets the keys first. Keys are those of `apply`: null is a key, and NaN equals itself. Types of the keys may
+differ in width. A key's rows of both sides have to fit in memory, those of a task do not.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class _Cogroup:
     def _groups(self, left: pa.Table, right: pa.Table) -> Iterator[tuple[tuple[object, ...], pa.Table, pa.Table]]:
         keys = pa.concat_tables([self._keys(left, 0), self._keys(right, 1)])
         names = keys.column_names[: len(self.on)]
-        # Both sides are sorted, so that a key's rows of a side lie together and begin where as many rows of it came before.
+        # Both sides are sorted, so that a key's rows of a side lie together and begin where as many rows of it came
+        # before.
         ordered = sort_table(keys, [*names, _SIDE])
         starts = key_starts(ordered, names)
         sides = np.asarray(ordered.column(_SIDE))

@@ -1,8 +1,9 @@
 """Gramian, covariance and correlation of some columns, in one pass: a matrix, with a row and a column for each of them.
 
-A row counts for a pair of columns if both have a value, as in Spark's ``covar_samp``, ``covar_pop`` and ``corr``: null where there are not enough
-rows, and NaN with an infinite value or NaN among the rows. A correlation with a column that has one value only is NaN, where Spark's ANSI
-mode divides by zero and stops: one such column among many should not cost the others their answer.
+A row counts for a pair of columns if both have a value, as in Spark's ``covar_samp``, ``covar_pop`` and ``corr``: null
+where there are not enough rows, and NaN with an infinite value or NaN among the rows. A correlation with a column that
+has one value only is NaN, where Spark's ANSI mode divides by zero and stops: one such column among many should not cost
+the others their answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Columns that Python functions compute from batches of rows: with_columns(name=function).
 
-Each function gets a batch and gives one value for each of its rows; the other columns stay. As with `transform`, a function has to
-look at each row by itself. What type a column gets is said with it, or found by calling the function once, on the driver, with a batch
-of no rows.
+Each function gets a batch and gives one value for each of its rows; the other columns stay. As with `transform`, a
+function has to look at each row by itself. What type a column gets is said with it, or found by calling the function
+once, on the driver, with a batch of no rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Cumulative: an aggregate of each row and all before it in the series.
 
-A plain aggregate is a state of a few words that goes from row to row, and from chunk to chunk: a series may be of any length. Sums of
-doubles, and their squared distances from the mean, are added up from the first row on, as Spark does it, so they are Spark's bit for bit. Any
-other aggregate is left to SQL, which has a series in memory at once (`OverSeries`).
+A plain aggregate is a state of a few words that goes from row to row, and from chunk to chunk: a series may be of any
+length. Sums of doubles, and their squared distances from the mean, are added up from the first row on, as Spark does
+it, so they are Spark's bit for bit. Any other aggregate is left to SQL, which has a series in memory at once
+(`OverSeries`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Diff: how much a column has changed since so many rows before, in the series.
 
-The difference has Spark's type: of whole numbers and floats their own (what does not fit is an error), of dates and timestamps a length of time.
-Decimals are left to SQL, which knows their digits.
+The difference has Spark's type: of whole numbers and floats their own (what does not fit is an error), of dates and
+timestamps a length of time. Decimals are left to SQL, which knows their digits.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Exponential averages: true recursion along a series, by rows or by time, carried from chunk to chunk.
 
-By rows ``y[i] = (1 - alpha) y[i-1] + alpha x[i]`` from ``y[0] = x[0]``. `adjust` divides by the weights there are, so that the first rows
-do not count more than others: the weighted mean of all rows so far, with weights ``(1 - alpha) ** age``. By time the old average keeps the share
-``2 ** -(elapsed / half_life)``, whatever the spacing of rows; a row at the time of the one before it adds nothing.
+By rows ``y[i] = (1 - alpha) y[i-1] + alpha x[i]`` from ``y[0] = x[0]``. `adjust` divides by the weights there are, so
+that the first rows do not count more than others: the weighted mean of all rows so far, with weights ``(1 - alpha) **
+age``. By time the old average keeps the share ``2 ** -(elapsed / half_life)``, whatever the spacing of rows; a row at
+the time of the one before it adds nothing.
 
-A row without a value shows the average as it is. It leaves it as old as it was (`skip`), or counts as a row that has passed (`age`), so that the
-next value weighs more. By time ages pass anyway. NaN is a value like any other, and stays.
+A row without a value shows the average as it is. It leaves it as old as it was (`skip`), or counts as a row that has
+passed (`age`), so that the next value weighs more. By time ages pass anyway. NaN is a value like any other, and stays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Earliest and latest: the first or last n rows of each series.
 
-Where the rows that are kept end between two that nothing puts in order, and which differ, it would be chance which of them is kept: that is refused.
-Elsewhere ties do no harm. The latest rows need to know when a series ends, so the last n rows seen wait for the next chunk.
+Where the rows that are kept end between two that nothing puts in order, and which differ, it would be chance which of
+them is kept: that is refused. Elsewhere ties do no harm. The latest rows need to know when a series ends, so the last n
+rows seen wait for the next chunk.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Fourier transforms: which frequencies a series is made of.
 
-A series of n evenly spaced values becomes n complex numbers, one beside each row: in the k-th row that of the k-th frequency, 0, 1/(n dt), ... and then
-the negative ones, as numpy orders them. The series is taken as even, ``step`` apart; its times only order it. One value that is missing makes all of
-them unknown, so they are null then. A series has to fit into memory.
+A series of n evenly spaced values becomes n complex numbers, one beside each row: in the k-th row that of the k-th
+frequency, 0, 1/(n dt), ... and then the negative ones, as numpy orders them. The series is taken as even, ``step``
+apart; its times only order it. One value that is missing makes all of them unknown, so they are null then. A series has
+to fit into memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Python functions of users on batches of rows: what they are given, and what is made of what they return.
 
-A function gets a batch as an Arrow table, or as a polars or pandas frame if it was said so, and may return any of them, or a dict of
-arrays. What it returns has to have the columns that were announced; types are converted where nothing is lost, and anything else is a
-typed error which names the function. An exception of the function itself is told with its own lines only. Functions travel to tasks, so they should be defined where they can be pickled from.
+A function gets a batch as an Arrow table, or as a polars or pandas frame if it was said so, and may return any of them,
+or a dict of arrays. What it returns has to have the columns that were announced; types are converted where nothing is
+lost, and anything else is a typed error which names the function. An exception of the function itself is told with its
+own lines only. Functions travel to tasks, so they should be defined where they can be pickled from.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Values where a series has none: on an exact grid of times, or in its own rows where they are null.
 
-The points of a grid lie at multiples of a step from an origin, between the first and the last row of each series. A column's value at a point is that of
-the row of exactly this time, if it has one; nothing is averaged first. Otherwise it is filled, for each column by itself, from what is known of it: its values
-that are not null, before and after the point. Of several rows of one time the last in the order is the one that is known.
+The points of a grid lie at multiples of a step from an origin, between the first and the last row of each series. A
+column's value at a point is that of the row of exactly this time, if it has one; nothing is averaged first. Otherwise
+it is filled, for each column by itself, from what is known of it: its values that are not null, before and after the
+point. Of several rows of one time the last in the order is the one that is known.
 
 - ``ffill``: the last one known before; ``bfill``: the first one known after;
 - ``linear``: on the straight line between both, ``before + (after - before) * share``, in doubles;
@@ -10,8 +11,8 @@ that are not null, before and after the point. Of several rows of one time the l
 
 With a limit, a value that is farther away in time is not taken; for ``linear``, neither of both may be.
 
-What is held is a piece of a series with the nearest values around it (`surrounded`), never a series; the points are made in pieces, too, since there may
-be many more of them than rows.
+What is held is a piece of a series with the nearest values around it (`surrounded`), never a series; the points are
+made in pieces, too, since there may be many more of them than rows.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ class Interpolate(Keyed):
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """Points of time in series, and the rows around them: ``before`` is behind the last row up to it, ``from_`` the first not before it."""
+    """Points of time in series, and the rows around them: ``before`` is behind the last row up to it,
+    ``from_`` the first not before it.
+    """
 
     series: Places
     times: Places
@@ -257,7 +260,9 @@ def _around(times: Places, starts: Places, series: Places, moments: Places) -> _
 
 
 def _grid(piece: Surrounded, times: Places, every: Step, origin: int) -> Iterator[tuple[Places, Places]]:
-    """The points of each series from its first row to its last in the piece, or from behind its last row before, in pieces."""
+    """The points of each series from its first row to its last in the piece, or from behind its last row before,
+    in pieces.
+    """
     first, last = times[piece.starts], times[np.append(piece.starts[1:], len(times)) - 1]
     if piece.after is not None:
         first[0] = piece.after + 1

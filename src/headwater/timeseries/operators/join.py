@@ -1,8 +1,8 @@
 """Pairs of rows with equal keys: join.
 
-A key that is null equals nothing; NaN equals NaN and -0.0 equals 0.0, as in Spark. The keys come once, under the left side's names and in
-its places: the left side's value, or the right side's where there is no left row. Which rows meet is a query over the keys and row
-numbers only; the columns of both sides are then taken by number, whatever their types.
+A key that is null equals nothing; NaN equals NaN and -0.0 equals 0.0, as in Spark. The keys come once, under the left
+side's names and in its places: the left side's value, or the right side's where there is no left row. Which rows meet
+is a query over the keys and row numbers only; the columns of both sides are then taken by number, whatever their types.
 """
 
 from __future__ import annotations

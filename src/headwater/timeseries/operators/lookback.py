@@ -1,7 +1,8 @@
 """Lookback features: of each row, the features of the rows before it, for a model that takes them all at once.
 
-The features of a row are a list of numbers, those of the last ``size`` rows a list of such lists, the oldest first, without the row itself. All of it is one
-list of numbers and two of offsets: no row is handled alone. `exact` leaves out rows with fewer rows before them.
+The features of a row are a list of numbers, those of the last ``size`` rows a list of such lists, the oldest first,
+without the row itself. All of it is one list of numbers and two of offsets: no row is handled alone. `exact` leaves out
+rows with fewer rows before them.
 """
 
 from __future__ import annotations

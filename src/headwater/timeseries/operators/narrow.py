@@ -1,8 +1,8 @@
 """Row by row: what can be said in one SELECT of its input's rows, filter, select, drop, rename, with_columns.
 
-The text is Spark's in both forms: tasks compute it over their tables, and Spark over its frame. `columns` are expressions by the names
-they get; the others say which rows stay. A task computes what has to be computed, over the columns that are read: the rest stays as it
-is in Arrow, whatever its type.
+The text is Spark's in both forms: tasks compute it over their tables, and Spark over its frame. `columns` are
+expressions by the names they get; the others say which rows stay. A task computes what has to be computed, over the
+columns that are read: the rest stays as it is in Arrow, whatever its type.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """For each probe its k nearest rows, or all rows within a distance, exactly: nearest.
 
-Probes at hand are few, and go to every task with the kernel. A task keeps for each probe its best k rows, against which most pairs
-are ruled out without being looked at (`vector_search`); what tasks kept is put together and cut to k again. Without k, each pair within the
-distance is a row, and a table of rows can be compared by itself. For probes that are a stream see `nearest_sharded`.
+Probes at hand are few, and go to every task with the kernel. A task keeps for each probe its best k rows, against which
+most pairs are ruled out without being looked at (`vector_search`); what tasks kept is put together and cut to k again.
+Without k, each pair within the distance is a row, and a table of rows can be compared by itself. For probes that are a
+stream see `nearest_sharded`.
 
-Rows at the same distance are decided by their other columns (`ranking`), and after those by the vector's bytes: the answer is a
-function of the rows. A row of the answer has the columns of the stream, those of the probe, and the distance.
+Rows at the same distance are decided by their other columns (`ranking`), and after those by the vector's bytes: the
+answer is a function of the rows. A row of the answer has the columns of the stream, those of the probe, and the
+distance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Nearest neighbours for probes that are a stream: every shard of the rows meets every probe.
 
-Rows are put into shards by a hash of their vector, probes are copied to all shards; in a shard they are at hand, and `nearest` does the
-rest. The best k of each shard meet by the probe's key, which has to tell the probes apart, and are cut to k by the same rule. All of it is
-made of nodes that a plan has anyway: `Spread`, `Shard`, `NearestInShard`, and `TopKOfEach` on top.
+Rows are put into shards by a hash of their vector, probes are copied to all shards; in a shard they are at hand, and
+`nearest` does the rest. The best k of each shard meet by the probe's key, which has to tell the probes apart, and are
+cut to k by the same rule. All of it is made of nodes that a plan has anyway: `Spread`, `Shard`, `NearestInShard`, and
+`TopKOfEach` on top.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Approximate quantiles of many columns in one pass: quantiles, median.
 
-The partial result of a task is a sketch of all columns (`quantile_sketch`, where the bound of the error is shown). The answer has a row for
-each probability, and the columns keep their types: each value is one that occurs. Null and NaN are left out, as Spark's
-`approxQuantile` does; a column without values has null.
+The partial result of a task is a sketch of all columns (`quantile_sketch`, where the bound of the error is shown). The
+answer has a row for each probability, and the columns keep their types: each value is one that occurs. Null and NaN are
+left out, as Spark's `approxQuantile` does; a column without values has null.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The range join: to each row of the left side all rows of the right side around its time.
 
-A right row is met if its key is the same and its time is from ``before`` earlier to ``after`` later than the left row's, both ends
-included. Each pair comes out; ``how="left"`` keeps left rows that met nobody, once, with nulls. Keys and times are found as in the as-of
-join (`known`), two binary searches a row; pairs are made in pieces of bounded size, since there may be many more of them than rows.
+A right row is met if its key is the same and its time is from ``before`` earlier to ``after`` later than the left
+row's, both ends included. Each pair comes out; ``how="left"`` keeps left rows that met nobody, once, with nulls. Keys
+and times are found as in the as-of join (`known`), two binary searches a row; pairs are made in pieces of bounded size,
+since there may be many more of them than rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rolling: aggregates of the rows around a row, by time or by number.
 
-By time a frame has the rows from ``size`` before the row's time up to its own time, as Spark's RANGE frames have, so rows of the same time see
-the same; by rows, the last ``rows`` of them with the row itself. `closed` says which ends belong to it. Times are whole numbers, so an open
-end is a closed one, a unit further in.
+By time a frame has the rows from ``size`` before the row's time up to its own time, as Spark's RANGE frames have, so
+rows of the same time see the same; by rows, the last ``rows`` of them with the row itself. `closed` says which ends
+belong to it. Times are whole numbers, so an open end is a closed one, a unit further in.
 """
 
 from __future__ import annotations

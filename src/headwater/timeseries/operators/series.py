@@ -1,13 +1,15 @@
 """What SQL says of a row and its neighbours in the series: window functions over it, in chunks.
 
-Each column is a function (``lag(price, 1)``, ``sum(size)``) with a frame; the window is always the series, in its order. Spark computes the same
-text over its frame. In a task the rows come sorted and in chunks. How far a function looks is its reach: so many rows or so long a
-time before and after the row. A chunk is computed together with the rows within reach on both sides, so that a series may be larger
-than memory; without a reach, a whole series is computed at once. Plain aggregates over bounded frames are computed by a kernel, everything else by
-DuckDB, over the columns it reads and nothing else; other columns pass by as they are.
+Each column is a function (``lag(price, 1)``, ``sum(size)``) with a frame; the window is always the series, in its
+order. Spark computes the same text over its frame. In a task the rows come sorted and in chunks. How far a function
+looks is its reach: so many rows or so long a time before and after the row. A chunk is computed together with the rows
+within reach on both sides, so that a series may be larger than memory; without a reach, a whole series is computed at
+once. Plain aggregates over bounded frames are computed by a kernel, everything else by DuckDB, over the columns it
+reads and nothing else; other columns pass by as they are.
 
-A function that depends on the order of rows refuses rows that nothing puts in order (`headwater.timeseries.total_order`); frames in time
-have all rows of the same time or none, so plain aggregates over them do not. Spark's own form does not look for them.
+A function that depends on the order of rows refuses rows that nothing puts in order
+(`headwater.timeseries.total_order`); frames in time have all rows of the same time or none, so plain aggregates over
+them do not. Spark's own form does not look for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shift: the value of a column so many rows before (or after) in the series.
 
-The rows are sorted, so a shifted column is the column itself, moved: its buffers are cut and put together, and only where the row looked for lies
-in another series there is the fill value. A chunk needs just the ``n`` rows before it.
+The rows are sorted, so a shifted column is the column itself, moved: its buffers are cut and put together, and only
+where the row looked for lies in another series there is the fill value. A chunk needs just the ``n`` rows before it.
 """
 
 from __future__ import annotations

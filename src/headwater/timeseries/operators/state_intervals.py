@@ -1,9 +1,11 @@
 """State intervals: the stretches of a series in which some columns keep their values.
 
-One row for each longest stretch: the series, the state, the time of its first row and of its last, the time at which the next state begins (null for the last
-one of a series), and how many rows it has. Null is a state like any other, NaN is itself, and -0.0 is 0.0.
+One row for each longest stretch: the series, the state, the time of its first row and of its last, the time at which
+the next state begins (null for the last one of a series), and how many rows it has. Null is a state like any other, NaN
+is itself, and -0.0 is 0.0.
 
-A stretch that is open at the end of a chunk waits: only the first rows of stretches are kept, with what has become of them.
+A stretch that is open at the end of a chunk waits: only the first rows of stretches are kept, with what has become of
+them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Stateful transforms: a user's object that goes along each series, batch by batch.
 
-``start(key)`` makes the state of a series (``key`` holds its values by name), ``step(state, batch)`` takes the next rows in order, changes the state
-and gives rows, ``finish(state)`` gives what is left, or None. Every batch but the last of a series has exactly ``batch_rows`` rows, so that what comes
-out is a function of the series even where the object looks at batches, and memory stays bounded. Rows that nothing puts in order are refused.
+``start(key)`` makes the state of a series (``key`` holds its values by name), ``step(state, batch)`` takes the next
+rows in order, changes the state and gives rows, ``finish(state)`` gives what is left, or None. Every batch but the last
+of a series has exactly ``batch_rows`` rows, so that what comes out is a function of the series even where the object
+looks at batches, and memory stays bounded. Rows that nothing puts in order are refused.
 """
 
 from __future__ import annotations

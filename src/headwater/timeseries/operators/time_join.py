@@ -16,7 +16,9 @@ __all__ = ["TimeJoin"]
 
 @dataclass(frozen=True)
 class TimeJoin(Keyed):
-    """Rows of two sides that agree in their keys and are near in time. All of the left side's columns come out, and the right side's but its keys."""
+    """Rows of two sides that agree in their keys and are near in time. All of the left side's columns come out,
+    and the right side's but its keys.
+    """
 
     left: Node
     right: Node
@@ -27,7 +29,9 @@ class TimeJoin(Keyed):
     suffix: str = field(default="_right", kw_only=True)
     """For columns of the right side whose names are taken."""
     names: Mapping[str, str] | None = field(default=None, kw_only=True)
-    """The right side's columns by the names they get. They are chosen once: with fewer columns on a side, names are the same."""
+    """The right side's columns by the names they get. They are chosen once: with fewer columns on a side,
+    names are the same.
+    """
 
     def __post_init__(self) -> None:
         if self.names is None:

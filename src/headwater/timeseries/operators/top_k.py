@@ -1,7 +1,8 @@
 """The k first rows by some columns: top_k, of all rows or of each key.
 
-Ties for the last place are decided by the other columns (`ranking`), so that the answer is one, wherever the rows lie. Spark's own form
-orders by all of them, which is the same; with columns that have no order, or with very many, the kernel is the one form.
+Ties for the last place are decided by the other columns (`ranking`), so that the answer is one, wherever the rows lie.
+Spark's own form orders by all of them, which is the same; with columns that have no order, or with very many, the
+kernel is the one form.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A user's function on each batch of rows: transform.
 
-The function gets some rows and gives some rows, of the schema that was announced. It is called for whatever rows lie together in
-a task, so the answer is a function of the rows only if the function looks at each row by itself; one that needs all rows of a group is
-for `group(…).apply`, one that goes along a series for `stateful_transform`.
+The function gets some rows and gives some rows, of the schema that was announced. It is called for whatever rows lie
+together in a task, so the answer is a function of the rows only if the function looks at each row by itself; one that
+needs all rows of a group is for `group(…).apply`, one that goes along a series for `stateful_transform`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Volume-weighted average prices: what was paid, over what was bought.
 
-``sum(price * volume) / sum(volume)``, of doubles, over rows that have both; where no volume was traded there is no price: null. Beside each row it
-is that of the series so far, or of a frame (`Vwap`); with ``every`` one row for each window of time in which a series has rows (`VwapWindows`),
-windows being cut in absolute time as Spark's ``window()`` does, or by months of the calendar.
+``sum(price * volume) / sum(volume)``, of doubles, over rows that have both; where no volume was traded there is no
+price: null. Beside each row it is that of the series so far, or of a frame (`Vwap`); with ``every`` one row for each
+window of time in which a series has rows (`VwapWindows`), windows being cut in absolute time as Spark's ``window()``
+does, or by months of the calendar.
 """
 
 from __future__ import annotations

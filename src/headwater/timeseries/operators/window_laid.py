@@ -1,11 +1,12 @@
 """Windows of one length laid along time, tumbling or hopping: one row for each window that has rows.
 
-Rows come sorted, so a window is a stretch of its series. Which windows there are is told by the rows: a row brings those that no row
-before it was in, so each is found once, at its first row; its last is found by a search. Windows that begin before the first row are
-among them. A window is answered as soon as a row at or after its end has come, so what is held is a window and not the series.
+Rows come sorted, so a window is a stretch of its series. Which windows there are is told by the rows: a row brings
+those that no row before it was in, so each is found once, at its first row; its last is found by a search. Windows that
+begin before the first row are among them. A window is answered as soon as a row at or after its end has come, so what
+is held is a window and not the series.
 
-Spark's own form is its window() for timestamps, and the same arithmetic for dates and whole numbers. It has none where an
-aggregate goes by the order of rows: Spark would take any of several rows of one time, where tasks refuse to guess.
+Spark's own form is its window() for timestamps, and the same arithmetic for dates and whole numbers. It has none where
+an aggregate goes by the order of rows: Spark would take any of several rows of one time, where tasks refuse to guess.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class LaidWindows(Keyed):
 
     @property
     def frame_from_bytes(self) -> int:
-        # A kernel reads and exchanges for less, but has all rows of a series in one task; Spark aggregates where the rows are, however
-        # many of them are one series'.
+        # A kernel reads and exchanges for less, but has all rows of a series in one task; Spark aggregates where the
+        # rows are, however many of them are one series'.
         return ONE_TASK_BYTES if self.ordering.by else 0
 
     def frame(self, *frames: DataFrame) -> DataFrame | None:

@@ -1,7 +1,7 @@
 """Windows by rows: beside each row the aggregates of so many rows of its series before and after it.
 
-Which rows those are depends on the order of all of them, so rows that nothing puts in order are refused unless they are equal. Spark's ROWS frames
-would take such rows in any order, so there is no form of Spark's own that means the same.
+Which rows those are depends on the order of all of them, so rows that nothing puts in order are refused unless they are
+equal. Spark's ROWS frames would take such rows in any order, so there is no form of Spark's own that means the same.
 """
 
 from __future__ import annotations

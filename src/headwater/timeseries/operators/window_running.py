@@ -1,8 +1,9 @@
 """Running windows: beside each row the aggregates of its window so far, for tumbling windows and sessions.
 
-So far means the rows of the window up to this one in the order of the series, so rows that nothing puts in order are refused unless they
-are equal. A session's end is what it is as far as is known: a gap after the row.
-What is held is the last window. Spark has no form of its own that means the same: it would take rows of one time in any order.
+So far means the rows of the window up to this one in the order of the series, so rows that nothing puts in order are
+refused unless they are equal. A session's end is what it is as far as is known: a gap after the row.
+What is held is the last window. Spark has no form of its own that means the same: it would take rows of one time in any
+order.
 """
 
 from __future__ import annotations

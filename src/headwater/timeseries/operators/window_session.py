@@ -1,9 +1,10 @@
 """Sessions: stretches of a series without a gap longer than a given one, one row for each.
 
-In sorted rows a session begins where the series does, or a row is more than the gap after the one before it; it ends a gap after its last
-row. All sessions but the last of a chunk are complete.
+In sorted rows a session begins where the series does, or a row is more than the gap after the one before it; it ends a
+gap after its last row. All sessions but the last of a chunk are complete.
 
-Spark's own form is session_window() on timestamps. It has none for dates and whole numbers, and where an aggregate goes by the order of rows.
+Spark's own form is session_window() on timestamps. It has none for dates and whole numbers, and where an aggregate goes
+by the order of rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Z-scores: how many standard deviations a value is away from the mean of the rows around it, or of its whole series.
 
-``(x - avg(x)) / stddev_samp(x)`` over a frame that includes the row. Where nothing varies, or one value is all there is, there is no score: null. Of a
-whole series the score needs the series in memory at once; over a frame only what the frame reaches.
+``(x - avg(x)) / stddev_samp(x)`` over a frame that includes the row. Where nothing varies, or one value is all there
+is, there is no score: null. Of a whole series the score needs the series in memory at once; over a frame only what the
+frame reaches.
 """
 
 from __future__ import annotations

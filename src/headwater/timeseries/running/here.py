@@ -1,7 +1,7 @@
 """A plan run in this process: the kernels of the tasks, without Spark.
 
-For tests, and for looking at a few rows. `pieces` says how tables are cut on the way and `parts` in how many places keyed rows are
-kept, as many tasks would; the rows that come out are the same for all of them.
+For tests, and for looking at a few rows. `pieces` says how tables are cut on the way and `parts` in how many places
+keyed rows are kept, as many tasks would; the rows that come out are the same for all of them.
 """
 
 from __future__ import annotations

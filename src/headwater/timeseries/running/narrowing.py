@@ -1,9 +1,10 @@
 """Less to read: columns that nobody asks for, and files that a condition rules out.
 
-Going down a plan, each node says which columns of its inputs it needs for those that are asked of it (`Node.needs`); one that does not say
-needs all. A source then reads only what is needed. Conditions go down as well, as far as the columns that they speak of are handed on
-as they are, under whatever name: a source may leave out files and row groups that hold no row that meets them. It does not
-compute them, and the filter stays: so a condition cannot fail for rows that another filter, further down, takes away.
+Going down a plan, each node says which columns of its inputs it needs for those that are asked of it (`Node.needs`);
+one that does not say needs all. A source then reads only what is needed. Conditions go down as well, as far as the
+columns that they speak of are handed on as they are, under whatever name: a source may leave out files and row groups
+that hold no row that meets them. It does not compute them, and the filter stays: so a condition cannot fail for rows
+that another filter, further down, takes away.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class _Narrowing:
 
 
 def _below(node: Node, known: Known) -> Known:
-    """What is known of the rows of a node's input: what the node itself asks, and what its own rows are known to meet."""
+    """What is known of the rows of a node's input: what the node itself asks,
+    and what its own rows are known to meet.
+    """
     if isinstance(node, Filter):
         return (*known, *_conjuncts(node))
     if isinstance(node, TimeFilter):

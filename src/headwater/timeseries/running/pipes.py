@@ -1,8 +1,8 @@
 """Pipes: rows on their way through Spark's tasks, and what is still to be done to them before they move again.
 
-A pipe is a frame of Spark's whose tasks know how to make tables of what they are given (`Source`), and operators are added to that by
-composition, so that as many as possible run in one task. An exchange ends a task: its tables become blocks, and the next task begins with
-those that came to it.
+A pipe is a frame of Spark's whose tasks know how to make tables of what they are given (`Source`), and operators are
+added to that by composition, so that as many as possible run in one task. An exchange ends a task: its tables become
+blocks, and the next task begins with those that came to it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ __all__ = ["Batches", "Pipe", "Sample", "Stage", "meeting", "stacked"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one kind of task does, for `explain`: its lines, how it begins and why so, and the stages it gets rows from."""
+    """What one kind of task does, for `explain`: its lines, how it begins and why so,
+    and the stages it gets rows from.
+    """
 
     lines: tuple[str, ...]
     begins: str

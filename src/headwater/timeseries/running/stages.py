@@ -2,16 +2,17 @@
 
 A node becomes one of three things:
 
-- *open*: sources and what is done row by row to them. Nothing is decided yet; they can be read by tasks of ours, which is cheaper if an
-  ordered operator follows, or by Spark.
+- *open*: sources and what is done row by row to them. Nothing is decided yet; they can be read by tasks of ours, which
+  is cheaper if an ordered operator follows, or by Spark.
 - a *frame*: Spark's own operators. A node whose form in Spark is the cheaper one (`frame_first`, for some from so many
   bytes on) becomes a frame if its inputs can.
-- a *pipe*: tables in tasks (`pipes`). Row-wise nodes are added to the task; keyed ones too, where the rows that agree in
-  their keys are together already; else rows are exchanged.
+- a *pipe*: tables in tasks (`pipes`). Row-wise nodes are added to the task; keyed ones too, where the rows that agree
+  in their keys are together already; else rows are exchanged.
 
-A frame that is followed by a kernel is handed to tasks as Arrow, and a pipe that is followed by an operator of Spark's gives it rows. The
-number of buckets follows the size of what is exchanged. In a session that is not ANSI and UTC a text of Spark's would mean something else
-than in tasks, so there everything runs in tasks. Who measures both forms can say which it should be (`Strategy`).
+A frame that is followed by a kernel is handed to tasks as Arrow, and a pipe that is followed by an operator of Spark's
+gives it rows. The number of buckets follows the size of what is exchanged. In a session that is not ANSI and UTC a text
+of Spark's would mean something else than in tasks, so there everything runs in tasks. Who measures both forms can say
+which it should be (`Strategy`).
 """
 
 from __future__ import annotations
@@ -211,7 +212,9 @@ class Run:
         return rows if rows.nbytes <= _GIVEN_BYTES else None
 
     def _hot(self, node: Keyed, pipes: Sequence[Pipe], parts: int) -> tuple[HotKey, ...]:
-        """Keys that are more than one of so many tasks should have, where the operator can do with a part of one; no key at all is one."""
+        """Keys that are more than one of so many tasks should have, where the operator can do with a part of one;
+        no key at all is one.
+        """
         slicing, known = node.slicing(), _sum([p.size for p in pipes]).rows
         if slicing is None or parts == 1 or (known is not None and known < _SLICED_ROWS):
             return ()
@@ -235,7 +238,9 @@ class Run:
         return stacked(shaped, node.schema, stage)
 
     def buckets(self, size: Size) -> int:
-        """Into how many buckets rows are put: one for so many bytes, and no fewer than Spark would make if it is worth it."""
+        """Into how many buckets rows are put: one for so many bytes,
+        and no fewer than Spark would make if it is worth it.
+        """
         usual = int(str(self.session.conf.get("spark.sql.shuffle.partitions", "8")))
         if size.bytes is None:
             return usual

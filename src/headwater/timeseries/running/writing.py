@@ -1,11 +1,11 @@
 """Writing: the tasks write files where they are, and the driver commits what they say they wrote.
 
-Into a table: rows are made to fit it and its constraints are checked in the tasks, exactly as the lake does for rows of this process, and all
-files become visible in one commit. A task that is run again leaves the files of its other try behind; since no commit names them,
-they are for vacuum to find.
+Into a table: rows are made to fit it and its constraints are checked in the tasks, exactly as the lake does for rows of
+this process, and all files become visible in one commit. A task that is run again leaves the files of its other try
+behind; since no commit names them, they are for vacuum to find.
 
-Into a folder of files: ``part-<task>-<run>.parquet`` or ``.csv``, and ``_SUCCESS`` when all are there. A run that fails takes its files
-along; one that overwrites removes the others last.
+Into a folder of files: ``part-<task>-<run>.parquet`` or ``.csv``, and ``_SUCCESS`` when all are there. A run that fails
+takes its files along; one that overwrites removes the others last.
 """
 
 from __future__ import annotations

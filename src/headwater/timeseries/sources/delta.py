@@ -1,9 +1,9 @@
 """A version of a Delta table, read by tasks from its files.
 
-The log says which files there are and which of them can hold a row that meets a condition; a task opens its share of them, a large file
-being shared by its row groups, and reads what the lake itself would read (`lake.scan`): projection, row groups skipped by their
-statistics, deletion vectors, partition values, columns under the names of today. Storage options travel inside the pickled
-function, never in a plan.
+The log says which files there are and which of them can hold a row that meets a condition; a task opens its share of
+them, a large file being shared by its row groups, and reads what the lake itself would read (`lake.scan`): projection,
+row groups skipped by their statistics, deletion vectors, partition values, columns under the names of today. Storage
+options travel inside the pickled function, never in a plan.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a task does to read its share of a Delta table: apart from `delta`, so that a worker need not load what reads SQL."""
+"""What a task does to read its share of a Delta table: apart from `delta`,
+so that a worker need not load what reads SQL.
+"""
 
 from __future__ import annotations
 

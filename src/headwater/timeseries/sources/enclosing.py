@@ -1,7 +1,7 @@
 """The Delta table that a folder or file lies in.
 
-A part of a table's folder looks like files that belong to no table: ``trades/day=2024-01-31`` holds Parquet files. But only the table's log says
-which of them are there, so whoever names a part is told of the table.
+A part of a table's folder looks like files that belong to no table: ``trades/day=2024-01-31`` holds Parquet files. But
+only the table's log says which of them are there, so whoever names a part is told of the table.
 """
 
 from __future__ import annotations

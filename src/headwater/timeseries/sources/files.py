@@ -1,9 +1,10 @@
-"""Files that belong to no table: Parquet, CSV and lines of JSON, in a folder, one by one or by a pattern, on disk or on S3.
+"""Files that belong to no table: Parquet, CSV and lines of JSON, in a folder, one by one or by a pattern, on disk or on
+S3.
 
-Tasks read them with Arrow, Parquet by row groups, the others file by file. All files have the columns of `schema`: it is given, or read
-from the first one, and a column that a file lacks is null there. Folders may name columns (`hive`). In a CSV only a field with nothing in
-it is null: NA, null and nan are texts, or numbers, as in Spark. What is read with Arrow is read the same in tasks and as a frame, so
-a number in a CSV does not depend on who reads it.
+Tasks read them with Arrow, Parquet by row groups, the others file by file. All files have the columns of `schema`: it
+is given, or read from the first one, and a column that a file lacks is null there. Folders may name columns (`hive`).
+In a CSV only a field with nothing in it is null: NA, null and nan are texts, or numbers, as in Spark. What is read with
+Arrow is read the same in tasks and as a frame, so a number in a CSV does not depend on who reads it.
 """
 
 from __future__ import annotations

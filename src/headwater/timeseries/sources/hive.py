@@ -1,7 +1,7 @@
 """Columns that are in the names of folders: ``day=2024-01-31/part-0.parquet``, as Hive and Spark write them.
 
-A value is text; the texts of a column decide its type, as in Spark: whole numbers, numbers, dates, times (in UTC), else text. Such a
-column comes after those of the files, and one that the files have too is read from the folders.
+A value is text; the texts of a column decide its type, as in Spark: whole numbers, numbers, dates, times (in UTC), else
+text. Such a column comes after those of the files, and one that the files have too is read from the folders.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An Iceberg table, through pyiceberg: its plan says which files there are, and tasks read them.
 
-What pyiceberg plans (``table.scan().plan_files()``) is shared between tasks; each makes Arrow of its files with pyiceberg's own
-reader, which knows Iceberg's deletes and how columns are found. Conditions are ours, and applied to the rows. A snapshot is pinned when
-the stream is made.
+What pyiceberg plans (``table.scan().plan_files()``) is shared between tasks; each makes Arrow of its files with
+pyiceberg's own reader, which knows Iceberg's deletes and how columns are found. Conditions are ours, and applied to the
+rows. A snapshot is pinned when the stream is made.
 """
 
 from __future__ import annotations

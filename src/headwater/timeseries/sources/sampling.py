@@ -1,7 +1,8 @@
 """Samples: where to look into files, so that rows from all over them are seen though few are read.
 
-Files are mostly written in the order of time, so the first rows of a file are no picture of it. Pieces are spread evenly over the bytes
-of all files, and in each piece rows are taken at even distances. The work is bounded: so many pieces, so many batches.
+Files are mostly written in the order of time, so the first rows of a file are no picture of it. Pieces are spread
+evenly over the bytes of all files, and in each piece rows are taken at even distances. The work is bounded: so many
+pieces, so many batches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shares: which files, or which bytes of them, each task reads.
 
-About as many bytes a task: small files together, large ones in pieces where they can be read so (a task takes the row groups that begin
-in its bytes). Little is not cut at all, since a task costs more than it.
+About as many bytes a task: small files together, large ones in pieces where they can be read so (a task takes the row
+groups that begin in its bytes). Little is not cut at all, since a task costs more than it.
 """
 
 from __future__ import annotations

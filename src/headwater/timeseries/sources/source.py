@@ -1,7 +1,8 @@
 """What a source is: rows that tasks can read in shares, without a driver that holds them.
 
-`tasks` says how many shares there are and how one is read; `size` is what is known of the whole before anything is read, for deciding how
-many tasks an exchange should feed; `sample` reads a little, for finding keys that have very many rows.
+`tasks` says how many shares there are and how one is read; `size` is what is known of the whole before anything is
+read, for deciding how many tasks an exchange should feed; `sample` reads a little, for finding keys that have very many
+rows.
 """
 
 from __future__ import annotations
