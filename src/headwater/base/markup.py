@@ -24,8 +24,9 @@ def facts(title: str, rows: Iterable[tuple[str, object]]) -> str:
 def listing(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
     """A title with a table below it, and a note below that.
 
-    >>> listing("lake", ["name"], [["<x>"]], "1 more")
-    '<div><b>lake</b><table><thead><tr><th>name</th></tr></thead><tbody><tr><td>&lt;x&gt;</td></tr></tbody></table>1 more</div>'
+    >>> print(listing("lake", ["name"], [["<x>"]], "1 more").replace("<tbody>", "\\n<tbody>"))
+    <div><b>lake</b><table><thead><tr><th>name</th></tr></thead>
+    <tbody><tr><td>&lt;x&gt;</td></tr></tbody></table>1 more</div>
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in headings)
     body = "".join(f"<tr>{''.join(f'<td>{_lines(value)}</td>' for value in row)}</tr>" for row in rows)

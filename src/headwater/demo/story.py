@@ -266,7 +266,8 @@ class _Story:
                 "rows it changed": followed.answer_rows,
             },
             grid=Grid(("merchant", "payments", "cents"), [(m, n, f"{c:,}") for m, n, c in followed.answer[:3]]),
-            check="after the late rows, the forgotten, the mistake and its undoing: what the query says of the table now",
+            check="after the late rows, the forgotten, the mistake and its undoing: what the query says "
+            "of the table now",
             holds=followed.answer == asked and followed.changed_rows > 0,
         )
 
@@ -329,7 +330,8 @@ class _Story:
             grid=Grid(
                 ("currency", "payments", "euros"), [(c, n, f"{e:,}" if e else "-") for c, n, e in known.by_currency]
             ),
-            check="each payment, late or not, has the planted rate of its own time, and the sums of its card's last day",
+            check="each payment, late or not, has the planted rate of its own time, and the sums of its "
+            "card's last day",
             holds=known.rates_hold and known.days_hold and 0 < known.late <= self.truth.late,
         )
 
@@ -381,7 +383,8 @@ class _Story:
                 "verified": str(said.verified),
             },
             grid=Grid(("frontier", *said.before), rows),
-            check="the answer after the refresh is the view's row, a thousand cents more, and names the frontier it reflects",
+            check="the answer after the refresh is the view's row, a thousand cents more, and names the "
+            "frontier it reflects",
             holds=said.verified.equal
             and said.after["cents"] == said.before["cents"] + 1000
             and said.stored == [said.after]

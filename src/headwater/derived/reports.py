@@ -87,7 +87,8 @@ class Refresh:
     Examples
     --------
     >>> from headwater.base.frontier import Frontier
-    >>> print(Refresh(before=Frontier(t=1), after=Frontier(t=4), mode="incremental", rows_in=7, rows_out=2, seconds=0.01))
+    >>> before, after = Frontier(t=1), Frontier(t=4)
+    >>> print(Refresh(before=before, after=after, mode="incremental", rows_in=7, rows_out=2, seconds=0.01))
     incremental: t@1 -> t@4, 7 rows in, 2 rows out, 0.010 s
     """
 

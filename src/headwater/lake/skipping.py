@@ -175,7 +175,8 @@ def may_match(
 
     >>> schema = pa.schema([("day", pa.date32())])
     >>> days = [{"day": "2020-01-01"}, {"day": None}]
-    >>> may_match([None] * 2, [Conjunct("day", "is null")], schema=schema, partition_values=days, partition_columns=["day"])
+    >>> null_days = [Conjunct("day", "is null")]
+    >>> may_match([None] * 2, null_days, schema=schema, partition_values=days, partition_columns=["day"])
     array([False,  True])
     """
     files = FileIndex(stats, partition_values, schema=schema, partition_columns=partition_columns)

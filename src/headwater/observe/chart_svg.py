@@ -92,8 +92,9 @@ def draw_chart(chart: DrawnChart, width: int, height: int) -> str:
     left = _MARGIN + min(math.ceil(max(text_width(t.text, _SMALL) for t in numbers)) + 8, width // 3)
     frame = _Frame(left, top, width - _MARGIN, bottom, *_times(chart.drawn), low, high)
     tall = bottom + 30 + _MARGIN
+    label = escape(one_line(chart.title)[:400])
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="hw-chart" role="img" aria-label="{escape(one_line(chart.title)[:400])}"',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="hw-chart" role="img" aria-label="{label}"',
         f'width="{width}" height="{tall}" viewBox="0 0 {width} {tall}">',
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{width}" height="{tall}" rx="10"/>',
@@ -278,7 +279,8 @@ def _bars(part: Drawn, frame: _Frame, k: int, space: int, place: int, count: int
             begin = min(max(x - whole / 2 + place * whole / count, frame.left), frame.right - wide)
             top, tall = min(y, zero), max(abs(y - zero), 0.5)
             top = min(top, frame.bottom - tall)
-            yield f'<rect class="bar" fill="{_look(k)[0]}" x="{begin:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{tall:.1f}"/>'
+            place_and_size = f'x="{begin:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{tall:.1f}"'
+            yield f'<rect class="bar" fill="{_look(k)[0]}" {place_and_size}/>'
 
 
 def _band(part: Drawn, frame: _Frame, k: int) -> Iterator[str]:

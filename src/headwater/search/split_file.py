@@ -48,7 +48,8 @@ __all__ = [
 META, TERMS, HOT = "meta.json", "terms.arrow", "hot.arrow"
 _FOOTER_MAGIC = 1337
 _UNREADABLE = (
-    zipfile.BadZipFile, zlib.error, struct.error, ValueError, KeyError, TypeError, EOFError, RuntimeError, OverflowError,
+    zipfile.BadZipFile, zlib.error, struct.error, ValueError, KeyError, TypeError, EOFError, RuntimeError,
+    OverflowError,
 )  # fmt: skip
 _OWN = re.compile(r"[0-9a-f]{32}\.[a-z]+|meta\.json|terms\.arrow|hot\.arrow")
 

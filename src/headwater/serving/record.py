@@ -2,10 +2,10 @@
 
 Beside what every record has::
 
-    "layers": [{"files": ["<file>", …], "rows": <n>, "tombstones": <n>, "bytes": <n>}, …],    newest first, the base last
+    "layers": [{"files": ["<file>", …], "rows": <n>, "tombstones": <n>, "bytes": <n>}, …],   newest first, base last
     "rows": <n>,                        keys that have a row
     "reach": {"<table>": <version>, …}, the frontier, and what its sources reflect themselves, where they are derived
-    "superseded": ["<file>", …]         files that the commit before named and this one does not: deleted by the next one
+    "superseded": ["<file>", …]         files of the commit before that this one does not name: deleted by the next
 
 Files lie in the table's folder, ``_headwater/onlines/<name>``. The definition in the log is the kind's own, but always
 has ``ttl_ms`` and ``event_time`` (null: none).

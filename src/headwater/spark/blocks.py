@@ -5,7 +5,7 @@ it moves is blocks of many rows (`block_format`), as values of a column. A row o
 
     bucket int     where the rows have to go; the number of a partition after an exchange
     side   int     which input of the next operator they are
-    origin long    the task that made the block and its number there; so the order of blocks does not depend on who is first
+    origin long    the task that made the block and its number there; so blocks have an order whoever is first
     size   long    and
     block  binary  what `block_format` says
 

@@ -39,7 +39,8 @@ _WORD = (1 << 64) - 1
 def bucket_of(table: pa.Table | pa.RecordBatch, keys: Sequence[str], buckets: int) -> npt.NDArray[np.int32]:
     """For each row the number of its bucket, from 0.
 
-    >>> bucket_of(pa.table({"k": [1, 2, 1]}), ["k"], 8).tolist() == bucket_of(pa.table({"k": [1.0, 2.0, 1.0]}), ["k"], 8).tolist()
+    >>> integers, doubles = pa.table({"k": [1, 2, 1]}), pa.table({"k": [1.0, 2.0, 1.0]})
+    >>> bucket_of(integers, ["k"], 8).tolist() == bucket_of(doubles, ["k"], 8).tolist()
     False
     >>> a, _, b = bucket_of(pa.table({"k": ["x", "y", "x"]}), ["k"], 8)
     >>> bool(a == b)

@@ -209,7 +209,10 @@ def refused(what: str, why: str, hint: str = AS_TEXT) -> UnsupportedError:
 
 def function_of(shown: str) -> UnsupportedError:
     """The error of a Python function."""
-    hint = "use with_columns(name=lambda batch: …), which gives the function whole columns; then filter or aggregate by that name"
+    hint = (
+        "use with_columns(name=lambda batch: …), which gives the function whole columns; then filter or "
+        "aggregate by that name"
+    )
     return refused(shown, "a Python function would be called for rows one by one", hint)
 
 

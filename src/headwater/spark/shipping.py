@@ -8,7 +8,8 @@ installed, that is all. Where there is none, or another one, the package of this
 
 The zip is ``headwater-<digest>.zip``; the digest is of the sources. It holds
 
-    headwater.py       unpacks the folder `package` beside the zip, once per executor, and puts the package found there in its own place
+    headwater.py       unpacks the folder `package` beside the zip, once per executor, and puts the package found
+                       there in its own place
     package/headwater  the package, with the machine code of the kernels where it came with the wheel
 
 It is unpacked because the package reads files of its own (the machine code, and the sources that name its cache).

@@ -13,9 +13,12 @@ Invariants:
 3. An expression is one row's business, and deterministic: no subqueries, aggregates, windows, clocks or dice.
 
 >>> import pyarrow as pa
->>> e = parse("amount * 2 > 10 AND country = 'DE'", schema=pa.schema([("amount", pa.int32()), ("country", pa.string())]))
->>> e.dtype, sorted(e.columns), e.conjuncts()
-(DataType(bool), [(None, 'amount'), (None, 'country')], [Conjunct(column='country', op='=', values=('DE',), alias=None)])
+>>> schema = pa.schema([("amount", pa.int32()), ("country", pa.string())])
+>>> e = parse("amount * 2 > 10 AND country = 'DE'", schema=schema)
+>>> e.dtype, sorted(e.columns)
+(DataType(bool), [(None, 'amount'), (None, 'country')])
+>>> e.conjuncts()
+[Conjunct(column='country', op='=', values=('DE',), alias=None)]
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ Invariants:
 3. Parameters are typed constants of the plan; no value is ever pasted into text.
 
 >>> import pyarrow as pa
->>> plan = parse_query("SELECT id, sum(x) FROM t GROUP BY id", lambda *_: pa.schema([("id", pa.int32()), ("x", pa.int32())]))
+>>> schema = pa.schema([("id", pa.int32()), ("x", pa.int32())])
+>>> plan = parse_query("SELECT id, sum(x) FROM t GROUP BY id", lambda *_: schema)
 >>> plan.schema.names, plan.schema.types
 (['id', 'sum(x)'], [DataType(int32), DataType(int64)])
 """
@@ -64,7 +65,8 @@ def parse_query(
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("a", pa.int32())])
-    >>> print(parse_query("SELECT a + :more AS b FROM t VERSION AS OF 3", lambda *_: schema, {"more": 2}).dump(), end="")
+    >>> plan = parse_query("SELECT a + :more AS b FROM t VERSION AS OF 3", lambda *_: schema, {"more": 2})
+    >>> print(plan.dump(), end="")
     project (a#1 + 2) as b#2
       scan t@3 [a#1]
     """

@@ -42,7 +42,8 @@ class Known:
 
     >>> quotes = pa.table({"s": ["a", "a", "b"], "t": [1, 5, 2], "bid": [9, 8, 7]})
     >>> known = Known(quotes, ("s",), "t", (), ["bid"])
-    >>> known.matches([pa.chunked_array([["a", "b", "c"]])], pa.chunked_array([[4, 1, 1]]), "backward", False, None).tolist()
+    >>> keys, times = pa.chunked_array([["a", "b", "c"]]), pa.chunked_array([[4, 1, 1]])
+    >>> known.matches([keys], times, "backward", False, None).tolist()
     [0, -1, -1]
     """
 

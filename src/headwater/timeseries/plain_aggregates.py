@@ -25,9 +25,9 @@ _FUNCTIONS = {"sum", "avg", "min", "max", "count", "product", "stddev_samp", "st
 _OTHER_NAMES = {"mean": "avg", "std": "stddev_samp", "stddev": "stddev_samp", "variance": "var_samp"}
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _ORDER_FREE = {
-    "abs", "avg", "bool_and", "bool_or", "case", "cast", "ceil", "coalesce", "count", "count_if", "every", "exp", "floor",
-    "greatest", "if", "ifnull", "in", "least", "ln", "log", "max", "mean", "min", "nullif", "nvl", "power", "round", "some",
-    "sqrt", "std", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance",
+    "abs", "avg", "bool_and", "bool_or", "case", "cast", "ceil", "coalesce", "count", "count_if", "every", "exp",
+    "floor", "greatest", "if", "ifnull", "in", "least", "ln", "log", "max", "mean", "min", "nullif", "nvl", "power",
+    "round", "some", "sqrt", "std", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance",
 }  # fmt: skip
 
 

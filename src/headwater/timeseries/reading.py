@@ -77,8 +77,10 @@ def of_rows(columns: Mapping[str, str], schema: pa.Schema, shown: str | None = N
     if not (isinstance(plan, Project) and isinstance(plan.child, Scan)) or next(plan.subqueries(), None) is not None:
         raise UnsupportedError.operation(
             shown or text,
-            "an expression here is computed for each row by itself, without aggregates, windows, subqueries and generators",
-            "aggregate with agg() or group(…).agg(), look at neighbours with the ordered methods, and join other rows first",
+            "an expression here is computed for each row by itself, without aggregates, windows, "
+            "subqueries and generators",
+            "aggregate with agg() or group(…).agg(), look at neighbours with the ordered methods, and join "
+            "other rows first",
         )
     return _text(plan, text, shown)
 

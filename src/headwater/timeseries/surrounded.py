@@ -86,7 +86,8 @@ def surrounded(
     """Sorted chunks as pieces with the nearest values of these columns; of those behind, if ``ahead``.
 
     >>> chunks = [pa.table({"t": [1, 2], "v": [7, None]}), pa.table({"t": [3, 4], "v": [None, 9]})]
-    >>> for piece in surrounded(chunks, Ordering("t"), ["v"], ahead=True, schema=chunks[0].schema, budget_bytes=1 << 20):
+    >>> schema = chunks[0].schema
+    >>> for piece in surrounded(chunks, Ordering("t"), ["v"], ahead=True, schema=schema, budget_bytes=1 << 20):
     ...     print(piece.table.to_pydict(), piece.begin, piece.end, piece.after)
     {'t': [1, 4], 'v': [7, 9]} 0 1 None
     {'t': [1, 2, 3, 4], 'v': [7, None, None, 9]} 1 4 1

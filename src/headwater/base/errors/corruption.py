@@ -81,7 +81,8 @@ class CorruptionError(HeadwaterError):
             "E5008",
             f"run file `{path}` cannot be used: {why}",
             where=where,
-            hint="restore an older checkpoint that does not name it, or delete the state: it is computed again from its sources",
+            hint="restore an older checkpoint that does not name it, or delete the state: it is computed again "
+            "from its sources",
         )
 
     @classmethod

@@ -165,7 +165,8 @@ class InputError(HeadwaterError, ValueError):
     def nulls_as_numbers(cls, column: str, kind: str, nulls: int) -> Self:
         return cls(
             "E1762",
-            f"column `{column}` ({kind}) has {nulls:,} null{'' if nulls == 1 else 's'}, which an array of such values cannot hold",
+            f"column `{column}` ({kind}) has {nulls:,} null{'' if nulls == 1 else 's'}, which an array of such "
+            "values cannot hold",
             hint="give a value for them: to_numpy(fill=0); or read it with its nulls: to_arrow(), to_polars()",
         )
 

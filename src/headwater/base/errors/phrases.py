@@ -67,7 +67,8 @@ _TABLES: dict[str, Phrase] = {
     "enable_change_feed": Phrase(
         python="turn it on with «t.set_properties({{'delta.enableChangeDataFeed': 'true'}})», and read the versions "
         "since; «t.changes(after=…)» gives inserted and deleted rows of any version",
-        sql="turn it on with «ALTER TABLE {table!q} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')», and read "
+        sql="turn it on with «ALTER TABLE {table!q} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = "
+        "'true')», and read "
         "the versions since",
     ),
     "drop_not_null": Phrase(
@@ -122,7 +123,8 @@ _VERSIONS: dict[str, Phrase] = {
         cli="set {names} in the environment",
     ),
     "copy_from_hadoop": Phrase(
-        python="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path; a frame that Spark reads "
+        python="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path; a frame "
+        "that Spark reads "
         "there becomes a table by «lake.write(name, frame)»",
         sql="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
         cli="copy it to a disk or a bucket (hadoop distcp), or mount it, and use that path",
@@ -173,14 +175,16 @@ _DERIVED: dict[str, Phrase] = {
     "full_policy": Phrase(
         python='or «policy="full"», which computes it anew each time',
         sql="or «TBLPROPERTIES ('headwater.policy' = 'full')», which computes it from scratch each time",
-        cli="or TBLPROPERTIES ('headwater.policy' = 'full') in its definition, which computes it from scratch each time",
+        cli="or TBLPROPERTIES ('headwater.policy' = 'full') in its definition, which computes it from "
+        "scratch each time",
     ),
     "define_again": Phrase(
         python="{intro}: «lake.{kind.name}({name!r}, sql)»{tail}",
         sql="{intro}: «CREATE OR REPLACE {kind.sql} {name!q} AS {query}»{tail}",
     ),
     "existing_derived": Phrase(
-        python="«lake.{kind.name}({name!r}, sql)» gives it another definition, «lake.{kind.name}({name!r})» opens the one "
+        python="«lake.{kind.name}({name!r}, sql)» gives it another definition, "
+        "«lake.{kind.name}({name!r})» opens the one "
         "that is there",
         sql="«CREATE OR REPLACE {kind.sql}» gives it another definition, IF NOT EXISTS keeps the one it has",
     ),
@@ -285,9 +289,11 @@ _ENGINES: dict[str, Phrase] = {
         why="only `headwater sql` has dialects",
     ),
     "native_query": Phrase(
-        python='write one query in the engine\'s own SQL; for Spark SQL, and for statements, leave out «dialect="native"»',
+        python="write one query in the engine's own SQL; for Spark SQL, and for statements, leave out "
+        '«dialect="native"»',
         sql='write one query in the engine\'s own SQL; for Spark SQL, and for statements, leave out «dialect="native"»',
-        cli_sql="write one query in the engine's own SQL; for Spark SQL, and for statements, leave out «--dialect native»",
+        cli_sql="write one query in the engine's own SQL; for Spark SQL, and for statements, leave out "
+        "«--dialect native»",
         cli=None,
         why="only `headwater sql` has dialects",
     ),
@@ -408,7 +414,8 @@ _PYTHON_ONLY: dict[str, Phrase] = {
     ),
     "add_constraint": Phrase(
         python="expected «add_constraint()», which tests the rows that are there",
-        sql="expected «ALTER TABLE {table!q} ADD CONSTRAINT name CHECK (condition)», which tests the rows that are there",
+        sql="expected «ALTER TABLE {table!q} ADD CONSTRAINT name CHECK (condition)», which tests the "
+        "rows that are there",
     ),
 }
 

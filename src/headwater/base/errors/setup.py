@@ -31,7 +31,8 @@ class SetupError(HeadwaterError):
     def executors_lack(cls, *packages: str) -> Self:
         names = ", ".join(packages)
         hint = (
-            f"install {names} for the Python of the executors too, and set PYSPARK_PYTHON (spark.pyspark.python) to that "
+            f"install {names} for the Python of the executors too, and set PYSPARK_PYTHON "
+            "(spark.pyspark.python) to that "
             "Python; or ship an environment that holds headwater, numba and pyarrow: spark.archives=env.tar.gz#env"
         )
         quoted = ", ".join(f"`{package}`" for package in packages)
@@ -42,7 +43,8 @@ class SetupError(HeadwaterError):
         return cls(
             "E7009",
             f"the tasks of the Spark cluster import another headwater, {found}, although this one was shipped to them",
-            hint="install this version for the Python of the executors, or drop spark.python.daemon.module, which loads theirs",
+            hint="install this version for the Python of the executors, or drop spark.python.daemon.module, "
+            "which loads theirs",
         )
 
     @classmethod
@@ -50,7 +52,8 @@ class SetupError(HeadwaterError):
         return cls(
             "E7010",
             f"the tasks of the Spark cluster run Python {workers}, and this process Python {driver}",
-            hint=f"set PYSPARK_PYTHON (spark.pyspark.python) to a Python {driver} on the executors, or run this with {workers}",
+            hint=f"set PYSPARK_PYTHON (spark.pyspark.python) to a Python {driver} on the executors, or run "
+            f"this with {workers}",
         )
 
     @classmethod

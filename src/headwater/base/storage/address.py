@@ -9,7 +9,7 @@ under any name.
 |---|---|---|
 | S3 | ``s3://bucket/prefix``, ``s3a``, ``s3n`` | ``s3://bucket/prefix`` |
 | Azure | ``az://container/prefix``, ``azure``, ``abfs``, ``abfss`` | ``az://container/prefix`` |
-| Azure, account named | ``abfs[s]://container@account.dfs.core.windows.net/prefix``, ``.blob.`` | ``abfss://container@…`` |
+| Azure, with account | ``abfs[s]://c@account.dfs.core.windows.net/prefix``, ``.blob.`` | ``abfss://c@…`` |
 | Google Cloud | ``gs://bucket/prefix``, ``gcs`` | ``gs://bucket/prefix`` |
 
 A URL holds no credentials: a signature, or a user and password, is refused, and the error does not repeat it. The host

@@ -279,4 +279,7 @@ class Circuit(Dataflow):
         return durable.restore(self, store, name)
 
     def __repr__(self) -> str:
-        return f"Circuit({self.name!r}: {len(self.vertices)} operators, {len(self.inputs)} inputs, {len(self.outputs)} outputs)"
+        return (
+            f"Circuit({self.name!r}: {len(self.vertices)} operators, {len(self.inputs)} inputs, "
+            f"{len(self.outputs)} outputs)"
+        )

@@ -33,7 +33,10 @@ _AGGREGATES = {"count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop",
 _MADE_OF = {"bool_and": "min", "bool_or": "max", "count_if": "count", "mean": "avg", "try_avg": "avg"}
 _UNITS = {"day": timedelta(days=1), "microsecond": timedelta(microseconds=1)}
 _NESTED = "compare one of its parts"
-_HINT = "use count, sum, avg, min, max, stddev, variance, first_value, last_value or nth_value, or a frame of the whole partition"
+_HINT = (
+    "use count, sum, avg, min, max, stddev, variance, first_value, last_value or nth_value, or a frame "
+    "of the whole partition"
+)
 
 
 def takes_a_row(one: WindowCall) -> bool:

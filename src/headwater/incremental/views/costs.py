@@ -118,8 +118,9 @@ class Rates:
     def choice(self, changed: int, rows: int) -> Choice:
         """The way to take for so many changed rows, of sources with so many.
 
-        >>> rates = Rates(changes_per_second=1e6, full_seconds=2.0, full_rows=10_000_000, query_seconds=0.5, query_rows=10_000_000)
-        >>> [rates.choice(n, 10_000_000).way for n in (1_000, 1_500_000, 5_000_000)]
+        >>> rows = 10_000_000
+        >>> rates = Rates(1e6, full_seconds=2.0, full_rows=rows, query_seconds=0.5, query_rows=rows)
+        >>> [rates.choice(n, rows).way for n in (1_000, 1_500_000, 5_000_000)]
         ['changes', 'changes', 'build']
         >>> replace(rates, lost_seconds=1.5).choice(1_500_000, 10_000_000).way
         'query'

@@ -6,7 +6,7 @@ anywhere else (`headwater.lake.write`): conflicts, schema modes, transactions th
 of Spark's own job decides which files count: only what a job that succeeded left in its folder is ever committed.
 
     <table>/spark-<uuid>/                           what a running job has written; a job that fails takes it along
-    <table>/spark-<uuid>/hw_partition_0=<text>/    partitions travel in folder names, in letters that no file system changes
+    <table>/spark-<uuid>/hw_partition_0=<text>/    partition values, in letters that no file system changes
 
 Where Spark has no way to the storage, tasks write the files (`tasks`). The session's Delta classes are not used for
 writing, so that a write means the same everywhere.

@@ -20,8 +20,8 @@ from headwater.sql.tokens import Token, tokenize
 __all__ = ["Reference", "columns_named", "references", "replaced"]
 
 _ENDS_FROM = {
-    "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WINDOW", "QUALIFY",
-    "SORT", "CLUSTER", "DISTRIBUTE", "SELECT", "LATERAL", "PIVOT", "UNPIVOT",
+    "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WINDOW",
+    "QUALIFY", "SORT", "CLUSTER", "DISTRIBUTE", "SELECT", "LATERAL", "PIVOT", "UNPIVOT",
 }  # fmt: skip
 _NO_ALIAS = _ENDS_FROM | {
     "ON", "USING", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "TABLESAMPLE", "FOR",

@@ -22,7 +22,10 @@ _COMPARISON = re.compile(r"[<>]=?")
 # What is left out of a range that cannot be read: up to its closing bracket, if no other bracket comes before.
 _REST = re.compile(r'[^\[\]{}()"]*+[\]}]')
 
-_RANGE_HINT = "write `[a TO b]` with `TO` in capitals, `{a TO b}` without its ends, or `[a TO *]`; to search for the character itself, write `\\[`"
+_RANGE_HINT = (
+    "write `[a TO b]` with `TO` in capitals, `{a TO b}` without its ends, or `[a TO *]`; to search for "
+    "the character itself, write `\\[`"
+)
 _LIST_HINT = 'write the values in brackets: `field: IN [a b "c d"]`'
 
 

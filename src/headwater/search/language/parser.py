@@ -42,8 +42,9 @@ def parse(text: str, *, default: Default = "or") -> Node:
 
     Examples
     --------
-    >>> parse('title:card AND NOT "lost card"')
-    And(children=(Term(at=0, field='title', text='card'), Not(child=Phrase(at=19, field=None, text='lost card', slop=0, prefix=False))))
+    >>> title, other = parse('title:card AND NOT "lost card"').children
+    >>> title, other.child
+    (Term(at=0, field='title', text='card'), Phrase(at=19, field=None, text='lost card', slop=0, prefix=False))
     """
     _check(text, default)
     node = _Reader(Source(text), default).read()

@@ -76,7 +76,10 @@ def _read_boost(source: Source, start: int, end: int, argument: str, said: Suffi
 def _read_distance(source: Source, start: int, end: int, argument: str, said: Suffixes, subject: Subject) -> None:
     whole = int(argument) if _WHOLE.fullmatch(argument) else None
     if subject not in (Subject.WORD, Subject.PHRASE):
-        hint = '`~` goes after a word or a phrase: `word~1`, `"two words"~3`; to search for the character itself, write `\\~`'
+        hint = (
+            '`~` goes after a word or a phrase: `word~1`, `"two words"~3`; to search for the character '
+            "itself, write `\\~`"
+        )
         source.refuse(start, end, f"{subject.value} takes no `~`", hint)
     elif said.distance is not None:
         source.refuse(start, end, "it has two distances", "keep one of them: `word~1`")
@@ -103,7 +106,10 @@ def _read_prefix(source: Source, start: int, end: int, argument: str, said: Suff
     if argument:
         source.refuse(start, end, f"`{argument[:40]}` follows `*` directly", 'put a space between them: `"a b"* c`')
     elif subject is not Subject.PHRASE and (subject is not Subject.WORD or said.distance is None):
-        hint = '`*` goes in or after a word, or after a phrase: `da*`, `"two wor"*`; to search for the character itself, write `\\*`'
+        hint = (
+            '`*` goes in or after a word, or after a phrase: `da*`, `"two wor"*`; to search for the character '
+            "itself, write `\\*`"
+        )
         source.refuse(start, end, f"{subject.value} takes no `*` here", hint)
     elif said.prefix:
         source.refuse(start, end, "it has two `*`", 'keep one of them: `"two wor"*`')

@@ -1,6 +1,7 @@
 """The data source ``headwater``: Delta tables with search indexes, as Spark reads and writes them.
 
->>> found = spark.read.format("headwater").option("query", "refund").option("k", "10").load("/lake/notes")  # doctest: +SKIP
+>>> read = spark.read.format("headwater").option("query", "refund").option("k", "10")  # doctest: +SKIP
+>>> found = read.load("/lake/notes")  # doctest: +SKIP
 >>> frame.write.format("headwater").option("text", "title,body").mode("append").save("/lake/notes")  # doctest: +SKIP
 
 The class lies in a module that workers can import, so they keep what they have open from one query to the next. It

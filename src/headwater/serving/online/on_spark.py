@@ -71,7 +71,10 @@ def build_base(
     assert [one["part"] for one in written] == list(range(shape.parts)), "every part has a file"
     missing = [one["file"] for one in written if not store.root.exists(f"{store.folder.path}/{one['file']}")]
     if missing:
-        why = f"{len(missing)} of {len(written)} files that tasks wrote are not here; executors on other machines need a storage that all share"
+        why = (
+            f"{len(missing)} of {len(written)} files that tasks wrote are not here; executors on other machines "
+            "need a storage that all share"
+        )
         raise StorageError.failed(store.root.url, why)
     sums = [sum(int(one[name]) for one in written) for name in ("rows", "tombstones", "bytes")]
     return LayerEntry(tuple(str(one["file"]) for one in written), *sums)

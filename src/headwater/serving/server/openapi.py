@@ -26,15 +26,15 @@ __all__ = ["document"]
 
 _ABOUT = """Rows of online tables by key: "columns X, Y, Z for these 1,000 keys".
 
-**Frontiers.** Every answer names the versions of the sources that it reflects, in `X-Frontier`, as `orders@42 cards@17`. Give
-one as `min_frontier` to get an answer that is not older, or 409 after `wait` seconds. All tables of one answer are of one
-frontier.
+**Frontiers.** Every answer names the versions of the sources that it reflects, in `X-Frontier`, as `orders@42
+cards@17`. Give one as `min_frontier` to get an answer that is not older, or 409 after `wait` seconds. All tables of one
+answer are of one frontier.
 
-**Forms.** Keys come as JSON, or as an Arrow IPC stream with the key's columns by name (or one column of any name, where the
-key is one). Answers are Arrow IPC, JSON or Parquet, by `Accept`; without it, JSON for JSON and Arrow for Arrow.
+**Forms.** Keys come as JSON, or as an Arrow IPC stream with the key's columns by name (or one column of any name, where
+the key is one). Answers are Arrow IPC, JSON or Parquet, by `Accept`; without it, JSON for JSON and Arrow for Arrow.
 
-**Values in JSON.** Decimals are strings, dates and timestamps are ISO 8601, binary is base64, lists are arrays; floats that
-are no numbers are `"NaN"`, `"Infinity"` and `"-Infinity"`. Keys are written in the same way.
+**Values in JSON.** Decimals are strings, dates and timestamps are ISO 8601, binary is base64, lists are arrays; floats
+that are no numbers are `"NaN"`, `"Infinity"` and `"-Infinity"`. Keys are written in the same way.
 
 **Missing keys** have nulls, in the order of the request, and `false` in `_found`.
 """

@@ -77,7 +77,8 @@ FETCH_PARAMETERS: list[Json] = [
     parameter("event_time", "Add the column `_event_time`.", {**_FLAG, "default": "0"}),
     parameter(
         "missing",
-        "Keys without a row get nulls in the order of the request, or are dropped; then `_idx` has the position of each row.",
+        "Keys without a row get nulls in the order of the request, or are dropped; then `_idx` has the "
+        "position of each row.",
         {"type": "string", "enum": ["null", "drop"], "default": "null"},
     ),
     parameter("min_frontier", "Answer from this frontier or a later one, or not at all.", _FRONTIER),
@@ -101,7 +102,8 @@ _OPTION_FIELDS: Json = {
 }
 _VALUE: Json = {"type": ["string", "number", "boolean", "null"]}
 _KEYS: Json = {
-    "description": "Values of the key; arrays of values if it has several columns; or arrays by the names of its columns.",
+    "description": "Values of the key; arrays of values if it has several columns; "
+    "or arrays by the names of its columns.",
     "anyOf": [
         {"type": "array", "items": _VALUE},
         {"type": "array", "items": {"type": "array", "items": _VALUE}},

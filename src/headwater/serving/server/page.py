@@ -18,7 +18,8 @@ h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(-
 code, .path { font-family: ui-monospace, monospace; font-size: 0.93em; }
 p.about { white-space: pre-wrap; }
 details { border: 1px solid var(--line); border-radius: 6px; margin: 0.5rem 0; padding: 0.4rem 0.8rem; }
-summary { cursor: pointer; } summary .method { display: inline-block; width: 4.5rem; font-weight: 700; color: var(--accent); }
+summary { cursor: pointer; }
+summary .method { display: inline-block; width: 4.5rem; font-weight: 700; color: var(--accent); }
 summary .what { color: var(--dim); margin-left: 0.8rem; }
 table { border-collapse: collapse; margin: 0.4rem 0 0.8rem; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: 0.2rem 0.7rem 0.2rem 0; border-bottom: 1px solid var(--line); }
@@ -76,7 +77,8 @@ const operation = (parent, document_, path, method, given, shared) => {
     add(block, "h4", "Parameters");
     const table = add(block, "table");
     row(table, ["name", "in", "type", "what"], "th");
-    for (const one of parameters) row(table, [one.name, one.in, shape(document_, one.schema, 0), one.description || ""]);
+    for (const one of parameters)
+      row(table, [one.name, one.in, shape(document_, one.schema, 0), one.description || ""]);
   }
   for (const [media, body] of Object.entries((given.requestBody || {}).content || {})) {
     add(block, "h4", "Body: " + media);

@@ -9,7 +9,8 @@ A region has room for some tables. A table's part begins with its name, which is
 so a reader never sees a part that is not whole. Tables that find no room are counted together, as `OTHERS`.
 
     region = slot * SLOTS
-    slot   = name (length: 16 bits, bytes: 254) | note (sequence: 64 bits, length: 64 bits, bytes: 1008) | numbers (64 bits each)
+    slot   = name (length: 16 bits, bytes: 254) | note (sequence: 64 bits, length: 64 bits, bytes: 1008)
+             | numbers (64 bits each)
 
 A note is a short text, such as why a table could not be refreshed. It is guarded by its sequence, which is odd while it
 is written: a reader that sees it odd, or changed, reads again.

@@ -23,16 +23,18 @@ __all__ = ["NAMES"]
 _MOST = 2**31 - 1
 # Where the class is the name in other letters (ArrayJoin, array_join), the name is found by its letters.
 _ALIKE = """
-    Abs Acos Acosh AddMonths ArrayAppend ArrayCompact ArrayContains ArrayDistinct ArrayExcept ArrayInsert ArrayIntersect ArrayJoin
-    ArrayMax ArrayMin ArrayPosition ArrayPrepend ArrayRemove ArrayRepeat ArrayUnion ArraysOverlap Ascii Asin Asinh Atan Atan2 Atanh
-    Base64 Bin BitLength BRound Cbrt Ceil Coalesce Concat ConcatWs Contains Conv ConvertTimezone Cos Cosh Cot Crc32 Csc
-    DateAdd DateDiff DateFromUnixDate DateSub DayOfMonth DayOfWeek DayOfYear Encode EndsWith Exp Expm1 Factorial FindInSet Flatten Floor FormatNumber
-    FormatString FromUnixTime FromUTCTimestamp Get GetJsonObject Greatest Hex Hour Hypot InitCap JsonObjectKeys LastDay Least Left Length Levenshtein
-    Log10 Log1p Log2 Lower MakeDate MapConcat MapContainsKey MapEntries MapFromArrays MapFromEntries MapKeys MapValues Mask Md5 Minute Month
-    MonthsBetween NaNvl NextDay OctetLength Overlay Pow Quarter RegExpCount RegExpExtract RegExpExtractAll RegExpSubStr Reverse Right Rint RLike
-    Round Sec Second Sha1 Sha2 ShiftLeft ShiftRight ShiftRightUnsigned Sin Sinh Slice SortArray SoundEx SplitPart Sqrt StartsWith SubstringIndex Tan Tanh
-    ToNumber ToUnixTimestamp ToUTCTimestamp TryToNumber UnixDate UnixMicros UnixMillis UnixSeconds UnixTimestamp Upper
-    UrlDecode UrlEncode WeekDay WeekOfYear WidthBucket Year
+    Abs Acos Acosh AddMonths ArrayAppend ArrayCompact ArrayContains ArrayDistinct ArrayExcept ArrayInsert ArrayIntersect
+    ArrayJoin ArrayMax ArrayMin ArrayPosition ArrayPrepend ArrayRemove ArrayRepeat ArrayUnion ArraysOverlap Ascii Asin
+    Asinh Atan Atan2 Atanh Base64 Bin BitLength BRound Cbrt Ceil Coalesce Concat ConcatWs Contains Conv ConvertTimezone
+    Cos Cosh Cot Crc32 Csc DateAdd DateDiff DateFromUnixDate DateSub DayOfMonth DayOfWeek DayOfYear Encode EndsWith Exp
+    Expm1 Factorial FindInSet Flatten Floor FormatNumber FormatString FromUnixTime FromUTCTimestamp Get GetJsonObject
+    Greatest Hex Hour Hypot InitCap JsonObjectKeys LastDay Least Left Length Levenshtein Log10 Log1p Log2 Lower MakeDate
+    MapConcat MapContainsKey MapEntries MapFromArrays MapFromEntries MapKeys MapValues Mask Md5 Minute Month
+    MonthsBetween NaNvl NextDay OctetLength Overlay Pow Quarter RegExpCount RegExpExtract RegExpExtractAll RegExpSubStr
+    Reverse Right Rint RLike Round Sec Second Sha1 Sha2 ShiftLeft ShiftRight ShiftRightUnsigned Sin Sinh Slice SortArray
+    SoundEx SplitPart Sqrt StartsWith SubstringIndex Tan Tanh ToNumber ToUnixTimestamp ToUTCTimestamp TryToNumber
+    UnixDate UnixMicros UnixMillis UnixSeconds UnixTimestamp Upper UrlDecode UrlEncode WeekDay WeekOfYear WidthBucket
+    Year
 """
 _BY_LETTERS = {name.replace("_", ""): name for name in FUNCTIONS}
 NAMES: dict[str, str] = {kind: _BY_LETTERS[kind.lower()] for kind in _ALIKE.split()} | {

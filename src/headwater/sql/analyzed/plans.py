@@ -65,7 +65,8 @@ def plan_of(json_text: str, user_functions: Iterable[UserFunction] = ()) -> Plan
     >>> one = '{"class": "Literal", "num-children": 0, "value": "1", "dataType": "integer"}'
     >>> alias = '{"class": "Alias", "num-children": 1, "name": "n", "exprId": 7}'
     >>> project = f'{{"class": "Project", "num-children": 1, "projectList": [[{alias}, {one}]]}}'
-    >>> print(plan_of(f'{{"format": 1, "plan": [{project}, {{"class": "OneRowRelation", "num-children": 0}}]}}').dump(), end="")
+    >>> row = '{"class": "OneRowRelation", "num-children": 0}'
+    >>> print(plan_of(f'{{"format": 1, "plan": [{project}, {row}]}}').dump(), end="")
     project 1 as n#1
       one row
     """

@@ -21,8 +21,8 @@ __all__ = ["FUNCTIONS", "INEXACT", "INEXACT_UNITS"]
 
 INEXACT_UNITS = 2
 _INEXACT_NAMES = """
-    acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc exp expm1 hypot ln log log10 log1p log2 pow power sec sin sinh
-    tan tanh
+    acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc exp expm1 hypot ln log log10 log1p log2 pow power sec
+    sin sinh tan tanh
 """
 INEXACT = frozenset(_INEXACT_NAMES.split())
 _NAN = "CAST('nan' AS DOUBLE)"
@@ -100,7 +100,8 @@ def _over(body: str) -> str:
     """One over a function, whose zero gives an infinity of the same sign."""
     inner = f"(1e0 / {body})"
     return _finite(
-        f"(CASE WHEN {{0}} = 0 THEN (CASE WHEN CAST({{0}} AS VARCHAR) = '-0.0' THEN -{_INF} ELSE {_INF} END) ELSE {inner} END)"
+        f"(CASE WHEN {{0}} = 0 THEN (CASE WHEN CAST({{0}} AS VARCHAR) = '-0.0' THEN -{_INF} ELSE {_INF} END) "
+        f"ELSE {inner} END)"
     )
 
 

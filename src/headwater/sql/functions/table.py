@@ -9,12 +9,12 @@ __all__ = ["markdown"]
 
 _HEAD = """# Functions
 
-Spark SQL functions that are answered here with Spark's values: the scalar ones in conditions, SET values, CHECK rules and
-generated columns, all of them in the typed plans of `headwater.sql.query`. Any other function is refused by name. This
-page is made from `headwater.sql.functions`.
+Spark SQL functions that are answered here with Spark's values: the scalar ones in conditions, SET values, CHECK rules
+and generated columns, all of them in the typed plans of `headwater.sql.query`. Any other function is refused by name.
+This page is made from `headwater.sql.functions`.
 
-Java and C compute some functions of doubles each in their own way. One rule for all of them: the value may differ from the
-JVM's by at most {units} units in the last place. They are: {inexact}.
+Java and C compute some functions of doubles each in their own way. One rule for all of them: the value may differ from
+the JVM's by at most {units} units in the last place. They are: {inexact}.
 
 | function | family | kind | engines | notes |
 |---|---|---|---|---|

@@ -85,7 +85,10 @@ def _of_types(context: Context, step: Plan, columns: tuple[object, ...]) -> Plan
             items.append(Named(attribute, attribute.column))
             continue
         if wider(attribute.dtype, dtype, promote_text=False) != dtype:
-            what = f"column `{attribute.name}` of a recursion is {name_of(dtype)} in the base and {name_of(attribute.dtype)} in the step"
+            what = (
+                f"column `{attribute.name}` of a recursion is {name_of(dtype)} in the base and "
+                f"{name_of(attribute.dtype)} in the step"
+            )
             raise Wrong(what, f"cast it in the base to {name_of(attribute.dtype)}, or in the step to {name_of(dtype)}")
         items.append(context.named(attribute.name, cast(attribute.column, dtype)))
     changed = any(i.attribute != a for i, a in zip(items, step.output, strict=True))

@@ -22,7 +22,8 @@ TRUE = Literal(True, BOOLEAN)
 def conjuncts(condition: Node | None) -> list[Node]:
     """The parts of a conjunction, also of those inside of it.
 
-    >>> [c.value for c in conjuncts(call("and", (TRUE, call("and", (TRUE, Literal(False, BOOLEAN)), BOOLEAN)), BOOLEAN))]
+    >>> inner = call("and", (TRUE, Literal(False, BOOLEAN)), BOOLEAN)
+    >>> [c.value for c in conjuncts(call("and", (TRUE, inner), BOOLEAN))]
     [False]
     """
     if condition is None or is_true(condition):

@@ -113,7 +113,10 @@ def _read(cursor: Cursor, mode: Mode) -> CreateTable | CreateTableAs | AttachTab
     if given.location is not None:
         if fields or given.partitioned_by or given.properties or given.comment or mode == "replace":
             why = "LOCATION names a Delta table that is there already, with columns and properties of its own"
-            hint = "write only CREATE TABLE name USING DELTA LOCATION '…'; a new table is made without LOCATION, in the lake"
+            hint = (
+                "write only CREATE TABLE name USING DELTA LOCATION '…'; a new table is made without "
+                "LOCATION, in the lake"
+            )
             cursor.fail(why, hint, at=given.location_at)
         return AttachTable(table, given.location, mode)
     if not fields:

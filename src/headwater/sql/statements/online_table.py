@@ -11,7 +11,10 @@ from headwater.sql.statements.registry import reader
 
 __all__ = ["CreateOnlineTable", "read_create_online", "read_replace_online"]
 
-_FORM = "CREATE ONLINE TABLE name [(columns)] FROM source KEY (columns) [ORDER BY column] [EVENT TIME column] [TTL '1 day'] [PARTS 8]"
+_FORM = (
+    "CREATE ONLINE TABLE name [(columns)] FROM source KEY (columns) [ORDER BY column] [EVENT TIME "
+    "column] [TTL '1 day'] [PARTS 8]"
+)
 
 
 @dataclass(frozen=True)

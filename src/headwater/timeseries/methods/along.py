@@ -155,8 +155,10 @@ class AlongMethods(OrderedArguments):
         >>> from headwater.timeseries.operators.values import Values
         >>> from headwater.timeseries.running.here import run_here
         >>> rows = OrderedMethods(Values(pa.table({"t": [1, 2, 3]}))).ordered("t")
-        >>> run_here(rows.before(2).plan)["t"].to_pylist(), run_here(rows.after(2, inclusive=True).plan)["t"].to_pylist()
-        ([1], [2, 3])
+        >>> run_here(rows.before(2).plan)["t"].to_pylist()
+        [1]
+        >>> run_here(rows.after(2, inclusive=True).plan)["t"].to_pylist()
+        [2, 3]
         """
         field = time_field(self.schema, self._ordered("before").time)
         return self._with(TimeFilter(self.plan, field.name, end=moment("when", when, field), with_end=inclusive))

@@ -47,7 +47,10 @@ class Methods:
     def _ordered(self, what: str) -> Ordering:
         """The ordering, which ``what`` needs."""
         if self.ordering is None and self._lost is not None:
-            expected = f"an ordering for {what}: `{self._lost}`, which was part of it, is gone; say .ordered(time, by=[...]) again"
+            expected = (
+                f"an ordering for {what}: `{self._lost}`, which was part of it, is gone; say .ordered(time, "
+                "by=[...]) again"
+            )
             raise InputError.bad_argument("ordering", None, expected)
         if self.ordering is None:
             expected = f"the column that {what} goes by: lake.stream(..., time=, by=[...]) or .ordered(time, by=[...])"

@@ -61,7 +61,8 @@ class Describe(Gathered):
 
     >>> from headwater.timeseries.operators.values import Values
     >>> from headwater.timeseries.running.here import run_here
-    >>> found = run_here(Describe(Values(pa.table({"v": [1, 2, 3, None], "s": ["a", "b", None, None]})), ("v", "s"), 0.01))
+    >>> rows = pa.table({"v": [1, 2, 3, None], "s": ["a", "b", None, None]})
+    >>> found = run_here(Describe(Values(rows), ("v", "s"), 0.01))
     >>> [(r["column"], r["count"], r["nulls"], r["mean"], r["p50"], r["max"]) for r in found.to_pylist()]
     [('v', 3, 1, 2.0, 2.0, 3.0), ('s', 2, 2, None, None, None)]
     """

@@ -62,7 +62,8 @@ class Diff(Keyed):
     >>> from headwater.timeseries.operators.values import Values
     >>> from headwater.timeseries.running.here import run_here
     >>> trades = pa.table({"t": [1, 2, 4], "p": [5, 7, 4]})
-    >>> run_here(Diff(Values(trades), Ordering("t"), {"move": "p", "wait": "t"}, 1)).select(["move", "wait"]).to_pylist()
+    >>> found = run_here(Diff(Values(trades), Ordering("t"), {"move": "p", "wait": "t"}, 1))
+    >>> found.select(["move", "wait"]).to_pylist()
     [{'move': None, 'wait': None}, {'move': 2, 'wait': 1}, {'move': -3, 'wait': 2}]
     """
 

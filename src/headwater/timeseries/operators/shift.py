@@ -34,8 +34,9 @@ class Shift(Keyed):
     >>> from headwater.timeseries.operators.values import Values
     >>> from headwater.timeseries.running.here import run_here
     >>> trades = pa.table({"s": ["a", "b", "a"], "t": [2, 1, 1], "p": [7, 9, 5]})
-    >>> run_here(Shift(Values(trades), Ordering("t", ("s",)), {"before": "p"}, 1, {"p": 0})).to_pylist()
-    [{'s': 'a', 't': 1, 'p': 5, 'before': 0}, {'s': 'a', 't': 2, 'p': 7, 'before': 5}, {'s': 'b', 't': 1, 'p': 9, 'before': 0}]
+    >>> shifted = run_here(Shift(Values(trades), Ordering("t", ("s",)), {"before": "p"}, 1, {"p": 0}))
+    >>> [tuple(row.values()) for row in shifted.to_pylist()]
+    [('a', 1, 5, 0), ('a', 2, 7, 5), ('b', 1, 9, 0)]
     """
 
     input: Node

@@ -37,8 +37,11 @@ class StateIntervals(Keyed):
     >>> from headwater.timeseries.operators.values import Values
     >>> from headwater.timeseries.running.here import run_here
     >>> rows = Values(pa.table({"t": [1, 2, 5, 6], "on": [True, True, False, True]}))
-    >>> run_here(StateIntervals(rows, Ordering("t"), ("on",))).to_pylist()[:2]
-    [{'on': True, 'start': 1, 'end': 2, 'until': 5, 'rows': 2}, {'on': False, 'start': 5, 'end': 5, 'until': 6, 'rows': 1}]
+    >>> first, second, *_ = run_here(StateIntervals(rows, Ordering("t"), ("on",))).to_pylist()
+    >>> first
+    {'on': True, 'start': 1, 'end': 2, 'until': 5, 'rows': 2}
+    >>> second
+    {'on': False, 'start': 5, 'end': 5, 'until': 6, 'rows': 1}
     """
 
     input: Node

@@ -116,7 +116,10 @@ class LaidWindows(Keyed):
         time = quoted(self.ordering.time)
         number = f"unix_date({time})" if is_date else f"CAST({time} AS BIGINT)"
         latest = f"({number} - pmod({number} - {self.offset}L, {self.every}L))"
-        begins = f"explode(filter(transform(sequence(0L, {(self.size - 1) // self.every}L), i -> {latest} - i * {self.every}L), s -> {number} < s + {self.size}L))"
+        begins = (
+            f"explode(filter(transform(sequence(0L, {(self.size - 1) // self.every}L), i -> {latest} - i * "
+            f"{self.every}L), s -> {number} < s + {self.size}L))"
+        )
         keys = [f.col(quoted(name)) for name in self.ordering.by]
         there = rows.withColumn("__hw_start", f.expr(begins))
         found = there.groupBy(*keys, f.col("__hw_start")).agg(*made)

@@ -63,4 +63,7 @@ def _other_side(size: Size, given_bytes: int) -> str:
     if size.bytes is None or size.bytes <= given_bytes:
         return "the other side is not known to be small before it runs"
     rows = "" if size.rows is None else f"{size.rows:,} rows, "
-    return f"the other side has {rows}about {amount(size.bytes)}: more than {amount(given_bytes)} is not given to every task"
+    return (
+        f"the other side has {rows}about {amount(size.bytes)}: more than {amount(given_bytes)} is not "
+        "given to every task"
+    )

@@ -182,7 +182,10 @@ class Run:
     def _keyed(self, node: Keyed, below: Sequence[_Made]) -> Pipe:
         times = node.time_columns()
         if node.takes_whole_second and (second := self._small(below[1])) is not None:
-            line = f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task, since they are {amount(second.nbytes)}"
+            line = (
+                f"{node.line()}, with all {second.num_rows:,} rows of the other side in each task, since they are "
+                f"{amount(second.nbytes)}"
+            )
             return self._piped(below[0]).timed(times[0]).beside(node.kernel(), second, node.schema, line, times[1])
         pipes = [self._coded(b, keys).timed(t) for b, keys, t in zip(below, node.keys(), times, strict=True)]
         if len(pipes) == 1 and _together(pipes[0], node.keys()[0]):

@@ -64,7 +64,10 @@ class PipeRows(write.Source):
         missing = [f.path for f in adds if storage.head(partitions.decode_path(f.path)) is None]
         if missing:  # executors elsewhere have disks of their own
             discard(storage, Proposal("WRITE", adds=adds))
-            why = f"{len(missing)} of {len(adds)} files that tasks wrote are not here; executors on other machines need a storage that all share"
+            why = (
+                f"{len(missing)} of {len(adds)} files that tasks wrote are not here; executors on other machines need "
+                "a storage that all share"
+            )
             raise StorageError.failed(storage.url, why)
         return adds
 
@@ -105,7 +108,10 @@ def write_files(
     """Write a pipe's rows as files of a folder; their names. ``figures`` are given what the tasks did."""
     table = storage.url if is_table(storage) else enclosing_table(storage.url, storage.options)
     if table is not None:
-        expected = f"a folder outside of Delta tables: write(name) puts rows into one, and the log of {table} would not know of files"
+        expected = (
+            f"a folder outside of Delta tables: write(name) puts rows into one, and the log of {table} would "
+            "not know of files"
+        )
         raise InputError.bad_argument("location", storage.url, expected)
     there = [e.path for e in storage.list("")]
     shown = [p for p in there if not p.startswith(("_", "."))]
