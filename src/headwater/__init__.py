@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UpstreamError,
     )
+    from headwater.base.feature_registry import feature
     from headwater.base.frontier import Frontier
     from headwater.incremental.aggregates.general import UserGeneral
     from headwater.incremental.aggregates.registry import aggregation
@@ -102,6 +103,7 @@ __all__ = [
     "__version__",
     "aggregation",
     "connect",
+    "feature",
     "settings",
     "spark",
 ]
@@ -132,6 +134,7 @@ _HOMES = {
     "UserLinear": "headwater.incremental.aggregates.user",
     "aggregation": "headwater.incremental.aggregates.registry",
     "connect": "headwater.lakehouse",
+    "feature": "headwater.base.feature_registry",
     **{name: "headwater.base.errors" for name in __all__ if name.endswith("Error")},
 }
 

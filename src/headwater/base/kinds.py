@@ -85,3 +85,4 @@ declare_words(
         "index", "search index", "search indexes", "SEARCH INDEX", "SEARCH INDEXES", short="index", shorts="indexes"
     )
 )
+declare_words(KindWords("features", "feature table", "feature tables", "FEATURE TABLE", "FEATURE TABLES"))
