@@ -58,6 +58,19 @@ class Frame:
             return None
         return Reach(max(0, -self.begin), max(0, self.end), self.in_time)
 
+    @property
+    def times(self) -> tuple[int | None, int | None]:
+        """How far back and ahead it goes in time; None is without a bound, as of a number of rows.
+
+        >>> Frame(-9, 0, in_time=True).times, Frame(-9, 0).times, Frame(None, 0).times
+        ((9, 0), (None, 0), (None, 0))
+        """
+        before = 0 if self.begin is None else max(0, -self.begin)
+        after = 0 if self.end is None else max(0, self.end)
+        if self.begin is None or (before and not self.in_time):
+            return None, None if self.end is None or (after and not self.in_time) else after
+        return before, None if self.end is None or (after and not self.in_time) else after
+
 
 def _bound(offset: int | None, endless: str, kind: pa.DataType | None) -> str:
     if offset is None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = [
+    "Extent",
     "Gathered",
     "Keyed",
     "KeyedKernel",
@@ -81,6 +82,22 @@ class Slicing:
     """How long before and after a slice rows are still given to it."""
     values: tuple[str, ...] = ()
     """Columns of which a slice also needs the nearest rows with a value, where it needs ``before`` or ``after``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Of which rows of an input a row of the output is made: those of its series from ``before`` its time to ``after`` it.
+
+    So a change of a row of the input can only touch rows of the output from ``after`` before that row to ``before`` after it.
+    """
+
+    time: str
+    """The input's column that says when."""
+    own: str
+    """The output's column that says when."""
+    before: int | None = 0
+    """In the unit of times as numbers; None is without a bound."""
+    after: int | None = 0
 
 
 class Node(ABC):
@@ -203,6 +220,10 @@ class Keyed(Node):
     def slicing(self) -> tuple[Slicing, ...] | None:
         """For each input, how a key with very many rows may be cut by time; None if it may not."""
         return None
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        """For each input, of which of its rows a row of the output is made; None: of any of its series."""
+        return (None,) * len(self.inputs)
 
     def output_keys(self) -> tuple[str, ...] | None:
         """The columns of the output that hold the first input's keys unchanged; None if they are not all there."""

@@ -19,7 +19,7 @@ from headwater.base.spans import Months, length_of
 from headwater.timeseries.moments import length_in, moment_in, moment_type
 from headwater.timeseries.windows import Hopping, Length, Moment, Tumbling
 
-__all__ = ["MonthSteps", "Step", "begin_of", "ends_of", "hop_in", "number_of", "room_of", "step_in", "tumble_in"]
+__all__ = ["MonthSteps", "Step", "begin_of", "ends_of", "hop_in", "most_of", "number_of", "room_of", "step_in", "tumble_in"]
 
 Numbers = npt.NDArray[np.int64]
 _DAY = 86_400_000_000
@@ -47,6 +47,17 @@ class MonthSteps:
 
 
 Step = int | MonthSteps
+
+
+def most_of(step: Step) -> int:
+    """How long a step is at most.
+
+    >>> most_of(10), most_of(MonthSteps(2, days=True))
+    (10, 62)
+    """
+    if isinstance(step, int):
+        return step
+    return 31 * step.months * (1 if step.days else _DAY)
 
 
 def number_of(times: Numbers, step: Step, offset: int = 0) -> Numbers:

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from headwater.spark.block_format import plain
 from headwater.timeseries.known import Direction, Known
-from headwater.timeseries.node import KeyedKernel, Slicing
+from headwater.timeseries.node import Extent, KeyedKernel, Slicing
 from headwater.timeseries.operators.time_join import TimeJoin
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.spooling import Spool
@@ -67,6 +67,11 @@ class AsOf(TimeJoin):
         before, after = self.direction != "forward", self.direction != "backward"
         values = tuple(column for column in self.taken.values() if self.skip_nulls and column != self.right_time)
         return Slicing(self.left_time), Slicing(self.right_time, before, after, values=values)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        left, far = self.left_time, self.tolerance
+        before, after = 0 if self.direction == "forward" else far, 0 if self.direction == "backward" else far
+        return Extent(left, left), Extent(self.right_time, left, before, after)
 
     def kernel(self) -> KeyedKernel:
         return AsOfKernel(

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from headwater.base.errors import ExpressionError
 from headwater.kernels.arrays import read_only
 from headwater.timeseries.frames import Frame, doubles_of, taken, words_of
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.narrow import Project
 from headwater.timeseries.operators.series import OverSeries, Windowed, extended, extended_schema
 from headwater.timeseries.plain_aggregates import PlainAggregate, plain_aggregate
@@ -82,6 +82,10 @@ class Running(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        return (None if time in self.columns else Extent(time, time, before=None),)
 
     def kernel(self) -> KeyedKernel:
         return _Running(self.ordering, dict(self.columns))

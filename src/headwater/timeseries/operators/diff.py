@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.base.errors import ExpressionError
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import OverSeries, Windowed, extended, extended_schema
 from headwater.timeseries.operators.shift import shifted
 from headwater.timeseries.querying import quoted
@@ -85,6 +85,12 @@ class Diff(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        if time in self.columns:
+            return (None,)
+        return (Extent(time, time, None if self.n > 0 else 0, None if self.n < 0 else 0),)
 
     def kernel(self) -> KeyedKernel:
         return _Diff(self.ordering, dict(self.columns), self.n)

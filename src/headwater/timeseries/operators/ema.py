@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from headwater.kernels.arrays import read_only
 from headwater.timeseries.frames import doubles_of
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
 from headwater.timeseries.reaching import Carried, carried
 from headwater.timeseries.rows import Rows
@@ -66,6 +66,10 @@ class Ema(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        return (None if time in self.columns else Extent(time, time, before=None),)
 
     def kernel(self) -> KeyedKernel:
         return _Ema(self.ordering, dict(self.columns), self.decay)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
 from headwater.timeseries.plain_aggregates import schema_for
 from headwater.timeseries.querying import RowsQuery, quoted
@@ -63,6 +63,10 @@ class Lookback(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        return (None if time == self.name else Extent(time, time, before=None),)
 
     def kernel(self) -> KeyedKernel:
         return _Lookback(self.ordering, self.columns, self.size, self.name, self.exact, self._kind)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.spark.block_format import plain
 from headwater.timeseries.known import Known
-from headwater.timeseries.node import KeyedKernel, Slicing
+from headwater.timeseries.node import Extent, KeyedKernel, Slicing
 from headwater.timeseries.operators.time_join import TimeJoin
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.walking import walked
@@ -44,6 +44,10 @@ class RangeJoin(TimeJoin):
 
     def slicing(self) -> tuple[Slicing, ...]:
         return Slicing(self.left_time), Slicing(self.right_time, reach=(self.before, self.after))
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        left = self.left_time
+        return Extent(left, left), Extent(self.right_time, left, max(0, self.before), max(0, self.after))
 
     def kernel(self) -> KeyedKernel:
         columns = (self.left_time, self.right_time, self.left_by, self.right_by)

@@ -25,7 +25,7 @@ import pyarrow as pa
 from headwater.base.errors import NotFoundError
 from headwater.timeseries.aggregate_calls import calls_in, over
 from headwater.timeseries.frames import Frame, bounds_of, over_bounds
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.plain_aggregates import PlainAggregate, is_order_free, plain_aggregate, schema_for
 from headwater.timeseries.querying import RowsQuery, quoted
 from headwater.timeseries.reaching import Neighbourhood, Reach, neighbourhoods
@@ -135,6 +135,14 @@ class OverSeries(Keyed):
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
 
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        if time in self.columns:
+            return (None,)
+        spans = [_times(column) for column in self.columns.values()]
+        before, after = (_furthest(side) for side in zip(*spans, strict=True))
+        return (Extent(time, time, before, after),)
+
     def kernel(self) -> KeyedKernel:
         plain = {name: (self.columns[name], what) for name, what in self._plain.items()}
         names: tuple[str, ...] = ()
@@ -165,6 +173,23 @@ class OverSeries(Keyed):
             texts[name] = column.text(window, kind if in_time else None)
         names = extended_schema(self.input.schema, dict.fromkeys(self.columns, pa.null())).names
         return frames[0].selectExpr(*[f"{texts[n]} AS {quoted(n)}" if n in texts else quoted(n) for n in names])
+
+
+def _times(column: Windowed) -> tuple[int | None, int | None]:
+    """How far back and ahead a function looks, in time."""
+    if column.frame is not None:
+        return column.frame.times
+    reach = column.reach
+    if reach is None:
+        return None, None
+    if reach.in_time:
+        return reach.before, reach.after
+    return None if reach.before else 0, None if reach.after else 0
+
+
+def _furthest(spans: tuple[int | None, ...]) -> int | None:
+    found = [span for span in spans if span is not None]
+    return max(found) if len(found) == len(spans) else None
 
 
 def extended_schema(schema: pa.Schema, columns: Mapping[str, pa.DataType]) -> pa.Schema:

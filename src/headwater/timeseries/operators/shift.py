@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reaching import Neighbourhood, Reach, neighbourhoods, places
@@ -57,6 +57,12 @@ class Shift(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        if time in self.columns:
+            return (None,)
+        return (Extent(time, time, None if self.n > 0 else 0, None if self.n < 0 else 0),)
 
     def kernel(self) -> KeyedKernel:
         fills = {c: pa.scalar(self.fills.get(c), self.input.schema.field(c).type) for c in self.columns.values()}

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from headwater.kernels.arrays import read_only
 from headwater.timeseries.frames import Frame, bounds_of, doubles_of
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.series import extended, extended_schema
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reaching import carried, neighbourhoods
 from headwater.timeseries.rows import Rows, key_starts, whole_keys
-from headwater.timeseries.steps import Step, begin_of, number_of
+from headwater.timeseries.steps import Step, begin_of, most_of, number_of
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 
@@ -65,6 +65,11 @@ class Vwap(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        frame = self.over or Frame(None, 0)
+        return (None if time == self.name else Extent(time, time, *frame.times),)
 
     def kernel(self) -> KeyedKernel:
         return _Vwap(self.ordering, self.price, self.volume, self.name, self.over)
@@ -177,6 +182,9 @@ class VwapWindows(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        return (Extent(self.ordering.time, self.ordering.time, after=most_of(self.every)),)
 
     def kernel(self) -> KeyedKernel:
         return _Windows(self.ordering, self.price, self.volume, self.every, self.schema)

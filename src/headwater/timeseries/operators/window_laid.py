@@ -22,11 +22,11 @@ import pyarrow as pa
 
 from headwater.timeseries.aggregates import Aggregates
 from headwater.timeseries.moments import check_room, moment_type
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.rows import Rows, key_starts
 from headwater.timeseries.searching import first_from, series_of
-from headwater.timeseries.steps import Step, begin_of, ends_of, number_of, room_of
+from headwater.timeseries.steps import Step, begin_of, ends_of, most_of, number_of, room_of
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.windowing import START_AND_END, Bounds, followed, timed_rows
 
@@ -75,6 +75,11 @@ class LaidWindows(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        if self.bounds.start is None:
+            return (None,)
+        return (Extent(self.ordering.time, self.bounds.start, after=most_of(self.size)),)
 
     def kernel(self) -> KeyedKernel:
         return _Laid(self.ordering, self.size, self.every, self.offset, self.aggregates, self.bounds, self.schema)

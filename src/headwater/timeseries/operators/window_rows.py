@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.timeseries.aggregates import GROUP, PLACE, Aggregates
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.reaching import Reach, neighbourhoods
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows
@@ -59,6 +59,10 @@ class RowWindows(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        return (Extent(time, time, None if self.size > 1 else 0, None if self.after else 0),)
 
     def kernel(self) -> KeyedKernel:
         return _RowWindows(self.ordering, self.size, self.after, self.aggregates, self.schema)

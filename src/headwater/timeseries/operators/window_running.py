@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from headwater.timeseries.aggregates import GROUP, PLACE, Aggregates
 from headwater.timeseries.moments import check_room, moment_type, moments_from
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.operators.window_laid import laid
 from headwater.timeseries.operators.window_session import session_starts
 from headwater.timeseries.reading import new_names
 from headwater.timeseries.rows import Rows, key_starts
 from headwater.timeseries.searching import series_of
-from headwater.timeseries.steps import Step, ends_of, room_of
+from headwater.timeseries.steps import Step, ends_of, most_of, room_of
 from headwater.timeseries.times import time_numbers
 from headwater.timeseries.total_order import checked
 from headwater.timeseries.windowing import START_AND_END, Bounds, followed
@@ -70,6 +70,10 @@ class RunningWindows(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        return (Extent(time, time, None if self.size is None else most_of(self.size)),)
 
     def kernel(self) -> KeyedKernel:
         return _Running(self.ordering, self.size, self.offset, self.gap, self.aggregates, self.schema)

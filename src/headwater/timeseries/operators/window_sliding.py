@@ -20,7 +20,7 @@ from headwater.base.errors import InputError
 from headwater.timeseries.aggregate_calls import over
 from headwater.timeseries.aggregates import GROUP, TIME, Aggregates
 from headwater.timeseries.moments import check_room, moment_type
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.reaching import Reach, neighbourhoods
 from headwater.timeseries.reading import new_names
@@ -75,6 +75,10 @@ class SlidingWindows(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        time = self.ordering.time
+        return (Extent(time, time, max(0, -self.low), max(0, self.high)),)
 
     def kernel(self) -> KeyedKernel:
         return _Sliding(self.ordering, self.low, self.high, self.aggregates, self.schema)
