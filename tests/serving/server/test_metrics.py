@@ -91,8 +91,9 @@ def test_any_worker_tells_of_all(tmp_path: Path) -> None:
         assert requests['status="200",table="t"'] == 40 and requests['status="400",table="t"'] == 1
         assert requests['status="404",table="-"'] == 1
         assert not any("nothing" in labels for labels in requests), "names that no table has are not kept"
+        wait_until(lambda: len(numbers_of(server, "headwater_table_version")) == 2, "both workers")
         publish(store, table_of(2), ["id"])
-        wait_until(lambda: set(numbers_of(server, "headwater_table_version").values()) == {2.0}, "both workers")
+        wait_until(lambda: [*numbers_of(server, "headwater_table_version").values()] == [2.0, 2.0], "the new version")
         assert numbers_of(server, "headwater_swaps_total")['table="t"'] == 4
         assert 0 <= numbers_of(server, "headwater_freshness_seconds")['table="t"'] < 600
         assert numbers_of(server, "headwater_rows")['table="t"'] == 200
