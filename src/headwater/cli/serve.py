@@ -150,7 +150,7 @@ def _with_arguments(options: ServerOptions, arguments: argparse.Namespace) -> Se
 
 def _print_plan(screen: Screen, plan: Plan) -> None:
     options = plan.options
-    backing = plan.make_backing()
+    backing = (plan.show_backing or plan.make_backing)()
     tables = sorted(backing.tables())
     backing.close()
     if screen.as_json:

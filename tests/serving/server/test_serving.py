@@ -209,6 +209,17 @@ def test_what_would_be_served_is_said(tmp_path: Path, capsys: Capture) -> None:
     assert "tables: daily, features" in capsys.readouterr().out
 
 
+def test_a_check_makes_nothing(tmp_path: Path, capsys: Capture) -> None:
+    config = tmp_path / "serve.yaml"
+    config.write_text(
+        "server: {data_dir: data}\n"
+        "tables: {clicks: {source: push, key: [id], columns: {id: {dtype: int64}, n: {dtype: int64}}}}\n"
+    )
+    assert main(["serve", str(config), "--check"]) == 0
+    assert "tables: clicks" in capsys.readouterr().out
+    assert [one.name for one in tmp_path.iterdir()] == ["serve.yaml"]
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [([], "E1001"), (["nowhere"], "E1108"), ([".", "--host", "0.0.0.0"], "E8105"), ([".", "--workers", "0"], "E1001")],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from headwater.base.errors import ConflictError, NotFoundError, RequestError
 from headwater.base.storage import Storage, open_storage
@@ -61,7 +61,12 @@ def plan_of(config: Config, open_lake: OpenLake, options: ServerOptions, *, refr
     refresh : bool
         let the follower refresh online tables of lakes
     """
-    return Plan(options, lambda: ConfiguredTables(config), lambda: _publishers(config, open_lake, refresh=refresh))
+    return Plan(
+        options,
+        lambda: ConfiguredTables(config).made(),
+        lambda: _publishers(config, open_lake, refresh=refresh),
+        lambda: ConfiguredTables(config),
+    )
 
 
 def _publishers(config: Config, open_lake: OpenLake, *, refresh: bool) -> list[Publisher]:
@@ -89,14 +94,21 @@ class ConfiguredTables:
 
     def __init__(self, config: Config) -> None:
         self._tables = config.tables
-        self._root = _made(open_storage(config.server.data_dir))
+        self._root = open_storage(config.server.data_dir)
         self._pushed = PushedTables(self._root, background=False)
         self._lakes: dict[tuple[str, tuple[tuple[str, str], ...]], Storage] = {}
         self._facts = {name: self._facts_of(table) for name, table in self._tables.items()}
         self._is_pushed: dict[str, bool] = {}
+
+    def made(self) -> Self:
+        """Itself, after the data folder and the tables that take rows were made, where they are not there yet."""
+        make = getattr(self._root, "make", None)
+        if make is not None:
+            make()
         for name, table in self._tables.items():
             if table.source.push is not None:
                 self._declare(name, table)
+        return self
 
     def _declare(self, name: str, table: TableConfig) -> None:
         schema = table.declared
@@ -197,10 +209,3 @@ def _declared(name: str) -> RequestError:
 
 
 _PUSHED = TableFacts(required=False, writable=True)
-
-
-def _made(root: Storage) -> Storage:
-    make = getattr(root, "make", None)
-    if make is not None:
-        make()
-    return root

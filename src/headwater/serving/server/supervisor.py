@@ -58,11 +58,14 @@ class Plan:
         gives a worker its tables; called after the fork
     make_publishers : callable, optional
         gives the follower what it has to keep up to date; called after the fork. Without it there is no follower
+    show_backing : callable, optional
+        gives the tables to look at, and makes nothing that is not there; where it is None, ``make_backing`` does not either
     """
 
     options: ServerOptions
     make_backing: Callable[[], Backing]
     make_publishers: Callable[[], list[Publisher]] | None = None
+    show_backing: Callable[[], Backing] | None = None
 
 
 @dataclass(slots=True)
