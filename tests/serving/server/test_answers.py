@@ -184,10 +184,49 @@ def test_murr_reads_the_same(server: RunningServer) -> None:
     assert server.ask("GET", "/health").body == b"OK"
     listed = server.ask("GET", "/api/v1/table").json()
     assert listed["numbers"] == server.ask("GET", "/api/v1/table/numbers/schema").json()
-    assert listed["numbers"]["key"] == "id"
-    body = json.dumps({"keys": [4], "columns": ["x"]}).encode()
+    assert set(listed["numbers"]) == {"columns"}, "its client takes nothing else"
+    assert listed["numbers"]["columns"]["id"] == {"dtype": "int64", "nullable": False, "key": True, "strict": True}
+    assert not listed["numbers"]["columns"]["x"]["key"]
+    body = json.dumps({"keys": [4, -5], "columns": ["x"]}).encode()
     found = server.ask("POST", "/api/v1/table/numbers/fetch", body, content_type=JSON)
-    assert found.json()["columns"] == {"x": [1.0]}
+    assert found.json()["columns"] == {"x": [1.0, None]}, "as clients before 0.3 send it: a row for each key"
+
+
+def murr_request(columns: Any, **keys: list[Any]) -> bytes:
+    """What Murr's client sends since 0.3: the wanted columns stand in the metadata of the schema."""
+    sink = pa.BufferOutputStream()
+    table = pa.table(keys).replace_schema_metadata(
+        {b"columns": columns if isinstance(columns, bytes) else json.dumps(columns)}
+    )
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_murr_gets_rows_of_keys_that_were_found_and_their_positions(server: RunningServer, repeats: int) -> None:
+    path = "/api/v1/table/numbers/fetch"
+    for _ in range(repeats):  # what is remembered of a body's beginning must not change its answer
+        for asked, expected in ((["x"], {"_idx": [1, 2], "x": [1.0, 1.0]}), (["x", "y"], {"_idx": [1, 2]})):
+            body = murr_request(asked, id=[-5, 4, 4])
+            found = server.ask("POST", path, body, content_type=ARROW, accept=ARROW)
+            batch = pa.ipc.open_stream(found.body).read_all()
+            assert batch.schema.names == ["_idx", *asked] and batch.schema.field("_idx").type == pa.uint32()
+            assert {name: batch[name].to_pylist() for name in expected} == expected
+    none = server.ask("POST", path, murr_request(["x"], id=[-5]), content_type=ARROW, accept=ARROW)
+    assert pa.ipc.open_stream(none.body).read_all().num_rows == 0
+    both = json.dumps({"keys": {"id": [-5, 4]}, "columns": ["x"]}).encode()
+    in_json = server.ask("POST", path, both, content_type=JSON).json()
+    assert in_json["columns"] == {"_idx": [1], "x": [1.0]} and "found" not in in_json
+    composite = murr_request(["n"], b=[1, 2, 9], a=["y", "x", "x"])
+    found = server.ask("POST", "/api/v1/table/pairs/fetch", composite, content_type=ARROW, accept=JSON)
+    assert found.json()["columns"] == {"_idx": [0, 1], "n": [None, 2.0]}
+
+
+@pytest.mark.parametrize("columns", [b"{", b"5", b'["nothing"]', b"[1]", b"\xff"])
+def test_murr_is_told_what_is_wrong(server: RunningServer, columns: bytes) -> None:
+    found = server.ask("POST", "/api/v1/table/numbers/fetch", murr_request(columns, id=[4]), content_type=ARROW)
+    assert found.status == 400 and found.json()["error"] == found.json()["message"]
 
 
 def test_tables_of_a_lake_are_not_written(server: RunningServer) -> None:

@@ -178,23 +178,26 @@ def test_a_table_by_the_requests_of_murr(pushing: RunningServer) -> None:
     columns = {
         "shop": {"dtype": "utf8", "nullable": False, "key": True},
         "day": {"dtype": "int32", "nullable": False, "key": True},
-        "n": {"dtype": "float32", "nullable": True},
+        "n": {"dtype": "float32", "nullable": True, "key": False, "strict": True},
     }
     path = "/api/v1/table/visits"
     assert put(pushing, path, {"columns": columns}).status == 201
     for number in range(3):
-        rows = {"columns": {"shop": ["a", "b"], "day": [number, number], "n": [number + 0.5, None]}}
-        assert put(pushing, f"{path}/write", rows).status == 200
+        rows = {"columns": {"shop": ["a", "b"], "day": [number, number], "n": [number + 0.5, None], "other": [1, 2]}}
+        assert put(pushing, f"{path}/write", rows).status == 200, "a column that the table does not have is ignored"
+        assert put(pushing, "/v1/tables/visits/rows", rows).status == 400, "and refused by the paths that are ours"
     done = pushing.ask("POST", f"{path}/compact")
     assert done.status == 200 and (done.json()["layers"], done.json()["overlay_rows"], done.json()["rows"]) == (1, 0, 6)
     asked = {"keys": {"shop": ["a", "c", "a"], "day": [2, 2, 0]}, "columns": ["n"]}
     found = pushing.ask("POST", f"{path}/fetch", json.dumps(asked).encode(), content_type=JSON)
-    assert found.json()["columns"] == {"n": [2.5, None, 0.5]} and found.json()["found"] == [True, False, True]
+    assert found.json()["columns"] == {"_idx": [0, 2], "n": [2.5, 0.5]}
     assert "visits" in pushing.ask("GET", "/api/v1/table").json()
     assert pushing.ask("DELETE", path).status == 204
     assert put(pushing, path, {"key": "n", "columns": columns}).status == 400, "the columns say something else"
     assert put(pushing, path, {"columns": {"n": "int32"}}).status == 400, "no column says it"
     assert put(pushing, path, {"columns": {"n": {"dtype": "int32", "key": 1}}}).status == 400
+    lossy = put(pushing, path, {"columns": {"k": {"dtype": "int32", "key": True, "strict": False}}})
+    assert lossy.status == 400 and "cast values before writing" in lossy.json()["hint"]
 
 
 def test_a_table_with_a_ttl(pushing: RunningServer) -> None:

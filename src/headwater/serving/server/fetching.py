@@ -20,10 +20,11 @@ import orjson
 
 from headwater.base.errors import HeadwaterError, LimitError, NotFoundError, RequestError
 from headwater.base.frontier import Frontier
-from headwater.serving.frame_reading import FrameReader
+from headwater.serving.frame_reading import FrameReader, read_batches
 from headwater.serving.server.answer_body import column_document, parquet_bytes, row_document
 from headwater.serving.server.json_values import parse_values
 from headwater.serving.server.media import MEDIA, Form, answer_form, body_form
+from headwater.serving.server.murr import arrow_target, is_sparse, json_target, sparse_body
 from headwater.serving.server.refusal import refuse, refuse_unexpected
 from headwater.serving.server.reply import Reply, header_lines, request_id
 from headwater.serving.server.request_keys import KeyReader
@@ -85,7 +86,8 @@ class Prepared:
 
     def reply(self, frame: Frame, form: Form, target: Target, count: int) -> Reply:
         """The answer in the form that is wanted."""
-        written = frame.buffer if form == "arrow" else _written(frame, form, self.version, target)
+        is_plain = form == "arrow" and not target.murr
+        written = frame.buffer if is_plain else _written(frame, form, self.version, target)
         return Reply(200, self.headers[form], written, self.lines[form], False, count, frame.missing)
 
     def remember(self, target: Target) -> None:
@@ -162,7 +164,10 @@ class Fetching:
         if prepared is None or prepared.version is not version:
             prepared = served.prepared = Prepared(version, self._reader)
         target, form = head.target, head.form
-        if head.sent == "arrow":
+        if target.murr and head.sent == "arrow":
+            keys = version.keys(read_batches(body))
+            target = arrow_target(target, body)
+        elif head.sent == "arrow":
             projection = prepared.projections.get(target)
             if projection is not None:
                 frame = self._at_once(prepared, projection, body)
@@ -178,7 +183,7 @@ class Fetching:
         if count > self.limits.max_keys:
             raise LimitError.keys(count, self.limits.max_keys)
         frame = version.fetch(keys, target.columns, target.options)
-        if head.sent == "arrow" and target not in prepared.projections:
+        if head.sent == "arrow" and not target.murr and target not in prepared.projections:
             prepared.remember(target)
         return prepared.reply(frame, form, target, count)
 
@@ -199,6 +204,8 @@ class Fetching:
         if "keys" not in document:
             raise RequestError.keys_missing(version.key)
         keys = document.pop("keys")
+        if target.murr:
+            target = json_target(target, keys)
         if document:
             target = target.with_fields(document)
         return json_keys(version, keys, self.limits.max_keys), target
@@ -258,8 +265,12 @@ def header_text(text: str) -> bytes:
 
 
 def _written(frame: Frame, form: Form, version: TableVersion, target: Target) -> Any:
+    if form == "arrow" and not is_sparse(target):
+        return frame.buffer
     batch = frame.batch()
+    facts = {"frontier": str(version.frontier), "version": version.number}
+    if is_sparse(target):
+        return sparse_body(batch, form, facts)
     if form == "parquet":
         return parquet_bytes(batch)
-    facts = {"frontier": str(version.frontier), "version": version.number}
     return row_document(batch, facts) if target.orient == "rows" else column_document(batch, facts)

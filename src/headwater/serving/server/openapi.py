@@ -120,7 +120,8 @@ def _paths() -> Json:
 
 
 def _fetch(tag: str, name: str) -> Json:
-    answer = _answer("Values in the order of the keys.", "FetchAnswer", _FORMS, _FACTS)
+    murr = " With keys by column: only the rows that there are, and `_idx`, the position of each in the request."
+    answer = _answer(f"Values in the order of the keys.{murr if tag == 'murr' else ''}", "FetchAnswer", _FORMS, _FACTS)
     return _operation(
         tag,
         name,
@@ -148,7 +149,7 @@ def _fetch_several() -> Json:
 
 
 def _list(tag: str, name: str, *, murr: bool = False) -> Json:
-    schemas: Json = {"type": "object", "additionalProperties": ref("schemas", "Schema")}
+    schemas: Json = {"type": "object", "additionalProperties": ref("schemas", "MurrSchema")}
     listed: Json = {
         "type": "object",
         "required": ["tables"],
@@ -165,7 +166,7 @@ def _describe() -> Json:
 
 
 def _schema(tag: str, name: str) -> Json:
-    done = _answer("Key and columns.", "Schema", headers=_FACTS)
+    done = _answer("Key and columns.", "MurrSchema" if tag == "murr" else "Schema", headers=_FACTS)
     return _operation(tag, name, "The key and the columns of a table", {"200": done, **refusals(404)})
 
 

@@ -194,6 +194,7 @@ _SCHEMAS: dict[str, Json] = {
             },
             "nullable": {"type": "boolean", "default": True},
             "key": {"type": "boolean", "default": False, "description": "Part of the key, as Murr writes it."},
+            "strict": {"const": True, "description": "Values are never changed to fit; as Murr writes it."},
         },
         "additionalProperties": False,
     },
@@ -221,11 +222,17 @@ _SCHEMAS: dict[str, Json] = {
         "type": "object",
         "required": ["key", "columns"],
         "properties": {
-            "key": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            "key": {"type": "array", "items": {"type": "string"}},
             "columns": {"type": "object", "additionalProperties": ref("schemas", "Column")},
             "ttl_s": {"type": ["number", "null"]},
             "event_time": {"type": ["string", "null"]},
         },
+    },
+    "MurrSchema": {
+        "type": "object",
+        "required": ["columns"],
+        "properties": {"columns": {"type": "object", "additionalProperties": ref("schemas", "Column")}},
+        "additionalProperties": False,
     },
     "Version": {
         "type": "object",

@@ -25,14 +25,15 @@ ROW_FORMS: tuple[Form, ...] = ("json", "arrow", "parquet")
 _CHUNK_ROWS = 16_384
 
 
-def read_rows(form: Form, body: bytes, schema: pa.Schema, limits: Limits) -> pa.Table:
-    """The rows of a body, with the columns of ``schema`` in their order; those that are left out are null."""
+def read_rows(form: Form, body: bytes, schema: pa.Schema, limits: Limits, *, ignore_others: bool = False) -> pa.Table:
+    """The rows of a body, with the columns of ``schema`` in their order; those that are left out are null.
+
+    ``ignore_others``: columns that the table does not have are ignored, instead of refused.
+    """
     if form == "json":
-        return _columns_table(_json_columns(body, schema, limits), schema)
+        return _columns_table(_json_columns(body, schema, limits, ignore_others=ignore_others), schema)
     given = _arrow(body, limits) if form == "arrow" else _parquet(body, limits)
-    for name in given.schema.names:
-        if name not in schema.names:
-            raise NotFoundError.column(name, schema.names)
+    _check_columns(() if ignore_others else given.schema.names, schema)
     return _fitted(given, schema)
 
 
@@ -63,7 +64,7 @@ def _loaded(body: bytes) -> Any:
         raise RequestError.bad_body("JSON", str(error)) from None
 
 
-def _json_columns(body: bytes, schema: pa.Schema, limits: Limits) -> dict[str, list[Any]]:
+def _json_columns(body: bytes, schema: pa.Schema, limits: Limits, *, ignore_others: bool) -> dict[str, list[Any]]:
     document = _loaded(body)
     if isinstance(document, dict) and set(document) == {"rows"}:
         document = document["rows"]
@@ -71,7 +72,7 @@ def _json_columns(body: bytes, schema: pa.Schema, limits: Limits) -> dict[str, l
         columns = document["columns"]
         if not isinstance(columns, dict) or not all(isinstance(column, list) for column in columns.values()):
             raise RequestError.bad_body("JSON", "`columns` is no object of arrays")
-        _check_columns(columns, schema)
+        _check_columns(() if ignore_others else columns, schema)
         _check_lengths(columns, limits)
         return columns
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
@@ -79,7 +80,7 @@ def _json_columns(body: bytes, schema: pa.Schema, limits: Limits) -> dict[str, l
     if len(document) > limits.max_keys:
         raise LimitError.keys(len(document), limits.max_keys)
     names = dict.fromkeys(name for row in document for name in row)
-    _check_columns(names, schema)
+    _check_columns(() if ignore_others else names, schema)
     return {name: [row.get(name) for row in document] for name in schema.names}
 
 

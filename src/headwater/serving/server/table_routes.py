@@ -16,6 +16,7 @@ from headwater.base.errors import InputError, NotFoundError, RequestError
 from headwater.serving.dtypes import dtype_name, parse_dtype
 from headwater.serving.server.fetching import header_text, read_object
 from headwater.serving.server.media import body_form
+from headwater.serving.server.murr import table_schema
 from headwater.serving.server.reply import JSON, Reply
 from headwater.serving.server.rows_body import ROW_FORMS, read_deleted, read_rows
 from headwater.serving.server.served import NewTable, Served, TableWrite
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["compact", "create", "delete_rows", "describe", "drop", "list_tables", "schema", "versions", "write_rows"]
 
 _DEFINITION = ("key", "columns", "ttl", "event_time")
-_COLUMN = ("dtype", "nullable", "key")
+_COLUMN = ("dtype", "nullable", "key", "strict")
 _MOST_COLUMNS = 10_000
 
 
@@ -39,7 +40,7 @@ async def list_tables(call: Call) -> Reply:
     visible = call.service.access.visible(call.headers, "read", sorted(tables))
     if call.is_murr:
         loaded = {name: version for name in visible if (version := tables[name].following.current) is not None}
-        return _json({name: _schema_of(version, murr=True) for name, version in loaded.items()})
+        return _json({name: table_schema(version) for name, version in loaded.items()})
     return _json({"tables": [_facts(tables[name]) for name in visible if name in tables]})
 
 
@@ -57,7 +58,7 @@ async def schema(call: Call) -> Reply:
     query_texts(call.query, ())
     version = (await call.loaded()).following.current
     assert version is not None
-    return _json(_schema_of(version, murr=call.is_murr), version)
+    return _json(table_schema(version) if call.is_murr else _schema_of(version), version)
 
 
 async def versions(call: Call) -> Reply:
@@ -108,7 +109,8 @@ async def write_rows(call: Call) -> Reply:
 
     def work() -> TableWrite:
         known = tables.backing.definition(served.name)
-        return tables.backing.write(served.name, read_rows(form, body, known.schema, limits))
+        rows = read_rows(form, body, known.schema, limits, ignore_others=call.is_murr)
+        return tables.backing.write(served.name, rows)
 
     done = await call.in_thread(work)
     served.metrics.wrote(done.rows)
@@ -184,16 +186,13 @@ def _facts(served: Served) -> dict[str, Any]:
     return {**about, **_schema_of(version), **_version_facts(version)}
 
 
-def _schema_of(version: TableVersion, *, murr: bool = False) -> dict[str, Any]:
-    columns = {f.name: {"dtype": dtype_name(f.type), "nullable": f.nullable} for f in version.schema}
-    key: Any = list(version.key)
-    if murr and len(key) == 1:
-        key = key[0]
-    found: dict[str, Any] = {"key": key, "columns": columns}
-    if not murr:
-        found["ttl_s"] = None if version.ttl_ms is None else version.ttl_ms / 1000
-        found["event_time"] = version.event_time
-    return found
+def _schema_of(version: TableVersion) -> dict[str, Any]:
+    return {
+        "key": list(version.key),
+        "columns": {f.name: {"dtype": dtype_name(f.type), "nullable": f.nullable} for f in version.schema},
+        "ttl_s": None if version.ttl_ms is None else version.ttl_ms / 1000,
+        "event_time": version.event_time,
+    }
 
 
 def _version_facts(version: TableVersion) -> dict[str, Any]:
@@ -255,6 +254,8 @@ def _field(name: str, given: Any, *, is_key: bool) -> pa.Field:
             raise RequestError.unknown_parameter(option, _COLUMN)
     if not isinstance(given.get("key", False), bool):
         raise RequestError.parameter(f"columns.{name}.key", str(given["key"]), "true or false")
+    if given.get("strict", True) is not True:
+        raise RequestError.parameter(f"columns.{name}.strict", str(given["strict"]), "true: cast values before writing")
     nullable = given.get("nullable", not is_key)
     if not isinstance(nullable, bool) or (nullable and is_key and "nullable" in given):
         raise RequestError.parameter(f"columns.{name}.nullable", str(nullable), "true or false; a key is never null")
