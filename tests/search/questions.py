@@ -6,6 +6,7 @@ import random
 
 from tests.search.notes import LONG, WORDS
 
+from headwater.search.language import MAX_LENGTH
 from headwater.testing.hostile import HOSTILE_TEXTS
 
 __all__ = ["random_condition", "random_query"]
@@ -36,10 +37,16 @@ def _escaped(text: str) -> str:
 # -- queries ---------------------------------------------------------------------------------------------------------
 
 
-def random_query(rng: random.Random, depth: int = 2) -> str:
+def random_query(rng: random.Random) -> str:
     """A query that can be read and has a meaning for every field that it names."""
+    while len(found := _query(rng, 2)) > MAX_LENGTH:  # two very long words, which are refused
+        pass
+    return found
+
+
+def _query(rng: random.Random, depth: int) -> str:
     if depth and rng.random() < 0.5:
-        one, two = (random_query(rng, depth - 1) for _ in range(2))
+        one, two = (_query(rng, depth - 1) for _ in range(2))
         return rng.choice(
             [f"({one}) AND ({two})", f"({one}) OR ({two})", f"({one}) AND NOT ({two})", f"NOT ({one})", f"+({one}) ({two})",
              f"({one}) -({two})", f"({one})^2.5 ({two})", f"({one}) OR NOT ({two})"]
