@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.search.conftest import Place
 
 import headwater as hw
 from headwater.base import settings
@@ -45,9 +46,8 @@ def _rows(rng: random.Random, first: int, count: int) -> pa.Table:
     )
 
 
-def _lake(folder: Path, rng: random.Random) -> Lake:
+def _fill(lake: Lake, rng: random.Random) -> None:
     """Rows that an index covers, that lie in files without a split, and that were deleted or changed after it was built."""
-    lake = hw.connect(folder)
     lake.write("t", _rows(rng, 0, 300), partition_by=["part"])
     lake.write("u", _rows(rng, 100, 60))
     lake.index(
@@ -60,7 +60,6 @@ def _lake(folder: Path, rng: random.Random) -> Lake:
         lake.table("t").delete(f"id % 7 = {rng.randrange(7)}")
         lake.table("t").update({"body": "concat(body, ' lost')"}, where=f"id % 11 = {rng.randrange(11)}")
         lake.table("t").append(_rows(rng, 1000, 40))
-    return lake
 
 
 def _literal(text: str) -> str:
@@ -150,10 +149,10 @@ def _small_tables_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_query_gives_the_rows_of_a_scan(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_query_gives_the_rows_of_a_scan(seed: int, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(narrowing, "MOST_SHARE", 1.0)
-    rng = random.Random(seed)
-    lake, used = _lake(tmp_path / "lake", rng), 0
+    rng, lake, used = random.Random(seed), place.connect(), 0
+    _fill(lake, rng)
     for _ in range(40):
         text = _query(rng)
         with settings.override(use_indexes=False):
@@ -164,8 +163,7 @@ def test_any_query_gives_the_rows_of_a_scan(seed: int, tmp_path: Path, monkeypat
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = hw.connect(tmp_path / "lake")
+def lake(lake: Lake) -> Lake:
     ids = list(range(2000))
     body = [f"note {i} about {'a refund' if i % 200 == 0 else 'nothing'}" for i in ids]
     table = pa.table({"id": ids, "body": body, "n": ids})
@@ -228,6 +226,7 @@ def test_an_index_that_does_not_fit_is_not_used(lake: Lake) -> None:
     assert "verified" not in _plan(lake, QUERY)[0] and lake.sql(QUERY).to_tuples() == [(700,)]
 
 
+@pytest.mark.usefixtures("on_disk")
 def test_a_damaged_index_does_not_stop_a_query(lake: Lake) -> None:
     index = lake.index("ix", "notes", text="body", refresh=True)
     for file in Path(lake.location).rglob("*.cover"):

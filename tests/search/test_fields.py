@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import headwater as hw
 from headwater.base.errors import InputError, SearchQueryError
 from headwater.lakehouse import Lake
 from headwater.search import compiling
@@ -36,11 +34,6 @@ _EVERY_TYPE: dict[str, tuple[pa.DataType, Any]] = {
     "map": (pa.map_(pa.string(), pa.struct([("x", pa.decimal128(5, 2))])), [("k", {"x": Decimal("1.50")})]),
     "struct": (pa.struct([("a", pa.list_(pa.date32())), ("b", pa.struct([("c", pa.binary())]))]), {"a": [date(2024, 2, 29)], "b": {"c": b"z"}}),
 }  # fmt: skip
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return hw.connect(tmp_path / "lake")
 
 
 def ids(index: SearchIndex, query: str, **options: Any) -> list[int]:
@@ -162,6 +155,22 @@ def test_json_of_every_shape(lake: Lake) -> None:
     for query in ("j.a.b:ca*", "j.a.b:/c.*/", "j.n:[true TO false]", 'j.a.b:"card lo"*'):
         with pytest.raises(SearchQueryError, match=r"of kind json|no value"):
             ids(index, query)
+    assert index.verify().equal
+
+
+def test_values_without_a_word_are_there_all_the_same(lake: Lake) -> None:
+    deep: Any = {"x": ""}
+    for _ in range(200):
+        deep = {"a": deep}
+    texts = [
+        '{"a": "\\ud83d\\ude42"}', '{"a": ""}', '{"a": {"b": "..."}}', '{"a": null}', '{"a": {}}', '{"a": []}', '{"a": [null, {"b": " "}]}',
+        '{"a.b": 1}', '{"a": ["", 1]}', "{}", json.dumps(deep), '""', '{"' + "k" * 70_000 + '": "!"}', '{"a": {"": false}}',
+    ]  # fmt: skip
+    lake.write("t", pa.table({"id": range(len(texts)), "j": texts}))
+    index = lake.index("ix", "t", json="j", refresh=True)
+    assert ids(index, "j.a:*") == [0, 1, 2, 6, 8, 10, 13] and ids(index, "_exists_:j.a.b") == [2, 6]
+    assert ids(index, r"j.`a.b`:*") == [7] and ids(index, "j._:*") == [11] and ids(index, "j.b:*") == []
+    assert ids(index, "j.a.a.a.a.a:*") == [10] and ids(index, "NOT j.a:*") == [3, 4, 5, 7, 9, 11, 12]
     assert index.verify().equal
 
 

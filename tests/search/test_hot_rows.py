@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import headwater as hw
+from headwater.lakehouse import Lake
 
 
 @pytest.mark.parametrize("sizes", [[5_000], [1_500, 700, 1_025], [3, 1, 1_024]])
-def test_hot_rows_are_those_of_the_table(tmp_path: Path, sizes: list[int]) -> None:
-    lake, first = hw.connect(str(tmp_path)), 0
+def test_hot_rows_are_those_of_the_table(lake: Lake, sizes: list[int]) -> None:
+    first = 0
     for size in sizes:
         numbers = range(first, first + size)
         lake.write(
@@ -27,8 +25,7 @@ def test_hot_rows_are_those_of_the_table(tmp_path: Path, sizes: list[int]) -> No
     assert both.column("id").to_pylist() == found
 
 
-def test_hot_rows_of_merged_splits(tmp_path: Path) -> None:
-    lake = hw.connect(str(tmp_path))
+def test_hot_rows_of_merged_splits(lake: Lake) -> None:
     lake.write("docs", [{"id": -1, "body": "first"}])
     hot = lake.index("hot", "docs", text="body", hot=["id"], refresh=True)
     for begin in range(0, 2_000, 200):
@@ -39,8 +36,7 @@ def test_hot_rows_of_merged_splits(tmp_path: Path) -> None:
         assert hot.search(f"word{n}", columns=["id"]).to_pylist() == [{"id": n}]
 
 
-def test_an_index_that_is_made_again_has_its_new_fields(tmp_path: Path) -> None:
-    lake = hw.connect(str(tmp_path))
+def test_an_index_that_is_made_again_has_its_new_fields(lake: Lake) -> None:
     lake.write("docs", [{"id": 1, "title": "alpha", "body": "beta"}])
     first = lake.index("ix", "docs", text="title", refresh=True)
     assert first.count("title:alpha") == 1

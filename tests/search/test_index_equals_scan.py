@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.search.conftest import Place
 from tests.search.matcher import matches
 from tests.search.notes import Notes
 from tests.search.questions import random_condition, random_query
@@ -44,14 +44,14 @@ _ACTIONS = [
 class History:
     """A table and an index on it, that change at random."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.rng = folder, random.Random(seed)
+    def __init__(self, place: Place, seed: int) -> None:
+        self.rng = random.Random(seed)
         shapes: dict[str, Any] = {
             "mapped": seed % 2 == 0,
             "partitioned": seed % 3 == 0,
             "target_rows": (1_000_000, 8, 1)[seed % 3],
         }
-        self.notes = Notes(folder, seed, **shapes)
+        self.notes = Notes(place.url, seed, options=place.options, **shapes)
         self.table, self.oldest, self.extra = self.notes.table, 0, 0
         self.index = self.notes.open("it")
         self.index.refresh()
@@ -139,17 +139,15 @@ class History:
 
     def _damage(self) -> None:
         """A file of a split is cut off, or missing, and no copy of it is in the cache."""
-        folder = self.folder / self.index.folder_path / "splits"
-        files = sorted(folder.glob("*.*")) if folder.exists() else []
+        store = self.index.store
+        files = sorted(entry.path for entry in store.root.list(f"{store.path}/"))
         if files:
             file = self.rng.choice(files)
-            if self.rng.random() < 0.5:
-                file.unlink()
-            else:
-                file.write_bytes(
-                    file.read_bytes()[: self.rng.randint(0, file.stat().st_size - 1 if file.stat().st_size else 0)]
-                )
-            split_store.forget(file.stem)
+            whole = store.root.get(file)
+            store.root.delete(file)
+            if self.rng.random() >= 0.5:
+                store.root.put(file, whole[: self.rng.randint(0, max(0, len(whole) - 1))])
+            split_store.forget(file.rpartition("/")[2].partition(".")[0])
         self._other_process()
 
     def _evict(self) -> None:
@@ -223,8 +221,8 @@ def _quickly() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))
-def test_index_equals_scan(seed: int, tmp_path: Path) -> None:
-    history = History(tmp_path / "lake", seed)
+def test_index_equals_scan(seed: int, place: Place) -> None:
+    history = History(place, seed)
     steps: list[str] = []
     try:
         for _ in range(STEPS):

@@ -11,13 +11,11 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-import headwater as hw
 from headwater.lakehouse import Lake
 from headwater.search.index import SearchIndex
 
@@ -83,26 +81,24 @@ def check(index: SearchIndex, texts: Sequence[str], alive: Sequence[int] | None 
 
 
 @pytest.mark.parametrize(("files", "target_rows"), [(1, 10**6), (9, 10**6), (9, 7), (30, 1)])
-def test_scores_are_bm25_however_splits_are_cut(files: int, target_rows: int, tmp_path: Path) -> None:
+def test_scores_are_bm25_however_splits_are_cut(files: int, target_rows: int, lake: Lake) -> None:
     texts = random_texts(1, 60)
-    index = make(hw.connect(tmp_path), texts, files=files, target_rows=target_rows)
+    index = make(lake, texts, files=files, target_rows=target_rows)
     check(index, texts)
     index.merge()
     check(index, texts)
 
 
-def test_what_no_split_covers_counts_too(tmp_path: Path) -> None:
+def test_what_no_split_covers_counts_too(lake: Lake) -> None:
     texts = random_texts(2, 40)
-    lake = hw.connect(tmp_path)
     index = make(lake, texts[:25], files=3, target_rows=100)
     lake.write("t", pa.table({"id": pa.array(range(25, 40), pa.int64()), "body": texts[25:]}), mode="append")
     assert index.coverage < 1
     check(index, texts)
 
 
-def test_deleted_rows_count_until_their_split_is_rewritten(tmp_path: Path) -> None:
+def test_deleted_rows_count_until_their_split_is_rewritten(lake: Lake) -> None:
     texts = random_texts(3, 40)
-    lake = hw.connect(tmp_path)
     index = make(lake, texts, files=4, target_rows=10**6)
     table, alive = lake.table("t"), [n for n in range(40) if n % 3]
     table.delete("id % 3 = 0")
@@ -119,8 +115,7 @@ def test_deleted_rows_count_until_their_split_is_rewritten(tmp_path: Path) -> No
         assert found == pytest.approx({n: s for n, s in zip(alive, wanted, strict=True) if s}, rel=1e-6)
 
 
-def test_boosts_multiply_and_several_fields_add_up(tmp_path: Path) -> None:
-    lake = hw.connect(tmp_path)
+def test_boosts_multiply_and_several_fields_add_up(lake: Lake) -> None:
     rows: dict[str, Any] = {"id": [0, 1, 2], "a": ["w0 w1", "w1", "w2"], "b": ["w1", "w0", "w0 w0"]}
     lake.write("t", pa.table(rows))
     index = lake.index("ix", "t", text=["a", "b"], refresh=True)

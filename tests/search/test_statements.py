@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-import headwater as hw
 from headwater.base.errors import HeadwaterError, InputError, NotFoundError
 from headwater.lakehouse import Lake
 from headwater.search.index import SearchIndex
@@ -31,8 +29,7 @@ ROWS = pa.table(
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = hw.connect(tmp_path / "lake")
+def lake(lake: Lake) -> Lake:
     lake.write("notes", ROWS, properties={"delta.columnMapping.mode": "name"})
     return lake
 
@@ -133,7 +130,7 @@ def test_an_index_on_a_view_follows_it(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "code", "place"),
+    ("statement", "code", "named"),
     [
         ("CREATE SEARCH INDEX ix ON notes (nope)", "E1002", "nope"),
         ("CREATE SEARCH INDEX ix ON nots", "E1101", "nots"),
@@ -147,13 +144,13 @@ def test_an_index_on_a_view_follows_it(lake: Lake) -> None:
     ],
 )
 def test_what_cannot_be_indexed_is_refused_and_leaves_nothing(
-    lake: Lake, statement: str, code: str, place: str | None
+    lake: Lake, statement: str, code: str, named: str | None
 ) -> None:
     with pytest.raises(HeadwaterError) as caught:
         lake.sql(statement)
     assert caught.value.code == code
-    if place is not None:
-        assert caught.value.position == statement.index(place)
+    if named is not None:
+        assert caught.value.position == statement.index(named)
     assert lake.artefacts() == {}
 
 

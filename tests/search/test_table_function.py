@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.search.conftest import Place
 
-import headwater as hw
 from headwater.base.errors import HeadwaterError
 from headwater.lake import scan
 from headwater.lakehouse import Lake
@@ -37,10 +36,9 @@ def _rows(first: int, count: int) -> pa.Table:
 
 
 @pytest.fixture
-def lake(tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
     engine = request.node.callspec.params.get("engine") if hasattr(request.node, "callspec") else None
-    session: SparkSession | None = request.getfixturevalue("spark") if engine == "spark" else None
-    lake = hw.connect(tmp_path / "lake", spark=session)
+    lake = place.connect(request.getfixturevalue("spark") if engine == "spark" else None)
     lake.write("notes", _rows(0, 60))
     lake.write("people", pa.table({"name": ["ann", "bob"], "age": [30, 40]}))
     lake.index("notes_ix", "notes", text="body", keyword="author", numeric="amount", refresh=True)
@@ -146,8 +144,8 @@ def test_only_columns_that_are_asked_for_are_read(lake: Lake, monkeypatch: pytes
 
 
 @pytest.mark.spark
-def test_only_columns_that_are_named_are_read_for_spark(lake: Lake, spark: SparkSession, tmp_path: Path) -> None:
-    own = hw.connect(tmp_path / "lake", spark=spark)
+def test_only_columns_that_are_named_are_read_for_spark(lake: Lake, spark: SparkSession, place: Place) -> None:
+    own = place.connect(spark)
     seen: list[list[str]] = []
     real = scan.read_file
 
