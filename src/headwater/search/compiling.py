@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 from headwater.base.errors import SearchQueryError
 from headwater.search.analyzers import Analyzer
-from headwater.search.fields import NULLS, Field
+from headwater.search.fields import NULLS, PATHS, Field, path_term
 from headwater.search.language import (
     ANY,
     ONE,
@@ -66,11 +67,14 @@ class Compiler:
         the numbers of the fields that words are searched in where none is named
     lenient : bool
         leave out what names no field or no value, and note it in ``ignored``
+    absent : bool
+        a field that the index does not have matches nothing
     """
 
     reader: Reader
     defaults: Sequence[int] = ()
     lenient: bool = False
+    absent: bool = False
     ignored: list[Ignored] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -134,16 +138,18 @@ class Compiler:
     def _leaf(self, node: Any) -> Any:
         try:
             if node.field is None:
-                return self._any([self._of_field(node, n, "") for n in self.defaults])
+                return self._any([self._of_field(node, n, ()) for n in self.defaults])
             number, inside = self._named(node.field)
             return self._of_field(node, number, inside)
         except SearchQueryError as e:
+            if self.absent and e.code == "E1807":
+                return self._make.empty_query()
             if not self.lenient:
                 raise
             self.ignored.append(Ignored(node.at, node.field or "", e.message))
             return self._make.empty_query()
 
-    def _named(self, path: str) -> tuple[int, str]:
+    def _named(self, path: str) -> tuple[int, tuple[str, ...]]:
         """The field that a path names, and the path inside it."""
         names = split_path(path)
         for length in range(len(names), 0, -1):
@@ -153,16 +159,17 @@ class Compiler:
             rest = names[length:]
             if rest and self._fields[number].kind != "json":
                 continue
-            return number, "".join("." + name.replace("\\", "\\\\").replace(".", "\\.") for name in rest)
+            return number, tuple(rest)
         raise SearchQueryError.not_indexed(".".join(names), self._fields.columns)
 
-    def _of_field(self, node: Any, number: int, inside: str) -> Any:
-        f, name = self._fields[number], self._fields.name(number) + inside
+    def _of_field(self, node: Any, number: int, inside: tuple[str, ...]) -> Any:
+        f, name = self._fields[number], self._fields.name(number)
+        name += "".join("." + one.replace("\\", "\\\\").replace(".", "\\.") for one in inside)
         if f.kind == "json" and not inside and not isinstance(node, Exists):
             name += "._"  # where arrays and scalars are
         match node:
             case Exists():
-                return self._make.exists_query(name, json_subpaths=True) if inside else self._exists(number)
+                return self._exists_inside(number, inside) if inside else self._exists(number)
             case Term(text=text):
                 return self._words(f, name, text, 0) if f.kind in ("text", "json") else self._value(f, name, text)
             case Phrase(text=text, slop=slop, prefix=prefix):
@@ -189,6 +196,10 @@ class Compiler:
     def _exists(self, number: int) -> Any:
         missing = self._make.term_query(self.reader.schema, NULLS, str(number), "basic")
         return self._without(missing)
+
+    def _exists_inside(self, number: int, inside: Sequence[str]) -> Any:
+        term = reduce(path_term, inside, str(number))
+        return self._make.const_score_query(self._make.term_query(self.reader.schema, PATHS, term, "basic"), 1.0)
 
     def _without(self, query: Any) -> Any:
         occur = self._library.Occur

@@ -38,7 +38,7 @@ AskedField = tuple[str, AskedKind | None, Mapping[str, Any]]
 """A column, the kind of its field (None: the one that fits its type) and its options."""
 
 _VERSION = 1
-_SPLIT_FORMAT = 1
+_SPLIT_FORMAT = 2
 TARGET_ROWS = 1_000_000
 _RECORDS = ("basic", "freq", "position")
 

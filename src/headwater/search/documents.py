@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.search.fields import BUILD, DOCUMENT, MAX_TERM_BYTES, NULLS, ODD, Field, Fields
+from headwater.search.fields import BUILD, DOCUMENT, MAX_TERM_BYTES, NULLS, ODD, PATHS, Field, Fields, path_term
 
 __all__ = ["documents", "values"]
 
@@ -61,6 +61,9 @@ def documents(fields: Fields, batch: pa.RecordBatch, build: int, first: int) -> 
                 made.add_text(NULLS, number_text)
             else:
                 getattr(made, adder)(name, value)
+                if adder == "add_json":
+                    for term in _paths(number_text, value):
+                        made.add_text(PATHS, term)
                 if trigrams is not None:
                     made.add_text(trigrams, value)
         for number_text, which in odd:
@@ -125,6 +128,21 @@ def _object(value: Any) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return plain if isinstance(plain, dict) else None if plain is None else {"_": plain}
+
+
+def _paths(number: str, value: dict[str, Any]) -> set[str]:
+    """The paths in a JSON object at or below which there is a value, as terms."""
+    found: set[str] = set()
+    waiting: list[tuple[tuple[str, ...], Any]] = [((number,), value)]
+    while waiting:
+        above, one = waiting.pop()
+        if isinstance(one, dict):
+            waiting.extend(((*above, path_term(above[-1], name)), inner) for name, inner in one.items())
+        elif isinstance(one, list):
+            waiting.extend((above, inner) for inner in one)
+        elif one is not None:
+            found.update(above[1:])
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,8 @@ A field belongs to one column and has one kind. In the index it has a name of it
 column may be called anything. Beside the fields of the columns an index has a few of its own:
 
 - ``_n``: the numbers of the columns that are null, one term each; "exists" is their absence
+- ``_p``, where a field is JSON: the paths at which a row has values (`path_terms`), since a value may have no word by which
+  it could be found
 - ``_o``: the numbers of the columns whose value is too long for a term; predicates that are verified take such rows as
   candidates, whatever the index says
 - ``_s`` and ``_d``: which build of a split a document comes from, and its number in that build (`split_builder`)
@@ -17,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
@@ -25,12 +29,15 @@ from headwater.base.errors import InputError, UnsupportedError
 from headwater.base.schema import spark_type
 from headwater.search.analyzers import Analyzer, parse_analyzer
 
-__all__ = ["BUILD", "DOCUMENT", "MAX_TERM_BYTES", "NULLS", "ODD", "Field", "FieldKind", "Fields", "kind_of_type"]
+__all__ = [
+    "BUILD", "DOCUMENT", "MAX_TERM_BYTES", "NULLS", "ODD", "PATHS", "Field", "FieldKind", "Fields",
+    "kind_of_type", "path_term",
+]  # fmt: skip
 
 FieldKind = Literal["text", "keyword", "integer", "float", "boolean", "date", "timestamp", "binary", "ip", "json"]
 Record = Literal["basic", "freq", "position"]
 
-NULLS, ODD, BUILD, DOCUMENT = "_n", "_o", "_s", "_d"
+NULLS, PATHS, ODD, BUILD, DOCUMENT = "_n", "_p", "_o", "_s", "_d"
 MAX_TERM_BYTES = 65_530
 """The library leaves out terms that are longer."""
 
@@ -138,7 +145,7 @@ class Fields:
             _declare(builder, self.name(number), f)
             if f.substring:
                 builder.add_text_field(self.trigrams(number), tokenizer_name="hw_trigram", index_option="basic")
-        for own in (NULLS, ODD):
+        for own in (NULLS, ODD, *((PATHS,) if any(f.kind == "json" for f in self.fields) else ())):
             builder.add_text_field(own, tokenizer_name="raw", index_option="basic")
         for own in (BUILD, DOCUMENT):
             builder.add_unsigned_field(own, indexed=False, fast=True)
@@ -171,6 +178,15 @@ def _declare(builder: Any, name: str, f: Field) -> None:
             "ip": builder.add_ip_addr_field,
         }[f.kind]
         add(name, indexed=True, fast=True)
+
+
+@lru_cache(maxsize=100_000)
+def path_term(parent: str, name: str) -> str:
+    """The term of ``_p`` for a path: of that of the path above it (of a whole field: its number) and the last name.
+
+    Terms are hashes, so that a path may be of any length.
+    """
+    return blake2b(f"{parent}\0{name}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def kind_of_type(dtype: pa.DataType) -> FieldKind | None:

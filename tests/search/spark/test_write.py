@@ -17,7 +17,7 @@ from headwater.base.change import ChangeBatch
 from headwater.lake.spark.conf import conf
 from headwater.lakehouse import Lake
 from headwater.search.cover import Cover
-from headwater.search.index import SearchIndex
+from headwater.search.kept_index import KeptIndex
 from headwater.testing.s3_server import S3Server
 
 
@@ -129,11 +129,11 @@ def test_what_is_left_between_table_and_index_is_slower_and_not_wrong(
     writer = writing.plan_write(options.SourceOptions.of({"path": path}, {}, {}), frame.schema, overwrite=False)
     part = writer.write(iter(frame.toArrow().to_batches()))
 
-    def crashed(self: SearchIndex, built: dict[str, Cover]) -> None:
+    def crashed(self: KeptIndex, built: dict[str, Cover]) -> None:
         raise hw.StorageError.failed(path, "the machine went away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(SearchIndex, "refresh_with", crashed)
+        patched.setattr(KeptIndex, "refresh_with", crashed)
         writer.commit([part, None])
     ix = lake.index("t_index")
     assert lake.table("t").count() == 110 and ix.coverage < 1.0
