@@ -138,6 +138,10 @@ class Settings:
     search_cache_bytes: int = _setting(
         10 << 30, _size(0), "disk space for splits of search indexes that are unpacked on this machine"
     )
+    search_loads: int = _setting(8, _count(1), "splits of search indexes that are fetched at the same time")
+    search_answers_bytes: int = _setting(
+        64 << 20, _size(0), "memory for answers to searches, kept until the table or the index has changed"
+    )
     search_spark_rows: int = _setting(
         5_000_000, _count(0), "rows from which on Spark builds a search index, where there is a session"
     )
@@ -161,7 +165,7 @@ class Settings:
         ...
         headwater.base.errors.InputError: error[E1008]: no setting `progres`
           hint: did you mean `progress`? settings: progress, color, fsync, commit_retries, checkpoint_interval, \
-target_file_bytes, row_group_rows, parquet_compression, … (18 in all)
+target_file_bytes, row_group_rows, parquet_compression, … (20 in all)
         """
         fields = {f.name: f for f in dataclasses.fields(self)}
         parsed = {}

@@ -13,6 +13,7 @@ names say in every search engine.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from typing import Any, Literal
 
 from headwater.base.durations import parse_duration_ms
 from headwater.base.errors import InputError, SearchQueryError
+from headwater.search.answers import remembered
 from headwater.search.fields import Field
 from headwater.search.reader import Reader
 from headwater.search.request import Request, compile_query
@@ -84,15 +86,26 @@ def cardinality(column: str) -> Aggregation:
 
 def aggregate(reader: Reader, query: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the rows that match a query, by name."""
-    compiled, _ = compile_query(reader, Request(query=query))
     if not wanted:
         raise InputError.bad_argument("wanted", wanted, "figures by name, such as authors=terms('author')")
     for name, one in wanted.items():
         if not isinstance(one, Aggregation):
             raise InputError.bad_argument(name, one, "what a function of headwater.search.aggregation gives")
+    key = (reader.key, query, repr(wanted))
+    return copy.deepcopy(remembered(key, lambda: _answered(reader, query, wanted), _bytes_of))
+
+
+def _answered(reader: Reader, query: str, wanted: Mapping[str, Aggregation]) -> dict[str, Any]:
+    compiled, _ = compile_query(reader, Request(query=query))
     translated = {name: _translate(reader, compiled, one) for name, one in wanted.items()}
     found = reader.aggregate(compiled, {name: request for name, (request, _) in translated.items()})
     return {name: read(found[name]) for name, (_, read) in translated.items()}
+
+
+def _bytes_of(figures: Any) -> int:
+    if isinstance(figures, dict):
+        return 300 + sum(map(_bytes_of, figures.values()))
+    return 100 + sum(map(_bytes_of, figures)) if isinstance(figures, list) else 50
 
 
 _Read = Callable[[Mapping[str, Any]], Any]

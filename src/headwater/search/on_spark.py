@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PASSED_ON", "build_on_spark", "shares_of", "write_splits"]
 
-PASSED_ON = ("fsync", "search_cache_bytes", "spill_dir")
+PASSED_ON = ("fsync", "search_cache_bytes", "search_loads", "spill_dir")
 """The settings of the driver that tasks have too."""
 _ROW_BYTES = 100
 """A guess for files whose rows the log does not count."""

@@ -95,6 +95,8 @@ class Reader:
         self.uncovered = frozenset(uncovered)
         """Files of the snapshot whose rows it does not find."""
         self.covered_rows = covered
+        self.key = (base.where, base.table_id, base.version, meant.stamp_of(base), tuple(self.lent))
+        """What decides its answers: which rows there are, and in which order the splits name them."""
         self.paths: list[str] = list(base.files)
         self._numbers = {path: n for n, path in enumerate(self.paths)}
         taken: set[str] = set()
@@ -369,6 +371,12 @@ def _lent(
     """
     stamp = meant.stamp_of(base)
     covered: set[str] = set()
+
+    def wanted(name: str) -> bool:
+        cover = store.cover(name)
+        return cover.stamp == stamp and any(path in base.files for path in cover.files)
+
+    store.fetch(wanted, names)
     for name in names:
         try:
             cover = store.cover(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,8 +31,12 @@ class Request:
     vector: Any = None
     vector_column: str | None = None
     fuse: Literal["rrf"] = "rrf"
+    absent: bool = False
+    """Whether a field that the index does not have matches nothing, instead of being an error."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.query, str):
+            raise InputError.bad_argument("query", self.query, "text in the language of searches")
         if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 0):
             raise InputError.bad_argument("k", self.k, "a number of rows, or None for all")
         if not isinstance(self.offset, int) or isinstance(self.offset, bool) or self.offset < 0:
@@ -42,13 +46,18 @@ class Request:
         if self.fuse != "rrf":
             raise InputError.bad_argument("fuse", self.fuse, '"rrf"')
 
+    @property
+    def question(self) -> tuple[Hashable, ...]:
+        """What decides which rows are found, of a request without a condition and without a vector."""
+        fields = None if self.fields is None else tuple(self.fields)
+        order = (self.order_by, self.descending)
+        return self.query, self.k, self.offset, order, fields, self.default, self.lenient, self.absent
+
 
 def compile_query(reader: Reader, asked: Request) -> tuple[Any, tuple[Ignored, ...]]:
     """The library's query for a question's text, and what was left out of it."""
-    if not isinstance(asked.query, str):
-        raise InputError.bad_argument("query", asked.query, "text in the language of searches")
     defaults = [field_number(reader, c) for c in asked.fields or ()]
-    compiler = Compiler(reader, defaults, asked.lenient)
+    compiler = Compiler(reader, defaults, asked.lenient, asked.absent)
     if asked.lenient:
         node, ignored = parse_leniently(asked.query, default=asked.default)
         query = compiler.compile(node)

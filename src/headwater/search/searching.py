@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 
 from headwater.base.errors import SearchQueryError
 from headwater.lake.find import condition
+from headwater.search.answers import remembered
+from headwater.search.language import Ignored
 from headwater.search.native import guarded
 from headwater.search.predicates import candidates
 from headwater.search.reader import Hits, Reader
@@ -37,21 +39,32 @@ def search(reader: Reader, asked: Request) -> SearchResult:
     """Answer a question."""
     base = reader.base
     columns = tuple(base.schema.field(c, base.where).name for c in (asked.columns or base.schema.names))
+    if asked.vector is None and asked.where is None:
+        found = remembered((reader.key, asked.question), lambda: _answered(reader, asked), _bytes_of)
+        return SearchResult(reader, found[1], columns, reader.frontier, found[0], found[2])
     query, ignored = compile_query(reader, asked)
     if asked.vector is not None:
         from headwater.search.hybrid import fused
 
         hits = fused(reader, query, asked)
         return SearchResult(reader, hits, columns, reader.frontier, query, ignored)
-    if asked.where is None:
-        hits = _ranked(reader, query, asked, asked.k, asked.offset)
-        return SearchResult(reader, hits, columns, reader.frontier, query, ignored)
+    assert asked.where is not None
     wanted = condition(base, asked.where)
     assert wanted is not None
     narrowed = _narrowed(reader, query, wanted)
     hits = _verified(reader, narrowed, wanted, asked)
-    found = SearchResult(reader, hits, columns, reader.frontier, query, ignored)
-    return found if hits.total is None else replace(found, matched=hits.total)
+    result = SearchResult(reader, hits, columns, reader.frontier, query, ignored)
+    return result if hits.total is None else replace(result, matched=hits.total)
+
+
+def _answered(reader: Reader, asked: Request) -> tuple[Any, Hits, tuple[Ignored, ...]]:
+    query, ignored = compile_query(reader, asked)
+    return query, _ranked(reader, query, asked, asked.k, asked.offset), ignored
+
+
+def _bytes_of(answer: tuple[Any, Hits, tuple[Ignored, ...]]) -> int:
+    """Four numbers for each row, and a score; and what was compiled, of which a set of terms is the largest."""
+    return len(answer[1]) * 64 + 10_000
 
 
 def _ranked(reader: Reader, query: Any, asked: Request, k: int | None, offset: int) -> Hits:
@@ -146,9 +159,10 @@ def _joined(parts: Sequence[Hits]) -> Hits:
 def count(reader: Reader, query: str, *, where: str | None, default: Literal["or", "and"]) -> int:
     """How many rows match a query and meet a condition."""
     asked = Request(query=query, k=None, default=default, where=where)
-    compiled, _ = compile_query(reader, asked)
     if where is None:
-        return reader.count(compiled)
+        key = (reader.key, "count", asked.question)
+        return remembered(key, lambda: reader.count(compile_query(reader, asked)[0]), lambda _: 0)
+    compiled, _ = compile_query(reader, asked)
     wanted = condition(reader.base, where)
     assert wanted is not None
     return len(_verified(reader, _narrowed(reader, compiled, wanted), wanted, asked))

@@ -8,10 +8,10 @@ share::
     <spill folder>/headwater-splits/<name>/.used  its time of change says when it was last opened
 
 The cache has a limit in bytes (setting ``search_cache_bytes``): the splits that were not used for the longest time go
-first. Whoever has one open keeps it, by links of its own to the files (`lend`). A few splits are fetched at a
-time. One that is missing or is not what was written is reported, and its rows are searched without it. What is stored
-is compared with its checksums when it is unpacked; the copies in the cache only when the library fails on one, or
-cannot open it.
+first. Whoever has one open keeps it, by links of its own to the files (`lend`). Splits that are not here are fetched
+several at a time, at most ``search_loads`` of them in a process. One that is missing or is not what was written is
+reported, and its rows are searched without it. What is stored is compared with its checksums when it is unpacked; the
+copies in the cache only when the library fails on one, or cannot open it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import lru_cache
+from typing import TypeVar
 
 from headwater.base import events, faults, settings
-from headwater.base.errors import CorruptionError
+from headwater.base.errors import CorruptionError, NotFoundError
 from headwater.base.storage import Storage, now_ms
 from headwater.search.assembled import link
 from headwater.search.cover import Cover
@@ -38,11 +40,12 @@ from headwater.search.split_file import check_folder, unpack
 
 __all__ = ["SplitStore", "cache_folder", "discarded", "evict", "forget", "forget_corrupt", "keep", "lend"]
 
-_LOADS = 8
+_T = TypeVar("_T")
 _TRIES = 5
 _YOUNG_MS = 3_600_000
 _SPLIT, _COVER, _DAMAGED, _USED = ".split", ".cover", ".damaged", ".used"
-_loading = threading.BoundedSemaphore(_LOADS)
+_loads = threading.Condition()
+_loading = 0
 _covers: dict[tuple[str, str], Cover] = {}
 _guard = threading.Lock()
 _MOST_COVERS = 10_000
@@ -145,10 +148,20 @@ class SplitStore:
     def covers(self, names: Iterable[str]) -> dict[str, Cover]:
         """The covers of several splits, fetched a few at a time."""
         listed = list(names)
-        with ThreadPoolExecutor(_LOADS, thread_name_prefix="headwater-cover") as pool:
-            return dict(zip(listed, pool.map(self.cover, listed), strict=True)) if len(listed) > 1 else {
-                name: self.cover(name) for name in listed
-            }  # fmt: skip
+        return dict(zip(listed, _several(self.cover, listed), strict=True))
+
+    def fetch(self, wanted: Callable[[str], bool], names: Iterable[str]) -> None:
+        """Have covers, and the splits that are ``wanted``, on this machine; what cannot be had is found out when it is used."""
+
+        def load(name: str) -> None:
+            with suppress(NotFoundError, CorruptionError):
+                self.cover(name)
+                if wanted(name):
+                    self.folder(name)
+
+        absent = [name for name in names if not self.is_here(name) or (self.url, name) not in _covers]
+        if len(absent) > 1:
+            _several(load, absent)
 
     def is_here(self, name: str) -> bool:
         """Whether this machine has a split unpacked."""
@@ -158,7 +171,7 @@ class SplitStore:
         """The folder of a split, unpacked here if it was not; it may be evicted at any time."""
         to = os.path.join(cache_folder(), name)
         if not _touch(to):
-            with _loading:
+            with _one_load():
                 if not _touch(to):
                     self._unpack(name, to)
             evict(spare=to)
@@ -187,6 +200,31 @@ class SplitStore:
 
     def _file(self, name: str, ending: str) -> str:
         return f"{self.path}/{name}{ending}"
+
+
+@contextmanager
+def _one_load() -> Iterator[None]:
+    """Wait until fewer splits than ``search_loads`` are being fetched in this process."""
+    global _loading
+    most = settings.current().search_loads
+    with _loads:
+        _loads.wait_for(lambda: _loading < most)
+        _loading += 1
+    try:
+        yield
+    finally:
+        with _loads:
+            _loading -= 1
+            _loads.notify_all()
+
+
+def _several(fetch: Callable[[str], _T], names: Sequence[str]) -> list[_T]:
+    """Fetch by several threads, which have the settings of the caller."""
+    if len(names) < 2:
+        return [fetch(name) for name in names]
+    most = min(len(names), settings.current().search_loads)
+    with ThreadPoolExecutor(most, thread_name_prefix="headwater-splits") as pool:
+        return [task.result() for task in [pool.submit(copy_context().run, fetch, name) for name in names]]
 
 
 def keep(built: BuiltSplit) -> str:
