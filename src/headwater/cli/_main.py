@@ -57,7 +57,7 @@ def _dispatch(words: list[str], screen: Screen) -> int:
     _add_common(parser)
     words.remove(name)
     try:
-        arguments = parser.parse_args(words)
+        arguments = parser.parse_intermixed_args(words)  # names may stand behind options
     except _HelpAsked:
         screen.data(parser.format_help().rstrip())
         return Exit.OK

@@ -1,4 +1,4 @@
-"""`headwater search`: the rows of a table that match a query, best first, by a search index."""
+"""`headwater search`: the rows of a table that match a query, best first, by a search index or several."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from headwater.base.errors import InputError
 from headwater.cli._lake import add_lake, open_lake
 from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
     from headwater.search.result import SearchResult
+    from headwater.search.several import SeveralResult
 
 SUMMARY = "search a table by one of its search indexes"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_lake(parser)
-    parser.add_argument("index", metavar="INDEX", help="the index's name")
+    parser.add_argument("index", metavar="INDEX", help="the index's name, or several with commas between them")
     parser.add_argument("query", metavar="QUERY", help='words, "phrases", AND, OR, NOT, field:value, wild*cards')
     parser.add_argument("--columns", metavar="A,B", help="columns to show (default: all)")
     parser.add_argument("-k", metavar="N", type=int, default=10, help="how many rows (default: 10)")
@@ -34,11 +36,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
+    columns = None if arguments.columns is None else [c for c in arguments.columns.split(",") if c]
+    default: Any = "and" if arguments.conjunction else "or"
     with open_lake(arguments.lake) as lake:
+        if "," in arguments.index:
+            for option in ("filter", "order_by", "version", "count"):
+                if getattr(arguments, option) not in (None, False):
+                    raise InputError.bad_argument(f"--{option.replace('_', '-')}", arguments.index, "one index")
+            names = [name for name in arguments.index.split(",") if name]
+            several = lake.search(
+                arguments.query, names, columns=columns, k=arguments.k, offset=arguments.offset, default=default,
+                lenient=arguments.lenient,
+            )  # fmt: skip
+            _print_several(screen, arguments, several)
+            return Exit.OK
         index = lake.index(arguments.index)
         if arguments.version is not None:
             index = index.at(arguments.version)
-        default: Any = "and" if arguments.conjunction else "or"
         if arguments.count:
             counted = index.count(arguments.query, filter=arguments.filter, default=default)
             if screen.as_json:
@@ -48,7 +62,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             return Exit.OK
         found = index.search(
             arguments.query,
-            columns=None if arguments.columns is None else [c for c in arguments.columns.split(",") if c],
+            columns=columns,
             k=arguments.k,
             offset=arguments.offset,
             filter=arguments.filter,
@@ -81,6 +95,28 @@ def _print_json(screen: Screen, arguments: argparse.Namespace, found: SearchResu
             "hits": listed,
         }
     )
+
+
+def _print_several(screen: Screen, arguments: argparse.Namespace, found: SeveralResult) -> None:
+    from headwater.cli._listing import print_listing
+
+    rows = found.to_arrow()
+    if screen.as_json:
+        listed = [
+            {"index": row.pop("_index"), "score": row.pop("_score"), "row": row, "snippets": snippets}
+            for row, snippets in zip(rows.to_pylist(), found.snippets(), strict=True)
+        ]
+        document = {"query": arguments.query, "frontier": str(found.frontier), "totals": dict(found.totals)}
+        screen.document({"indexes": list(found.indexes), **document, "hits": listed})
+        return
+    shown = []
+    for row, snippets in zip(rows.to_pylist(), found.snippets(), strict=True):
+        name, score = row.pop("_index"), row.pop("_score")
+        cells = [_plain(snippets[c]) if c in snippets else "" if v is None else str(v) for c, v in row.items()]
+        shown.append((name, f"{score:.3f}", *cells))
+    print_listing(screen, ("index", "score", *rows.schema.names[2:]), shown, right={1})
+    totals = ", ".join(f"{total:,} of {name}" for name, total in found.totals.items())
+    screen.say(f"{len(found)} rows of {totals} at {found.frontier}")
 
 
 def _print_table(screen: Screen, found: SearchResult) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headwater.export import Export
     from headwater.incremental.views import View
     from headwater.search.index import SearchIndex
+    from headwater.search.several import SeveralResult
     from headwater.serving.online import Online
 
 __all__ = ["DerivedNouns"]
@@ -266,6 +267,42 @@ class DerivedNouns:
         if refresh:
             found.refresh()
         return found
+
+    def search(
+        self: DerivingLake,
+        query: str,
+        indexes: Sequence[str] | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        k: int | None = 10,
+        offset: int = 0,
+        default: Literal["or", "and"] = "or",
+        lenient: bool = False,
+    ) -> SeveralResult:
+        """The best rows of several indexes, all of the lake's by default: each with its index, its score and its columns.
+
+        Scores are those that each index gives. A field that an index does not have matches nothing there. What else can be
+        asked of one index, such as an order or a condition, is asked by `SearchIndex.search`.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("notes", [{"id": 1, "body": "card lost"}])
+        >>> _ = lake.write("mails", [{"id": 7, "subject": "a lost card"}])
+        >>> _ = lake.index("notes_ix", "notes", text="body", refresh=True)
+        >>> _ = lake.index("mails_ix", "mails", text="subject", refresh=True)
+        >>> sorted((row["_index"], row["id"]) for row in lake.search("lost", columns=["id"]))
+        [('mails_ix', 7), ('notes_ix', 1)]
+        """
+        from headwater.search.kind import KIND
+        from headwater.search.several import search_several
+
+        environment = self.environment()
+        if indexes is None:
+            names = environment.names("index")
+        else:
+            names = [indexes] if isinstance(indexes, str) else list(dict.fromkeys(indexes))
+        opened = [KIND.open(name, environment) for name in names]
+        return search_several(opened, query, columns=columns, k=k, offset=offset, default=default, lenient=lenient)
 
     # ------------------------------------------------------------------ everything that is derived
 
