@@ -1,8 +1,9 @@
 """Options of the data source: what a read or a write may say, checked and typed.
 
 A value comes from the option of the read or write before the session (``spark.headwater.search.<option>``, as it was
-when the source was registered) before the index's definition before the default. Names are the same in either case, as
-everywhere in Spark. Storage options may be given as such (``AWS_SECRET_ACCESS_KEY``), or come from the session
+when the source was registered) before the table (its property ``headwater.search.<option>``; then the definition of its
+index) before the default. A table may say which index is meant, how queries are read, and what a new index has, and
+nothing else. Names are the same in either case, as everywhere in Spark. Storage options may be given as such (``AWS_SECRET_ACCESS_KEY``), or come from the session
 (``spark.headwater.storage.<name>``); they hold secrets, and are not part of any message or repr.
 
     path                    the table's folder, local or s3://…
@@ -17,29 +18,40 @@ everywhere in Spark. Storage options may be given as such (``AWS_SECRET_ACCESS_K
     partitionColumns        of a new table
     mergeSchema             append: add the columns that the table lacks
     overwriteSchema         overwrite: take the columns of the rows
-    cacheBytes, spillDir    the settings ``search_cache_bytes`` and ``spill_dir``, in planner and tasks
+    cacheBytes, maxConcurrentLoads, queryCacheBytes, spillDir
+                            the settings ``search_cache_bytes``, ``search_loads``, ``search_answers_bytes`` and
+                            ``spill_dir``, in planner and tasks
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from headwater.base.errors import InputError
 from headwater.base.errors.wording import candidates_hint
 
-__all__ = ["CONF", "STORAGE_CONF", "SourceOptions"]
+__all__ = ["CONF", "PROPERTY", "STORAGE_CONF", "SourceOptions"]
 
 CONF = "spark.headwater.search."
+PROPERTY = "headwater.search."
 STORAGE_CONF = "spark.headwater.storage."
 
 _LISTS = ("text", "keyword", "numeric", "binary", "ip", "json", "substring", "hot")
 _NAMES = (
     "path", "lake", "index", "query", "k", "filter", "columns", "version", "fields", "default", "lenient", *_LISTS,
-    "analyzer", "targetRecordsPerSplit", "partitionColumns", "mergeSchema", "overwriteSchema", "cacheBytes", "spillDir",
+    "analyzer", "targetRecordsPerSplit", "partitionColumns", "mergeSchema", "overwriteSchema", "cacheBytes",
+    "maxConcurrentLoads", "queryCacheBytes", "spillDir",
 )  # fmt: skip
+_OF_TABLE = ("index", "fields", "default", "lenient", *_LISTS, "analyzer", "targetRecordsPerSplit")
 _KNOWN = {name.lower(): name for name in _NAMES}
+_SETTINGS = {
+    "cacheBytes": "search_cache_bytes",
+    "maxConcurrentLoads": "search_loads",
+    "queryCacheBytes": "search_answers_bytes",
+    "spillDir": "spill_dir",
+}
 _STORAGE = ("aws_", "azure_", "google_")
 _FLAGS = {"true": True, "false": False}
 
@@ -50,6 +62,8 @@ class SourceOptions:
 
     given: Mapping[str, str] = field(repr=False)
     storage: Mapping[str, str] = field(repr=False)
+    names_fields: bool = False
+    """Whether the read or write itself, and not only the session or the table, says what an index has."""
 
     @classmethod
     def of(cls, options: Mapping[str, str], session: Mapping[str, str], storage: Mapping[str, str]) -> SourceOptions:
@@ -66,7 +80,21 @@ class SourceOptions:
                 else:
                     why = f"the data source `headwater` has no option `{name}`"
                     raise InputError.bad_clause(why, candidates_hint(name, _NAMES, "options"))
-        return cls(given, stored)
+        own = {name.lower() for name in options}
+        return cls(given, stored, any(name.lower() in own for name in (*_LISTS, "analyzer")))
+
+    def over(self, properties: Mapping[str, str], table: str) -> SourceOptions:
+        """The same, with what a table's own properties say beneath it; an error names one that nobody knows."""
+        known = {name.lower(): name for name in _OF_TABLE}
+        found: dict[str, str] = {}
+        for name, value in properties.items():
+            if name.lower().startswith(PROPERTY):
+                option = name[len(PROPERTY) :]
+                if option.lower() not in known:
+                    why = f"the table {table} has a property `{name}`, and no such option can be a table's"
+                    raise InputError.bad_clause(why, candidates_hint(option, _OF_TABLE, "options of tables"))
+                found[known[option.lower()]] = value
+        return replace(self, given={**found, **self.given})
 
     def text(self, name: str) -> str | None:
         """A string, or None."""
@@ -121,5 +149,4 @@ class SourceOptions:
     @property
     def settings(self) -> dict[str, object]:
         """The settings that are in force while planning and in tasks."""
-        named = {"search_cache_bytes": self.text("cacheBytes"), "spill_dir": self.text("spillDir")}
-        return {name: value for name, value in named.items() if value is not None}
+        return {name: value for option, name in _SETTINGS.items() if (value := self.text(option)) is not None}

@@ -69,7 +69,8 @@ class HeadwaterSource(DataSource):
         from headwater.search.spark.reading import SearchReader
 
         options = self._options
-        return SearchReader(options, self._snapshot(options), schema)
+        now = self._snapshot(options)
+        return SearchReader(options.over(now.configuration, now.where), now, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Takes rows into the table and its index."""

@@ -62,6 +62,7 @@ def plan_write(options: SourceOptions, schema: StructType, *, overwrite: bool) -
     if is_table(place.storage):
         base: Snapshot | None = latest(place.storage)
         assert base is not None
+        options = options.over(base.configuration, base.where)
         check_editable(place.name, base, "write()")
         base.check_writable()
         mode = _schema_mode(options, base, overwrite=overwrite)
@@ -119,7 +120,7 @@ def _index_of(
     if have is None:
         fields["target_rows"] = TARGET_ROWS if target is None else target
         return named, fields, define_index(planned, place.name, **fields)
-    if fields:
+    if options.names_fields:
         asked = define_index(planned, place.name, **fields)
         if asked.spec != have.spec:
             raise InputError.other_definition(named, str(have), place.root.url)
