@@ -2,9 +2,9 @@
 
 An answer belongs to a reader's key: the table's version and the splits that it was answered from. So no answer is ever
 dropped because something has changed: what has changed has another key. All indexes of a process share one store, which
-has a limit in bytes (setting ``search_answers_bytes``; 0 remembers nothing): answers that were not asked for for the longest
-time go first, and one that would take more than an eighth of it is not kept. What is kept are addresses and figures, and
-never rows, which are read from the table each time.
+has a limit in bytes (setting ``search_answers_bytes``; 0 remembers nothing): answers that were not asked for in the
+longest time go first, and one that would take more than an eighth of it is not kept. What is kept are addresses and
+figures, and never rows, which are read from the table each time.
 """
 
 from __future__ import annotations

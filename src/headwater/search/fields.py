@@ -4,8 +4,8 @@ A field belongs to one column and has one kind. In the index it has a name of it
 column may be called anything. Beside the fields of the columns an index has a few of its own:
 
 - ``_n``: the numbers of the columns that are null, one term each; "exists" is their absence
-- ``_p``, where a field is JSON: the paths at which a row has values (`path_terms`), since a value may have no word by which
-  it could be found
+- ``_p``, where a field is JSON: the paths at which a row has values (`path_term`), since a value may have no word by
+  which it could be found
 - ``_o``: the numbers of the columns whose value is too long for a term; predicates that are verified take such rows as
   candidates, whatever the index says
 - ``_s`` and ``_d``: which build of a split a document comes from, and its number in that build (`split_builder`)

@@ -1,9 +1,9 @@
 """Searching several indexes at once: one question, the best rows of several tables.
 
-Each index is asked by itself, and its rows have the scores that it gives them: BM25 by the statistics of that index, as in
-other engines that search several indexes. All indexes of one table see the same version of it, and a row that several of
-them find is in the result once, with the best of its scores. A field that an index does not have matches nothing there;
-one that none of them has is an error.
+Each index is asked by itself, and its rows have the scores that it gives them: BM25 by the statistics of that index, as
+in other engines that search several indexes. All indexes of one table see the same version of it, and a row that several
+of them find is in the result once, with the best of its scores. A field that an index does not have matches nothing
+there; one that none of them has is an error.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class SeveralResult:
         return replace_hits(self.parts[number], self.parts[number].hits.part(np.array(rows, np.int64)))
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table: ``_index``, ``_score``, and the columns; null where a table has no such column."""
+        """The rows as an Arrow table: ``_index``, ``_score`` and the columns, null where a table has no such one."""
         wanted = list(self.columns) if self.columns is not None else _union(self._tables)
         for own in (INDEX, SCORE):
             if own in wanted:
@@ -165,7 +165,7 @@ class SeveralResult:
         return table
 
     def snippets(self) -> list[dict[str, str]]:
-        """For each row, what was found in each of its columns that is indexed as text: HTML with the words in ``<b>``."""
+        """For each row, what was found in each of its columns that is indexed as text: HTML, with words in ``<b>``."""
         found: list[dict[str, str]] = [{} for _ in self._part]
         for number, part in enumerate(self.parts):
             some, fields = self._narrowed(number), part.reader.meant.fields

@@ -19,7 +19,18 @@ from headwater.base.spans import Months, length_of
 from headwater.timeseries.moments import length_in, moment_in, moment_type
 from headwater.timeseries.windows import Hopping, Length, Moment, Tumbling
 
-__all__ = ["MonthSteps", "Step", "begin_of", "ends_of", "hop_in", "most_of", "number_of", "room_of", "step_in", "tumble_in"]
+__all__ = [
+    "MonthSteps",
+    "Step",
+    "begin_of",
+    "ends_of",
+    "hop_in",
+    "most_of",
+    "number_of",
+    "room_of",
+    "step_in",
+    "tumble_in",
+]
 
 Numbers = npt.NDArray[np.int64]
 _DAY = 86_400_000_000
