@@ -279,7 +279,7 @@ class DerivedNouns:
         default: Literal["or", "and"] = "or",
         lenient: bool = False,
     ) -> SeveralResult:
-        """The best rows of several indexes, all of the lake's by default, each with its index, its score and its columns.
+        """The best rows of several indexes, by default all of the lake's, each with its index and its score.
 
         Scores are those that each index gives. A field that an index does not have matches nothing there. What else can
         be asked of one index, such as an order or a condition, is asked by `SearchIndex.search`.

@@ -1,9 +1,9 @@
 """Searching several indexes at once: one question, the best rows of several tables.
 
 Each index is asked by itself, and its rows have the scores that it gives them: BM25 by the statistics of that index, as
-in other engines that search several indexes. All indexes of one table see the same version of it, and a row that several
-of them find is in the result once, with the best of its scores. A field that an index does not have matches nothing
-there; one that none of them has is an error.
+in other engines that search several indexes. All indexes of one table see the same version of it, and a row that
+several of them find is in the result once, with the best of its scores. A field that an index does not have matches
+nothing there; one that none of them has is an error.
 """
 
 from __future__ import annotations

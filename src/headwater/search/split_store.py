@@ -151,7 +151,7 @@ class SplitStore:
         return dict(zip(listed, _several(self.cover, listed), strict=True))
 
     def fetch(self, wanted: Callable[[str], bool], names: Iterable[str]) -> None:
-        """Have covers, and the splits that are ``wanted``, on this machine; what cannot be had is found out when used."""
+        """Have covers, and those splits that are ``wanted``, here; what cannot be had is found out when it is used."""
 
         def load(name: str) -> None:
             with suppress(NotFoundError, CorruptionError):

@@ -4,8 +4,8 @@ A value comes from the option of the read or write before the session (``spark.h
 when the source was registered) before the table (its property ``headwater.search.<option>``; then the definition of its
 index) before the default. A table may say which index is meant, how queries are read, and what a new index has, and
 nothing else. Names are the same in either case, as everywhere in Spark. Storage options may be given as such
-(``AWS_SECRET_ACCESS_KEY``), or come from the session (``spark.headwater.storage.<name>``); they hold secrets, and are not
-part of any message or repr.
+(``AWS_SECRET_ACCESS_KEY``), or come from the session (``spark.headwater.storage.<name>``); they hold secrets, and are
+not part of any message or repr.
 
     path                    the table's folder, local or s3://…
     lake                    the lake's root; by default the nearest folder above that has a ``_headwater``
