@@ -1,8 +1,8 @@
 """The registry of features: functions that a project declares as the definitions of feature tables.
 
 A project's Python files are imported, and each function under ``@hw.feature`` is then known here by its name, with its
-options. Whoever imports them (a project, a notebook) asks the registry what came; whoever refreshes a feature table asks
-it for the function of a name. The registry knows neither streams nor tables.
+options. Whoever imports them (a project, a notebook) asks the registry what came; whoever refreshes a feature table
+asks it for the function of a name. The registry knows neither streams nor tables.
 """
 
 from __future__ import annotations

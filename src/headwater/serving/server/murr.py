@@ -1,8 +1,9 @@
 """What Murr's own clients send and expect, where that is not what the paths of this API have anyway.
 
-Since version 0.3 they name keys by column, in a JSON object or in an Arrow stream whose schema says in its metadata which
-columns are wanted. Their answer is sparse: a row for each key that was found, and its first column, ``_idx``, is the position of
-that key in the request. Older clients send an array of keys, and get a row for each of them, as everybody else does.
+Since version 0.3 they name keys by column, in a JSON object or in an Arrow stream whose schema says in its metadata
+which columns are wanted. Their answer is sparse: a row for each key that was found, and its first column, ``_idx``, is
+the position of that key in the request. Older clients send an array of keys, and get a row for each of them, as
+everybody else does.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ class Plan:
     make_publishers : callable, optional
         gives the follower what it has to keep up to date; called after the fork. Without it there is no follower
     show_backing : callable, optional
-        gives the tables to look at, and makes nothing that is not there; where it is None, ``make_backing`` does not either
+        gives the tables to look at, and makes nothing that is not there; where it is None, ``make_backing`` does not
+        either
     """
 
     options: ServerOptions
