@@ -144,6 +144,20 @@ demo: $(STAMP) ## tell the story on a small lake, offline
 bench: $(STAMP) ## measure against named peers (ARGS=... goes to the benchmark)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+# Its packages in an environment of their own: they are needed for nothing else.
+DOCS := .venv-docs
+
+$(DOCS)/.ready: requirements/docs.txt
+	@echo "setting up $(DOCS)" >&2
+	@rm -rf $(DOCS) && $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install -q --require-hashes --only-binary :all: -r requirements/docs.txt
+	@touch $@
+
+.PHONY: docs
+docs: $(DOCS)/.ready ## build the site into build/site: guides, reference, comparisons
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build -q
+	@echo "open build/site/index.html (to search it, too: $(DOCS)/bin/python -m http.server -d build/site --bind 127.0.0.1)"
+
 .PHONY: wheel
 wheel: $(STAMP) ## build dist/*.whl with the machine code of the kernels, for this Python and platform
 	@rm -rf build dist
@@ -163,8 +177,10 @@ lock: $(STAMP) ## renew the lock files with their hashes
 	@printf 'feast>=0.67,<0.68\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal --no-emit-index-url \
 		--no-annotate --custom-compile-command 'make lock' --python-version 3.11 \
 		-c <(sed -nE 's/^((numpy|pandas|pyarrow|pydantic|starlette|uvicorn)==.*) \\$$/\1/p' requirements/dev.txt) - -o requirements/feast.txt
+	@printf 'mkdocs-material>=9.8,<10\nmkdocstrings[python]>=1.0\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal \
+		--no-emit-index-url --no-annotate --custom-compile-command 'make lock' --python-version 3.11 - -o requirements/docs.txt
 
 .PHONY: clean
 clean: ## remove .venv and everything that was built
-	@rm -rf $(VENV) $(NEWEST) $(FEAST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
+	@rm -rf $(VENV) $(NEWEST) $(FEAST) $(DOCS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

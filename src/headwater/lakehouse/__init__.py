@@ -294,6 +294,9 @@ class Lake(DerivedNouns):
     ) -> UserFunction:
         """Register a Python function, so that `sql` on DuckDB and `view` can call it by its name.
 
+        A view keeps the name and the fingerprint of each function that it calls. It is refreshed only where that very
+        function is registered.
+
         Parameters
         ----------
         name
@@ -309,9 +312,6 @@ class Lake(DerivedNouns):
         version
             To be changed when the function means something else though its text is the same: what it reads besides its
             arguments is not seen.
-
-        A view keeps the name and the fingerprint of each function that it calls. It is refreshed only where that very
-        function is registered.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())

@@ -38,7 +38,10 @@ class UserLinear(Linear):
         int64 or float64, for each array that ``map`` gives
     dtype : pa.DataType
         of the result
-    map, finish : callable
+    map : callable
+        from the columns of some rows to the arrays that are added up
+    finishing : callable
+        from the sums and the number of rows to the result
     """
 
     columns: tuple[str, ...]
