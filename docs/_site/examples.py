@@ -1,6 +1,6 @@
 """An extension of griffe: our docstrings have no heading above their examples, and the reference needs one.
 
-In numpy's style a section ends where the next one begins: without a heading, examples would be read as parameters, or as text.
+In numpy's style a section ends where the next one begins: without a heading, examples would be read as parameters.
 """
 
 from __future__ import annotations

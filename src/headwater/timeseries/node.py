@@ -88,8 +88,8 @@ class Slicing:
 class Extent:
     """Of which rows of an input a row of the output is made: those of its series, ``before`` its time to ``after`` it.
 
-    So a change of a row of the input can only touch rows of the output from ``after`` before that row to ``before`` after
-    it.
+    So a change of a row of the input can only touch rows of the output from ``after`` before that row to ``before``
+    after it.
     """
 
     time: str
