@@ -149,6 +149,15 @@ class Settings:
     online_spark_rows: int = _setting(
         20_000_000, _count(0), "rows from which on Spark builds an online table, where there is a session"
     )
+    view_engine: str = _setting(
+        "auto", _choice("auto", "local", "spark"), "who computes refreshes of views: auto, local or spark"
+    )
+    view_spark_rows: int = _setting(
+        5_000_000, _count(0), "rows from which on Spark refreshes a view, where there is a session"
+    )
+    view_spark_shards: int = _setting(
+        0, _count(0), "into how many shards Spark divides the rows of a refresh; 0 is fitted to their number"
+    )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -165,7 +174,7 @@ class Settings:
         ...
         headwater.base.errors.InputError: error[E1008]: no setting `progres`
           hint: did you mean `progress`? settings: progress, color, fsync, commit_retries, checkpoint_interval, \
-target_file_bytes, row_group_rows, parquet_compression, … (20 in all)
+target_file_bytes, row_group_rows, parquet_compression, … (23 in all)
         """
         fields = {f.name: f for f in dataclasses.fields(self)}
         parsed = {}

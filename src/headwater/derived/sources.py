@@ -39,7 +39,7 @@ from headwater.lake.scan import scan
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["Input", "Nothing", "Sources", "Unavailable", "check_columns", "identity_of"]
+__all__ = ["Input", "Nothing", "Sources", "Unavailable", "check_columns", "identity_of", "renamed"]
 
 
 class Unavailable(Exception):
@@ -258,7 +258,7 @@ class Sources:
             return
         names = [base.schema.field(c).name for c in one.columns]
         for batch in scan(base, names):
-            yield _renamed(batch, one.columns)
+            yield renamed(batch, one.columns)
 
     def relations(self) -> dict[str, Snapshot | Nothing]:
         """What the relations stand for."""
@@ -306,12 +306,13 @@ def _available(one: Input, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
     """Changes under the names that the definition has for the columns; raises `Unavailable` if they are gone."""
     try:
         for batch in batches:
-            yield _renamed(batch, one.columns)
+            yield renamed(batch, one.columns)
     except (NotFoundError, SchemaError) as e:
         raise Unavailable(f"the changes of `{one.table}` cannot be read: {e.message}") from None
 
 
-def _renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+def renamed(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """A batch under the names that a definition has for its columns; what stands behind them keeps its name."""
     names = [*columns, *batch.schema.names[len(columns) :]]
     return batch if batch.schema.names == names else batch.rename_columns(names)
 

@@ -32,6 +32,7 @@ from headwater.kernels import probe as kernels
 from headwater.kernels.consolidate import weight_bound_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from concurrent.futures import Future
 
     import numpy.typing as npt
@@ -256,6 +257,11 @@ class Trace:
         self.arrived = -max(map(len, runs), default=0)  # the largest is what the last sweep left, if there was one
         for run in runs:
             self._add(run)
+
+    def reaches(self, runs: Iterable[Run]) -> None:
+        """Know how large the weights of runs are that were put into its spine."""
+        self._reach = sum(run.most for run in runs)
+        self._read_anew()
 
     def forget(self, bound: Bound) -> None:
         """Let rows below a bound go: from now on merges drop them."""

@@ -57,6 +57,7 @@ __all__ = [
     "exchanged",
     "results_of",
     "rows_of",
+    "sent",
     "split",
     "streamed",
     "task_number",
@@ -172,6 +173,22 @@ class _ToBlocks:
             for bucket, rows in self.placement(_with_codes(table, self.coded, self.placement.buckets)):
                 block = encode(rows, compress=self.compress, described=bool(self.coded))
                 yield _row(bucket, self.side, next(number), block)
+
+
+Sent = tuple[int, int, pa.Table]
+"""A bucket, a side, and rows that go there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """Blocks of rows that know already where they go."""
+
+    compress: bool
+
+    def __call__(self, pieces: Iterator[Sent]) -> Iterator[pa.RecordBatch]:
+        number = itertools.count(task_number() << 32)
+        for bucket, side, rows in pieces:
+            yield _row(bucket, side, next(number), encode(rows, compress=self.compress))
 
 
 def _with_codes(table: pa.Table, names: Iterable[str], buckets: int) -> pa.Table:
@@ -342,6 +359,14 @@ def blocks_of(
     timed = isinstance(placement, _Here)
     stage = _Stage(source, _ToBlocks(placement, side, compress, coded), _said, timed)
     return frame.mapInArrow(stage, plain_struct(BLOCK_COLUMNS))
+
+
+def sent(frame: DataFrame, source: Callable[[Iterator[pa.RecordBatch]], Iterator[Sent]]) -> DataFrame:
+    """What tasks send to several places at once, as blocks: the bucket, the side, and the rows of each."""
+    session = frame.sparkSession
+    with_package(session)
+    compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
+    return frame.mapInArrow(_Stage(source, _Sending(compress), _said, timed=False), plain_struct(BLOCK_COLUMNS))  # type: ignore[arg-type]
 
 
 def _is_local(session: SparkSession) -> bool:

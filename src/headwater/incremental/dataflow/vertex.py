@@ -107,7 +107,8 @@ class Exchange(Node):
     def __init__(self, source: Node, keys: Sequence[str]) -> None:
         super().__init__([source], source.layout, label="exchange", detail="by " + (", ".join(keys) or "nothing"))
         arrangement = Arrangement(source.layout, list(keys), keys=len(keys))
-        self._arrangement = arrangement
+        self.keyed = arrangement
+        """The rows with the columns that they are placed by as their key."""
 
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         return deltas[0]
@@ -119,7 +120,7 @@ class Exchange(Node):
         for part in parts:
             if not len(part):
                 continue
-            target = shard_of(self._arrangement, part, shards)
+            target = shard_of(self.keyed, part, shards)
             for s in range(shards):
                 at = np.flatnonzero(target == s)
                 if len(at):

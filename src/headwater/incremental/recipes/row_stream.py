@@ -112,6 +112,10 @@ class RowStream:
         vertex = self.circuit.add(lambda s: Project(s, columns, label=label, detail=detail), [self.vertex])
         marks = self.vertex.marks
         vertex.marks = {n: marks[how] for n, how in columns if isinstance(how, str) and how in marks}
+        kept = {how: n for n, how in reversed(columns) if isinstance(how, str)}
+        placed = self.vertex.placed_by
+        if placed is not None and all(name in kept for name in placed):
+            vertex.placed_by = tuple(kept[name] for name in placed)
         return self.at(vertex)
 
     def map(self, function: Callable[[pa.Table], pa.Table], schema: pa.Schema) -> Self:

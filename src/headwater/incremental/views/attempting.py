@@ -30,6 +30,7 @@ from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
+from headwater.incremental.manifest import Manifest
 from headwater.incremental.views import catching_up, output_table, packing_up
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, Live
@@ -172,6 +173,27 @@ class ViewAttempt(Attempt):
                 gone = [path for path in there if path not in self.base.files]
                 came = [f for path, f in self.base.files.items() if path not in there]
                 packing_up.readdress(self.base, addresses, self.layout, gone, came)
+
+    def saved_state(self, task: events.Task | None = None) -> Manifest:
+        """The saved state of exactly what is committed; it is brought forward and saved if there is none."""
+        assert self.record.state is not None
+        folder, table, published = self.live.folder, self.base.state.metadata.id, self.record.published
+        try:
+            name = folder.newest(self.record.state, table, published)
+            found = folder.listed(name)
+        except (NotFoundError, CorruptionError) as e:
+            raise Unusable(f"its state cannot be used: {e.message}") from e
+        at = StateAt.of(found.extra["extra"])
+        files = set(found.extra["extra"]["files"].values())
+        if at is not None and at.published == published and files == set(self.base.files):
+            return found
+        self.restored(task)
+        one = self.live
+        assert one.circuit is not None
+        one.is_saved(folder.save(one.circuit, one.addresses, self.at(self.record, settled=True)))
+        one.unswept += 1
+        assert one.saved is not None
+        return folder.listed(one.saved)
 
     def _catch_up(self, at: StateAt, task: events.Task | None) -> None:
         """Bring a state that is older than the view to where the view is."""

@@ -171,6 +171,16 @@ class Definition:
             value["functions"] = dict(self.functions)
         return domain(_DOMAIN, value)
 
+    @property
+    def text(self) -> str:
+        """The definition as the log keeps it, to be sent to another process (`from_text`)."""
+        return str(self.action()["domainMetadata"]["configuration"])
+
+    @classmethod
+    def from_text(cls, text: str) -> Definition:
+        """The definition that a text keeps."""
+        return _parsed(text)
+
     # -- what it means ---------------------------------------------------------------------------------------------
 
     @cached_property

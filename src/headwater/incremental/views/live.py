@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headwater.base.errors import CorruptionError, NotFoundError
@@ -36,11 +36,11 @@ _BEHIND = 8  # so many refreshes may have to be followed once more if this proce
 _BEHIND_ROWS = 1_000_000  # and so many changed rows, which take about a second
 
 
-def built(definition: Definition) -> Circuit:
+def built(definition: Definition, *, shards: int | None = None) -> Circuit:
     """A circuit, without state, that computes a view."""
     from headwater.incremental import planning
 
-    circuit = Circuit("view", shards=definition.shards)
+    circuit = Circuit("view", shards=shards or definition.shards)
     inputs: Mapping[str, Stream] = {
         relation: circuit.input(relation, one.read) for relation, one in definition.inputs.items()
     }
@@ -76,6 +76,8 @@ class Live:
         """Whether a job waits that will look after it (`tidying`)."""
         self.touched = 0.0
         """When the last refresh ended."""
+        self.stages: Sequence[object] = ()
+        """What the jobs of the last refresh on Spark have done."""
         self._is: tuple[object, ...] | None = None
 
     def _identity(self, table_id: str, definition: Definition, record: ViewRecord) -> tuple[object, ...]:

@@ -30,7 +30,18 @@ from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
 from headwater.lake.edit import Edit, removal
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["PREFIX", "VECTORS", "Changed", "places_of", "prefix_at", "publish", "rows_in_order", "write_in_order"]
+__all__ = [
+    "PREFIX",
+    "VECTORS",
+    "Changed",
+    "Share",
+    "places_of",
+    "prefix_at",
+    "publish",
+    "publish_share",
+    "rows_in_order",
+    "write_in_order",
+]
 
 PREFIX = "view"
 """What the names of a view's own data files begin with."""
@@ -113,6 +124,34 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
     faults.point("view.publish.written", base.where)
     assert not is_small or [(f.path, f.num_records) for f in adds] == [(path, count)], "one file, named beforehand"
     return Changed(edit.adds + adds, edit.removes, cdc, count, len(places), written)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a share of a view's change has written, with every row that equals one of it: files, and the places of the rows that go."""
+
+    adds: list[AddFile]
+    cdc: list[Action]
+    places: Places
+    inserted: int
+
+
+def publish_share(base: Snapshot, addresses: Addresses, delta: ZSet, *, feed: bool) -> Share:
+    """Write the rows that come of a share of a change; who has all shares marks the rows that go.
+
+    ``delta`` is consolidated, and ``addresses`` number files from where their ``next_file`` is.
+    """
+    gone, come = _sides(delta)
+    keys = row_keys(delta)
+    gone_keys, come_keys = keys[gone], keys[come]
+    leaving, places = addresses.leaving(gone_keys, -delta.weights[gone], base.where)
+    coming = addresses.coming(come_keys, delta.weights[come])
+    went, came = gone[leaving.which], come[coming.which]
+    adds = write_in_order(base, base.state.metadata, rows_in_order(delta, came)) if len(came) else []
+    addresses.change([(leaving.keys, places)], [(coming.keys, places_of(addresses, adds))])
+    addresses.count(np.concatenate([gone_keys, come_keys]), np.concatenate([leaving.more, coming.more]))
+    addresses.settle()
+    return Share(adds, _feed(base, delta, went, came) if feed else [], places, len(came))
 
 
 def _is_said(base: Snapshot, edit: Edit, gone: int) -> bool:

@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -32,6 +33,7 @@ from headwater.base import events, faults
 from headwater.base.errors import (
     ConflictError,
     CorruptionError,
+    InputError,
     NotFoundError,
     UnsupportedError,
 )
@@ -57,6 +59,7 @@ from headwater.incremental.views.live import built, live
 from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import ViewRecord
+from headwater.incremental.views.spark.choice import Chosen, choose, shard_count
 from headwater.incremental.views.together import begin
 from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet
@@ -65,9 +68,32 @@ from headwater.lake.actions import Metadata
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
-__all__ = ["RefreshAttempt", "refresh", "view_attempts"]
+if TYPE_CHECKING:
+    from headwater.spark.types import SparkSession
+
+__all__ = ["RefreshAttempt", "engine_of", "refresh", "view_attempts"]
 
 _WORTH_A_THREAD = 32_768
+
+
+def engine_of(
+    view: str,
+    definition: Definition,
+    environment: Environment,
+    sources: Sources,
+    plan: ViewPlan,
+    base: Snapshot,
+) -> Chosen:
+    """Who computes a refresh that is planned so."""
+    full = plan.mode == "full"
+    rows = sources.total_rows() if full else sum(plan.changes.values())
+    query = plan.way == "query" and definition.policy != "full"
+    return choose(view, definition, environment, rows, full=full, empty=not base.files, query=query)
+
+
+def width(session: SparkSession) -> int:
+    """How many tasks of a session run at once, as far as it says."""
+    return max(2, int(str(session.conf.get("spark.sql.shuffle.partitions", "8"))))
 
 
 def refresh(
@@ -115,6 +141,7 @@ class RefreshAttempt(ViewAttempt):
             at = self.record.frontier
             self.done = Refresh(before=at, after=at, mode="noop", reason=plan.reason, name=self.view)
             return
+        chosen = engine_of(self.view, self.definition, self.environment, sources, plan, self.base)
         if self.live.suspicious:
             with self.timed("sweep"):
                 orphans.sweep(self.base, self.record.published, prefix=PREFIX, vectors_folder=VECTORS)
@@ -122,6 +149,8 @@ class RefreshAttempt(ViewAttempt):
             self.sweeps = True
         faults.point("view.refresh.begin", self.view)
         with events.task(f"refresh {self.view}", unit="rows") as task:
+            if chosen.engine == "spark" and self._on_spark(sources, plan, chosen, task):
+                return
             if plan.mode == "incremental":
                 task.expect(sum(plan.changes.values()) or None)
                 try:
@@ -134,6 +163,49 @@ class RefreshAttempt(ViewAttempt):
                     if self.definition.policy == "strict":
                         raise UnsupportedError.recompute(self.view, plan.reason, WORDS) from None
             self.anew(sources, plan.reason, task, plan=plan)
+
+    def _on_spark(self, sources: Sources, plan: ViewPlan, chosen: Chosen, task: events.Task) -> bool:
+        """Have it computed by Spark's tasks; False if it has to be done here after all."""
+        from headwater.incremental.views.spark.running import run
+
+        assert self.environment.session is not None
+        session = self.environment.session()
+        before = None
+        follows = plan.mode == "incremental"
+        rows_in = sum(plan.changes.values()) if follows else sources.total_rows()
+        record = ViewRecord(frontier=sources.frontier, published=self.base.version + 1, rates=self.record.rates)
+        try:
+            before = self.saved_state(task) if follows else None
+            outcome = run(
+                self.view,
+                self.definition,
+                self.base,
+                sources,
+                session,
+                self.live.folder,
+                self.at(record),
+                before=before,
+                shards=shard_count(rows_in, width(session)),
+                tasks=width(session),
+            )
+        except Unusable:
+            return False  # the local runtime finds out for itself, and builds another state
+        except (InputError, Unavailable) as error:
+            if not follows:
+                raise
+            # A row that cannot be computed with may be mended by a later change: the local runtime adds them up.
+            events.notice(f"the view `{self.view}` is refreshed locally: {error}")
+            return False
+        self.timings["spark"] = time.perf_counter() - self.began
+        self.live.stages = outcome.stages
+        faults.point("view.refresh.stepped", self.view)
+        last = self.finished(plan.mode, rows_in, outcome.changed.rows)
+        record = replace(record, state=self.live.folder.adopt(outcome.manifest), last=last)
+        self.live.discard()
+        self.commit("REFRESH MATERIALIZED VIEW", outcome.changed, record, rows=rows_in)
+        self.live.discard()
+        self._report(sources, last, f"{plan.reason}; on Spark, since {chosen.reason}")
+        return True
 
     def _from_changes(self, sources: Sources, plan: ViewPlan, task: events.Task) -> None:
         watch = Stopwatch()

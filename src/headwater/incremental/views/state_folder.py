@@ -107,6 +107,20 @@ class ViewFolder(StateFolder):
         self._names[name] = local
         return name
 
+    def adopt(self, manifest: Manifest) -> str:
+        """Take a state in whose runs others have written to this folder, or to where it is a cache of; gives its name."""
+        data = manifest.encode()
+        faults.point("state.checkpoint.before_manifest", str(manifest.epoch))
+        if not self.remote:
+            return self.store.adopt(data)
+        name = self.next_name()
+        self.root.put(f"{self.path}/manifests/{name}", data)
+        return name
+
+    def listed(self, name: str) -> Manifest:
+        """What a state consists of; its runs need not be here."""
+        return Manifest.decode(name, self.root.get(f"{self.path}/manifests/{name}"), self.folder)
+
     def newest(self, name: str, table: str, published: int) -> str:
         """The newest state of a version of a view's table, or of one before it: that which a commit names,
         or one that was settled later.
@@ -188,14 +202,15 @@ class ViewFolder(StateFolder):
             kept: set[str] = set()
         else:
             kept = {local} if self.remote else {local, self.newest(name, table, published)}
-        self.store.sweep(kept)
+        if not self.remote or local is not None or name is None:  # else others have made it, and it is not here
+            self.store.sweep(kept)
         if self.remote:
             self._sweep_remote(name)
 
     def _sweep_remote(self, name: str | None) -> None:
         keep = set()
         if name is not None:
-            keep = {f"runs/{file}" for file in self.store.restore(self._names[name]).files}
+            keep = {f"runs/{file}" for file in self.listed(name).files}
             keep.add(f"manifests/{name}")
         self.sweep_remote(keep)
 

@@ -1,0 +1,87 @@
+"""Choosing: whether a refresh is computed in this process or by Spark's tasks, and why.
+
+Both runtimes go on from the same state, so the choice is made anew for each refresh. A job costs tenths of a second before it does anything, so
+Spark is worth it from a number of rows on, the setting ``view_spark_rows``: changed rows, or those of the sources where all are read. The
+setting ``view_engine``, or the argument ``engine``, decides otherwise; what Spark cannot do is then an error that says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from headwater.base import settings
+from headwater.base.errors import InputError, UnsupportedError
+from headwater.derived.environment import Environment
+from headwater.incremental.views.definition import Definition
+
+__all__ = ["Chosen", "Engine", "checked", "choose", "shard_count"]
+
+Engine = Literal["auto", "local", "spark"]
+_SHARD_ROWS = 500_000
+_MOST_SHARDS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Who computes a refresh, and why."""
+
+    engine: Literal["local", "spark"]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.engine}: {self.reason}"
+
+
+def checked(engine: str) -> Engine:
+    """An engine that a caller named."""
+    if engine not in get_args(Engine):
+        raise InputError.bad_argument("engine", engine, '"auto", "local" or "spark"')
+    return engine  # type: ignore[return-value]
+
+
+def choose(
+    view: str, definition: Definition, environment: Environment, rows: int, *, full: bool, empty: bool, query: bool
+) -> Chosen:
+    """The engine of a refresh that reads so many rows; ``empty`` says whether the view has none, ``query`` whether an SQL engine would compute it."""
+    asked = checked(settings.current().view_engine)
+    if asked == "local":
+        return Chosen("local", "it was asked for")
+    why_not = _why_not(definition, environment, full=full, empty=empty)
+    if asked == "spark":
+        if why_not is not None:
+            hint = "refresh it with engine='local', or with 'auto', which does that"
+            raise UnsupportedError.operation(f"refreshing the view `{view}` on Spark", why_not, hint)
+        return Chosen("spark", "it was asked for")
+    if environment.session is None:
+        return Chosen("local", "the lake has no Spark session")
+    least = settings.current().view_spark_rows
+    if rows < least:
+        return Chosen("local", f"{rows:,} rows are fewer than the {least:,} from which Spark is worth its start")
+    if query:
+        return Chosen("local", "a query is quicker than keeping its state")
+    if why_not is not None:
+        return Chosen("local", why_not)
+    return Chosen("spark", f"{rows:,} rows are at least the {least:,} from which Spark is worth its start")
+
+
+def _why_not(definition: Definition, environment: Environment, *, full: bool, empty: bool) -> str | None:
+    if environment.session is None:
+        return "the lake has no Spark session; connect it with hw.connect(…, spark=hw.spark())"
+    if definition.policy == "full":
+        return "its policy is `full`: a query engine computes it, and it has no state"
+    if definition.functions:
+        named = ", ".join(f"`{name}`" for name in definition.functions)
+        return f"it calls functions of your own ({named}), which tasks do not have"
+    if full and not empty:
+        return "it has rows, and only what differs from them is to be published"
+    return None
+
+
+def shard_count(rows: int, tasks: int) -> int:
+    """Into how many shards so many rows are divided, where so many tasks run at once."""
+    asked = settings.current().view_spark_shards
+    if asked:
+        return asked
+    needed = -(-rows // _SHARD_ROWS)
+    return min(_MOST_SHARDS, max(tasks, -(-needed // tasks) * tasks))

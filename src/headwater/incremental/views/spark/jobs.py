@@ -1,0 +1,99 @@
+"""Jobs: what the tasks of one part of a view's circuit have to know.
+
+A job sends rows to *leaves* of its part, each from one goal: one that is scanned, or one whose rows an earlier part left. The last job of a
+view publishes: its own output, if equal rows are together in it already, or rows that are sent to it by their hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from headwater.base.storage import Storage
+from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.circuit.parts import SHARDS, Cut, cut
+from headwater.incremental.dataflow.fingerprint import fingerprints
+from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.live import OUTPUT, built
+from headwater.incremental.views.spark.held_state import HeldState
+from headwater.incremental.views.spark.shares import Share
+from headwater.lake.snapshot import Snapshot
+
+__all__ = ["PUBLISHED", "Cutting", "Feed", "Job", "Publishing", "cutting"]
+
+PUBLISHED = -1
+"""The leaf of rows that are only published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Rows of a goal that are sent to a leaf."""
+
+    leaf: int
+    goal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """How a share of the view's rows is written."""
+
+    base: Snapshot
+    feed: bool
+    """Whether the change feed is written, too."""
+    next_file: int
+    numbers: int
+    """Each shard may give so many files their numbers, from ``next_file`` on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job."""
+
+    definition: str
+    part: int | None
+    """Which part of the circuit steps; None where rows are only published."""
+    shards: int
+    feeds: tuple[Feed, ...]
+    shares: tuple[Share, ...]
+    bases: Mapping[str, Snapshot]
+    state: HeldState
+    leaves: tuple[int, ...]
+    """The goals whose rows are left for later parts."""
+    folder: str
+    """Where they are left, below the root of the lake."""
+    root: Storage
+    publishing: Publishing | None
+    settings: Mapping[str, Any]
+
+
+class Cutting:
+    """A circuit in pieces, with the names of its state."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.circuit: Circuit = built(definition, shards=SHARDS)
+        self.cut: Cut = cut(self.circuit)
+        self.names = fingerprints(self.circuit)
+        self.output = self.circuit.outputs[OUTPUT]
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether equal rows of the view are on one shard where it is computed."""
+        placed = self.output.placed_by
+        return (
+            placed is not None
+            and self.output.id not in self.cut.scanned
+            and set(placed) <= set(self.output.layout.names)
+        )
+
+
+@lru_cache(maxsize=8)
+def _definition(text: str) -> Definition:
+    return Definition.from_text(text)
+
+
+def cutting(text: str) -> Cutting:
+    """The pieces of a definition's circuit, without state."""
+    return Cutting(_definition(text))

@@ -1,0 +1,317 @@
+"""Running the jobs of a refresh: one for each part of the view's circuit, and one more where its rows have to move to be published.
+
+The driver decides what is read, and gets names. It never has rows: of those that go it has a bitmap for each file, at most a bit for each row
+of the view. Nothing that was written counts before the caller commits; `Outcome` is what a commit needs.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pyroaring import BitMap64
+
+from headwater.base import events, settings
+from headwater.base.boot import boot_id
+from headwater.base.errors import CorruptionError, StorageError
+from headwater.derived.sources import Sources
+from headwater.incremental.circuit import durable
+from headwater.incremental.dataflow.fingerprint import fingerprints
+from headwater.incremental.dataflow.vertex import Exchange
+from headwater.incremental.manifest import Manifest, RunEntry, TraceEntry
+from headwater.incremental.views.addresses import Addresses
+from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.live import built
+from headwater.incremental.views.publishing import VECTORS, Changed
+from headwater.incremental.views.record import StateAt
+from headwater.incremental.views.spark.held_state import HeldState
+from headwater.incremental.views.spark.jobs import PUBLISHED, Cutting, Feed, Job, Publishing
+from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left
+from headwater.incremental.views.spark.tasks import REPORT, Report, Sending, Stepping
+from headwater.incremental.views.state_folder import ViewFolder
+from headwater.lake import deletion_vectors, partitions
+from headwater.lake.actions import AddFile
+from headwater.lake.edit import removal
+from headwater.lake.snapshot import Snapshot
+from headwater.lake.spark.tasks import without_files
+from headwater.spark import blocks
+from headwater.spark.progress import followed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from headwater.spark.types import SparkSession
+
+__all__ = ["Outcome", "Stage", "run"]
+
+_PASSED_ON = (
+    "fsync",
+    "spill_dir",
+    "parquet_compression",
+    "row_group_rows",
+    "target_file_bytes",
+    "state_memory_bytes",
+)
+_NUMBERS = 64
+"""So many files may a shard write in one refresh."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one job has done, for people."""
+
+    what: str
+    tasks: int
+    shards: int
+    rows_out: int
+    state_rows: int
+    state_bytes: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a refresh by tasks has written, to be committed."""
+
+    changed: Changed
+    manifest: Manifest
+    stages: list[Stage] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One refresh: from the changes of its sources on the state of ``before``, or from all of their rows."""
+
+    view: str
+    definition: Definition
+    base: Snapshot
+    sources: Sources
+    session: SparkSession
+    folder: ViewFolder
+    before: Manifest | None
+    shards: int
+    tasks: int
+    made: Cutting
+    reports: list[Report] = field(default_factory=list)
+    left: dict[int, dict[str, int]] = field(default_factory=dict)
+    """By goal: the files in which rows were left, with their sizes."""
+    stages: list[Stage] = field(default_factory=list)
+
+    @property
+    def _scratch(self) -> str:
+        return f"{self.folder.path}/spark/{self.base.version + 1:012d}"
+
+    @property
+    def _epoch(self) -> int:
+        return 1 if self.before is None else self.before.epoch + 1
+
+    def run(self) -> None:
+        """Run all jobs."""
+        cut, output = self.made.cut, self.made.output.id
+        later = {v.inputs[0].id for part in cut.parts for v in part.leaves if isinstance(v.node, Exchange)}
+        for number, part in enumerate(cut.parts):
+            feeds = tuple(Feed(v.id, v.inputs[0].id if isinstance(v.node, Exchange) else v.id) for v in part.leaves)
+            own = {v.id for v in part.goals}
+            publishes = output in own and self.made.is_placed
+            left = own & later | ({output} & own if not publishes else set())
+            self._job(f"part {number + 1} of {len(cut.parts)}", number, feeds, tuple(sorted(left)), publishes=publishes)
+        if not self.made.is_placed:
+            self._job("publish", None, (Feed(PUBLISHED, output),), (), publishes=True)
+
+    def _job(
+        self, what: str, part: int | None, feeds: tuple[Feed, ...], left: tuple[int, ...], *, publishes: bool
+    ) -> None:
+        shares = self._shares({f.goal for f in feeds})
+        chosen = {k: v for k, v in asdict(settings.current()).items() if k in _PASSED_ON}
+        relations = self.definition.inputs.items()
+        job = Job(
+            definition=self.definition.text,
+            part=part,
+            shards=self.shards,
+            feeds=feeds,
+            shares=tuple(shares),
+            bases={
+                r: without_files(self.sources.pinned[i.table]) for r, i in relations if i.table in self.sources.pinned
+            },
+            state=HeldState(self.folder.root, self.folder.path, self._traces(), self._epoch, settings.current().fsync),
+            leaves=left,
+            folder=self._scratch,
+            root=self.folder.root,
+            publishing=self._publishing() if publishes else None,
+            settings=chosen,
+        )
+        frame, _ = blocks.tasks_of(self.session, len(shares), _nothing)
+        sent = blocks.sent(frame, Sending(job))
+        with followed(self.session, f"{self.view}: {what}"):
+            found = blocks.results_of(blocks.exchanged([sent], self.shards), Stepping(job), _texts, REPORT)
+        reports = [Report.of(text) for text in found["report"].to_pylist()]
+        if sorted(r.shard for r in reports) != list(range(self.shards)):
+            why = f"tasks reported {len(reports)} shards of {self.shards}"
+            raise StorageError.failed(self.folder.root.url, why)
+        for report in reports:
+            for goal, (_, path, size) in report.left.items():
+                self.left.setdefault(int(goal), {})[path] = size
+        self.reports += reports
+        runs = [run for report in reports for run in report.runs.values()]
+        rows = sum(r.inserted + r.deleted + sum(n for n, _, _ in r.left.values()) for r in reports)
+        self.stages.append(
+            Stage(what, len(shares), self.shards, rows, sum(r[1] for r in runs), sum(r[2] for r in runs))
+        )
+
+    def _shares(self, goals: set[int]) -> list[Share]:
+        cut, shares = self.made.cut, []
+        sources = {v.id: name for name, v in self.made.circuit.inputs.items()}
+        scanned = {v.id for goal in goals if goal in cut.scanned for v in cut.scanned[goal].leaves}
+        scanned |= goals & set(sources)
+        for number in sorted(scanned):
+            relation = sources[number]
+            one = self.definition.inputs[relation]
+            base = self.sources.pinned.get(one.table)
+            if base is None:
+                continue
+            if self.before is None:
+                shares += of_files(relation, list(base.files.values()), self.tasks)
+            else:
+                shares += of_changes(relation, self.sources.files[one.table], self.tasks)
+        for goal in sorted(goals):
+            if goal not in cut.scanned and goal in self.left:
+                shares += of_left(goal, self.left[goal], self.tasks)
+        return shares
+
+    def _traces(self) -> dict[str, TraceEntry]:
+        return {} if self.before is None else together(self.before)
+
+    def _publishing(self) -> Publishing:
+        feed = self.before is not None and self.base.writes_change_feed
+        following = 1 if self.before is None else int(self.before.extra["extra"]["next"])
+        return Publishing(without_files(self.base), feed, following, _NUMBERS)
+
+    # -- what was written ------------------------------------------------------------------------------------------
+
+    def changed(self, addresses: Addresses) -> Changed:
+        """The actions of the commit; the addresses get the files that came."""
+        found = Changed()
+        gone: dict[int, BitMap64] = {}
+        for report in self.reports:
+            found.adds += [AddFile.from_json(add) for add in report.adds]
+            found.cdc += report.cdc
+            found.inserted += report.inserted
+            found.deleted += report.deleted
+            addresses.files |= {int(number): path for number, path in report.files.items()}
+            for number, text in report.gone.items():
+                bitmap = deletion_vectors.deserialize(base64.b64decode(text))
+                gone[int(number)] = gone[int(number)] | bitmap if int(number) in gone else bitmap
+        written = [*(a.path for a in found.adds), *(c["cdc"]["path"] for c in found.cdc)]
+        self._check_here(self.base.storage, [partitions.decode_path(path) for path in written])
+        addresses.next_file += self.shards * _NUMBERS
+        edit = removal(
+            self.base,
+            {addresses.files[n]: deletion_vectors.positions(bitmap) for n, bitmap in gone.items()},
+            folder=VECTORS,
+        )
+        edit.write(self.base)
+        kept = {f.path for f in edit.adds}
+        addresses.forget(f.path for f in edit.removes if f.path not in kept)
+        found.adds = edit.adds + found.adds
+        found.removes = edit.removes
+        if not found.deleted:
+            found.cdc = []
+        return found
+
+    def manifest(self, addresses: Addresses, at: StateAt) -> Manifest:
+        """The state after it."""
+        circuit = built(self.definition, shards=1)
+        names = fingerprints(circuit)
+        new: dict[str, list[RunEntry]] = {}
+        for report in self.reports:
+            for name, (file, rows, size) in report.runs.items():
+                new.setdefault(name, []).append(RunEntry(file, rows, size))
+        files = [f"{self.folder.path}/runs/{run.file}" for runs in new.values() for run in runs]
+        self._check_here(self.folder.root, files)
+        had = self._traces()
+        entries = {}
+        for name, trace in durable.traces_of(circuit, addresses.traces).items():
+            old = had.get(name)
+            before = () if old is None else old.runs
+            bound = None if old is None else old.bound
+            entries[name] = TraceEntry(trace.layout.fingerprint, bound, (*before, *new.pop(name, ())))
+        assert not new, "tasks save what the local runtime looks for"
+        saved = {**addresses.to_json(), "boot": boot_id(), "at": at.to_json()}
+        outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
+        facts = {"shards": 1, "extra": saved, "outputs": outputs, "figures": self._figures()}
+        return Manifest("", self._epoch, entries, facts)
+
+    def _figures(self) -> dict[str, list[float]]:
+        total: dict[str, list[float]] = {}
+        if self.before is not None:
+            total |= self.before.extra.get("figures", {})
+        for report in self.reports:
+            for name, done in report.figures.items():
+                had = total.get(name, [0, 0, 0, 0.0])
+                total[name] = [round(a + b, 6) for a, b in zip(had, done, strict=True)]
+        return total
+
+    def _check_here(self, storage: Any, paths: Sequence[str]) -> None:
+        missing = [path for path in paths if not storage.exists(path)]
+        if missing:
+            why = (
+                f"{len(missing)} of {len(paths)} files that tasks wrote are not here; "
+                "executors on other machines need a storage that all share"
+            )
+            raise StorageError.failed(storage.url, why)
+
+
+def _nothing(_: int) -> Iterator[pa.Table]:
+    return iter(())
+
+
+def _texts(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        yield from table.to_batches()
+
+
+def together(manifest: Manifest) -> dict[str, TraceEntry]:
+    """The traces of a manifest as those of one shard: a trace is the sum of its runs, wherever they were made."""
+    found: dict[str, TraceEntry] = {}
+    for name, entry in manifest.traces.items():
+        owner, slash, number = name.rpartition("/")
+        one = f"{owner}/0" if slash and number.isdigit() else name
+        if one in found:
+            found[one] = replace(found[one], runs=(*found[one].runs, *entry.runs))
+        else:
+            found[one] = entry
+    return found
+
+
+def run(
+    view: str,
+    definition: Definition,
+    base: Snapshot,
+    sources: Sources,
+    session: SparkSession,
+    folder: ViewFolder,
+    at: StateAt,
+    *,
+    before: Manifest | None,
+    shards: int,
+    tasks: int,
+) -> Outcome:
+    """Refresh a view by tasks, without a commit: ``before`` is the state of what is committed, or None to build it from all rows."""
+    made = Cutting(definition)
+    one = _Run(view, definition, base, sources, session, folder, before, shards, tasks, made)
+    with events.task(f"refresh {view} on Spark", unit="jobs"):
+        one.run()
+    addresses = Addresses()
+    if before is not None:
+        addresses.load(before.extra["extra"])
+        if set(addresses.files.values()) != set(base.files):
+            raise CorruptionError.derived_state("it does not know the files that the table has", base.where)
+    changed = one.changed(addresses)
+    manifest = one.manifest(addresses, at)
+    for paths in one.left.values():
+        for path in paths:
+            folder.root.delete(path)
+    return Outcome(changed, manifest, one.stages)

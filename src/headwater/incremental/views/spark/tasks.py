@@ -1,0 +1,207 @@
+"""What tasks do: read shares and send rows to shards; step a shard, write its state, and publish its rows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.base import faults, settings
+from headwater.incremental.circuit import feeding
+from headwater.incremental.circuit.parts import Cone, place_of
+from headwater.incremental.dataflow.vertex import Vertex
+from headwater.incremental.views.addresses import Addresses, split_address
+from headwater.incremental.views.publishing import publish_share
+from headwater.incremental.views.spark.jobs import PUBLISHED, Cutting, Job, cutting
+from headwater.incremental.views.spark.rows import by_row, scattered, schema_of, table_of, zset_of
+from headwater.incremental.views.spark.shares import Left, gathered
+from headwater.incremental.zset import ZSet
+from headwater.lake import deletion_vectors
+from headwater.spark import blocks
+
+__all__ = ["REPORT", "Report", "Sending", "Stepping"]
+
+REPORT = "report string"
+_LEFT_ROWS = 65_536
+
+
+@dataclass(slots=True)
+class Report:
+    """What a shard has written, to be named by the driver."""
+
+    shard: int
+    runs: dict[str, list[Any]] = field(default_factory=dict)
+    """By the names of traces: the file of a new run, its rows and bytes."""
+    left: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    """By goal: how many rows were left, where, and how many bytes that are."""
+    adds: list[Any] = field(default_factory=list)
+    cdc: list[Any] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    """The numbers of the files of ``adds``, for the addresses of their rows."""
+    gone: dict[str, str] = field(default_factory=dict)
+    """By the number of a file: the positions of the rows that go, as a bitmap."""
+    inserted: int = 0
+    deleted: int = 0
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """As text."""
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}, separators=(",", ":"))
+
+    @classmethod
+    def of(cls, text: str) -> Report:
+        """What `text` gave."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """The n-th task of a job reads its share, computes the goals that are scanned, and sends their rows to shards."""
+
+    job: Job
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[blocks.Sent]:
+        made: Cutting | None = None
+        with settings.override(**self.job.settings):
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    if number < len(self.job.shares):
+                        made = made or cutting(self.job.definition)
+                        yield from self._share(made, number)
+
+    def _share(self, made: Cutting, number: int) -> Iterator[blocks.Sent]:
+        share = self.job.shares[number]
+        if isinstance(share, Left):
+            layout = made.circuit.vertices[share.goal].layout
+            for table in share.tables(self.job.root):
+                yield from self._sent(made, {share.goal: zset_of(layout, [table])}, number)
+            return
+        source = made.circuit.inputs[share.relation]
+        wanted = {f.goal for f in self.job.feeds if f.goal in made.cut.scanned}
+        cone = made.cut.scan([g for g in wanted if source in made.cut.scanned[g].leaves])
+        base, one = self.job.bases[share.relation], made.definition.inputs[share.relation]
+        for rows in gathered(share.read(base, one)):
+            (given,) = feeding.taken(source.node, rows)
+            assert isinstance(given, ZSet)
+            yield from self._sent(made, cone.run(made.circuit, {source.id: given}), number)
+
+    def _sent(self, made: Cutting, found: dict[int, ZSet], number: int) -> Iterator[blocks.Sent]:
+        shards = self.job.shards
+        for side, one in enumerate(self.job.feeds):
+            rows = found.get(one.goal)
+            if rows is None or not len(rows):
+                continue
+            if one.leaf == PUBLISHED:
+                places = by_row(rows, shards)
+            else:
+                places = place_of(made.circuit.vertices[one.leaf], rows, shards, number)
+            for shard, table in scattered(rows, places, shards):
+                yield shard, side, table
+
+
+@dataclass(frozen=True, slots=True)
+class Stepping:
+    """A task that has the rows of one shard."""
+
+    job: Job
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        job = self.job
+        made = cutting(job.definition)
+        schemas = [schema_of(made.circuit.vertices[f.goal].layout) for f in job.feeds]
+        arrived = blocks.Arrived(batches, schemas)
+        shard = blocks.task_number()
+        report = Report(shard)
+        with settings.override(**job.settings):
+            given: dict[int, ZSet] = {}
+            for side, one in enumerate(job.feeds):
+                given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, arrived.tables(side))
+            self._work(made, given, report)
+        yield pa.table([pa.array([report.text()], pa.string())], names=["report"])
+
+    def _work(self, made: Cutting, given: dict[int, ZSet], report: Report) -> None:
+        job = self.job
+        if job.part is None:
+            self._publish(given[PUBLISHED], report)
+            return
+        part = made.cut.parts[job.part]
+        first = report.shard == 0
+        if not any(map(len, given.values())) and not first:
+            return
+        for vertex in part.vertices:
+            for name, trace in vertex.nodes[0 if first else 1].traces().items():
+                job.state.open(f"{made.names[vertex.id]}/{name}/0", trace)
+        if not any(map(len, given.values())) and not part.has_work(first=True):
+            return
+        found = part.run(made.circuit, given, first=first)
+        self._save(made, part, report)
+        for goal in job.leaves:
+            if goal in found and len(found[goal]):
+                report.left[str(goal)] = self._left(goal, found[goal], report.shard)
+        if job.publishing is not None:
+            self._publish(found[made.output.id], report)
+
+    def _save(self, made: Cutting, part: Cone, report: Report) -> None:
+        copy = 0 if report.shard == 0 else 1
+        traces = {
+            f"{made.names[v.id]}/{name}/0": trace
+            for v in part.vertices
+            if v.id in part.keeps
+            for name, trace in v.nodes[copy].traces().items()
+        }
+        report.runs |= self.job.state.write(traces, report.shard)
+        report.figures = {made.names[v.id]: _figures(v) for v in part.vertices if v.figures.steps}
+
+    def _left(self, goal: int, rows: ZSet, shard: int) -> tuple[int, str, int]:
+        path = f"{self.job.folder}/{goal}-{shard:05d}-{uuid.uuid4().hex[:12]}.arrow"
+        with self.job.root.open_output(path) as output, pa.ipc.new_stream(output, schema_of(rows.layout)) as writer:
+            for start in range(0, len(rows), _LEFT_ROWS):
+                part = ZSet(rows.layout, rows.rows[start : start + _LEFT_ROWS], rows.owners)
+                writer.write_table(table_of(part))
+        return len(rows), path, rows.rows.nbytes
+
+    def _publish(self, rows: ZSet, report: Report) -> None:
+        job, publishing = self.job, self.job.publishing
+        assert publishing is not None
+        delta = rows.consolidate()
+        if not len(delta):
+            return
+        addresses = Addresses()
+        for name, trace in addresses.traces.items():
+            job.state.open(name, trace)
+        first = addresses.next_file = publishing.next_file + report.shard * publishing.numbers
+        share = publish_share(publishing.base, addresses, delta, feed=publishing.feed)
+        assert addresses.next_file - first <= publishing.numbers, "a shard writes a few files"
+        report.adds = [f.to_action()["add"] for f in share.adds]
+        report.cdc = share.cdc
+        report.files = {str(number): path for number, path in addresses.files.items()}
+        report.inserted, report.deleted = share.inserted, len(share.places)
+        report.gone = _bitmaps(share.places)
+        report.runs |= job.state.write(addresses.traces, report.shard)
+        faults.point("view.publish.written", publishing.base.where)
+
+
+def _figures(vertex: Vertex) -> list[float]:
+    done = vertex.figures
+    return [done.steps, done.rows_in, done.rows_out, done.seconds]
+
+
+def _bitmaps(places: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, str]:
+    """Places as bitmaps of positions, by the numbers of their files."""
+    if not len(places):
+        return {}
+    files, positions = split_address(np.sort(places))
+    starts = np.flatnonzero(np.diff(files, prepend=-1))
+    parts = np.split(positions, starts[1:])
+    return {
+        str(int(files[start])): base64.b64encode(
+            deletion_vectors.serialize(deletion_vectors.from_positions(part))
+        ).decode()
+        for start, part in zip(starts, parts, strict=True)
+    }

@@ -1,0 +1,53 @@
+"""Spark's tasks and this process take turns on one state: the rows are the query's, and the state is that of a view that never left the process."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.incremental.views.spark.conftest import on, state_of
+from tests.incremental.views.world import QUERIES, World
+
+import headwater as hw
+from headwater.base.errors import UnsupportedError
+from headwater.derived import upkeep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STEPS = int(os.environ.get("HEADWATER_TEST_STEPS", "2"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["groups", "outer", "projection"] if STEPS < 3 else sorted(QUERIES))
+def test_turns_end_in_the_same_rows_and_state(name: str, tmp_path: Path, spark: SparkSession) -> None:
+    rng = random.Random(name)
+    world = World(tmp_path, seed=len(name))
+    lake = hw.connect(tmp_path, spark=spark)
+    view, twin = lake.view("v", QUERIES[name]), lake.view("twin", QUERIES[name])
+    engines = [rng.choice(["spark", "local"]) for _ in range(STEPS)]
+    for engine in ["spark", "local", "spark", *engines]:
+        with on(engine, rng.randint(1, 5)):
+            done = view.refresh()
+        with on("local"):
+            twin.refresh()
+        assert ("on Spark" in done.reason) == (engine == "spark" and done.mode != "noop")
+        assert view.verify().equal, f"{engine}: {view.verify()}"
+        assert sorted(map(str, view.to_pylist())) == sorted(map(str, twin.to_pylist()))
+        assert upkeep.wait(60)
+        assert state_of(view) == state_of(twin)
+        for _ in range(2):
+            world.commit(rng)
+
+
+def test_what_spark_cannot_do_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    World(tmp_path)
+    lake = hw.connect(tmp_path, spark=spark)
+    view = lake.view("v", QUERIES["groups"], policy="full")
+    with on("spark"), pytest.raises(UnsupportedError, match="its policy is `full`"):
+        view.refresh()
+    assert not view.built
+    assert view.refresh().mode == "full"
