@@ -22,6 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="*", help="a view or an export (default: all of them)")
     parser.add_argument("--full", action="store_true", help="compute those that are named from scratch")
     parser.add_argument(
+        "--engine",
+        choices=("auto", "local", "spark"),
+        help="who computes views: this process, or Spark's tasks (default: auto, by the rows to be read)",
+    )
+    parser.add_argument(
         "--no-cascade",
         action="store_true",
         help="leave what they read as it is; exit code 3 if that is stale",
@@ -32,7 +37,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
     with open_lake(arguments.lake) as lake:
-        found = lake.refresh(*arguments.names, full=arguments.full, cascade=not arguments.no_cascade)
+        engine = arguments.engine
+        if engine == "spark":
+            lake.spark  # noqa: B018  it starts a session, which views then have
+        found = lake.refresh(*arguments.names, full=arguments.full, cascade=not arguments.no_cascade, engine=engine)
     done, failed, skipped = found.done, found.failed, found.skipped
     if screen.as_json:
         listed: list[dict[str, Any]] = [one.as_dict() for one in done]

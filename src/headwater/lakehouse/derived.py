@@ -322,7 +322,13 @@ class DerivedNouns:
         """The derived artefact of that name, of whatever kind: its frontier, lag, plan, refresh, verify and drop."""
         return _opened(name, self.environment())
 
-    def refresh(self: DerivingLake, *names: str, full: bool = False, cascade: bool = True) -> Refreshes:
+    def refresh(
+        self: DerivingLake,
+        *names: str,
+        full: bool = False,
+        cascade: bool = True,
+        engine: Literal["auto", "local", "spark"] | None = None,
+    ) -> Refreshes:
         """Refresh some derived artefacts, or all, each once and after those that it reads.
 
         One that fails does not stop the others, but for those that read it: look at ``failed`` and ``skipped`` of the
@@ -334,6 +340,8 @@ class DerivedNouns:
             Compute those that are named from scratch.
         cascade
             Refresh what they read as well.
+        engine
+            Who computes views (`View.refresh`); by default what the setting ``view_engine`` says.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
@@ -344,8 +352,10 @@ class DerivedNouns:
         [('some', 'full'), ('n', 'full')]
         """
         from headwater.derived.refreshes import refresh_several
+        from headwater.incremental.views.spark.choice import asked_for
 
-        return refresh_several(names, self.environment(), full=full, cascade=cascade)
+        with asked_for(engine):
+            return refresh_several(names, self.environment(), full=full, cascade=cascade)
 
     def status(self: DerivingLake, *names: str) -> list[Status]:
         """How fresh some derived artefacts are, or all: definition, sources, frontier, lag and last refresh of each.

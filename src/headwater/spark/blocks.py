@@ -366,7 +366,7 @@ def sent(frame: DataFrame, source: Callable[[Iterator[pa.RecordBatch]], Iterator
     session = frame.sparkSession
     with_package(session)
     compress = session.conf.get("spark.shuffle.compress", "true") == "false" and not _is_local(session)
-    return frame.mapInArrow(_Stage(source, _Sending(compress), _said, timed=False), plain_struct(BLOCK_COLUMNS))  # type: ignore[arg-type]
+    return frame.mapInArrow(_Stage(source, _Sending(compress), _said, timed=False), plain_struct(BLOCK_COLUMNS))
 
 
 def _is_local(session: SparkSession) -> bool:

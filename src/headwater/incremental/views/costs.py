@@ -174,6 +174,10 @@ class ViewPlan(RefreshPlan):
         how it would be done
     lost_seconds : float
         what the way that has been taken so far, this refresh with it, has taken longer than the other would have
+    engine : "local" or "spark"
+        who would compute it
+    engine_reason : str
+        why, for people
     """
 
     incremental_seconds: float = 0.0
@@ -182,6 +186,8 @@ class ViewPlan(RefreshPlan):
     crossover: int = 0
     way: Way = "changes"
     lost_seconds: float = 0.0
+    engine: Literal["local", "spark"] = "local"
+    engine_reason: str = ""
 
     def _details(self) -> list[str]:
         expected = (
@@ -191,7 +197,8 @@ class ViewPlan(RefreshPlan):
         lines = [expected]
         if self.lost_seconds:
             lines.append(f"its way has taken {self.lost_seconds:.3f} s longer than the other would have")
-        return [*lines, f"crossover: {self.crossover:,} changed rows"]
+        lines.append(f"crossover: {self.crossover:,} changed rows")
+        return [*lines, f"engine: {self.engine}, since {self.engine_reason}"] if self.engine_reason else lines
 
     def _facts(self) -> list[tuple[str, object]]:
         return [
@@ -199,4 +206,5 @@ class ViewPlan(RefreshPlan):
             ("by a query", f"{self.query_seconds:.3f} s"),
             ("to build its state", f"{self.full_seconds:.3f} s from {self.rows:,} rows"),
             ("crossover", f"{self.crossover:,} changed rows"),
+            ("engine", f"{self.engine}, since {self.engine_reason}" if self.engine_reason else self.engine),
         ]

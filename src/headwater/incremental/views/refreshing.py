@@ -25,7 +25,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -68,9 +67,6 @@ from headwater.lake.actions import Metadata
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 
-if TYPE_CHECKING:
-    from headwater.spark.types import SparkSession
-
 __all__ = ["RefreshAttempt", "engine_of", "refresh", "view_attempts"]
 
 _WORTH_A_THREAD = 32_768
@@ -89,11 +85,6 @@ def engine_of(
     rows = sources.total_rows() if full else sum(plan.changes.values())
     query = plan.way == "query" and definition.policy != "full"
     return choose(view, definition, environment, rows, full=full, empty=not base.files, query=query)
-
-
-def width(session: SparkSession) -> int:
-    """How many tasks of a session run at once, as far as it says."""
-    return max(2, int(str(session.conf.get("spark.sql.shuffle.partitions", "8"))))
 
 
 def refresh(
@@ -166,11 +157,10 @@ class RefreshAttempt(ViewAttempt):
 
     def _on_spark(self, sources: Sources, plan: ViewPlan, chosen: Chosen, task: events.Task) -> bool:
         """Have it computed by Spark's tasks; False if it has to be done here after all."""
+        from headwater.incremental.views.spark.places import place_for
         from headwater.incremental.views.spark.running import run
 
-        assert self.environment.session is not None
-        session = self.environment.session()
-        before = None
+        place = place_for(self.environment)
         follows = plan.mode == "incremental"
         rows_in = sum(plan.changes.values()) if follows else sources.total_rows()
         record = ViewRecord(frontier=sources.frontier, published=self.base.version + 1, rates=self.record.rates)
@@ -181,12 +171,11 @@ class RefreshAttempt(ViewAttempt):
                 self.definition,
                 self.base,
                 sources,
-                session,
+                place,
                 self.live.folder,
                 self.at(record),
                 before=before,
-                shards=shard_count(rows_in, width(session)),
-                tasks=width(session),
+                shards=shard_count(rows_in, place.tasks),
             )
         except Unusable:
             return False  # the local runtime finds out for itself, and builds another state

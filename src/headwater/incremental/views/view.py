@@ -47,7 +47,8 @@ from headwater.incremental.views.definition import Definition, Policy, check_fun
 from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.reading import read_definition
 from headwater.incremental.views.record import ViewRecord
-from headwater.incremental.views.refreshing import RefreshAttempt, refresh, view_attempts
+from headwater.incremental.views.refreshing import RefreshAttempt, engine_of, refresh, view_attempts
+from headwater.incremental.views.spark.choice import Engine, asked_for
 from headwater.incremental.views.status import ViewStatus
 from headwater.incremental.views.words import WORDS
 from headwater.kernels.compile_time import Stopwatch
@@ -139,7 +140,14 @@ class View(Handle):
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
-    def refresh(self, until: Frontier | None = None, *, full: bool = False, cascade: bool = True) -> Refresh:
+    def refresh(
+        self,
+        until: Frontier | None = None,
+        *,
+        full: bool = False,
+        cascade: bool = True,
+        engine: Engine | None = None,
+    ) -> Refresh:
         """Bring the view forward to ``until`` (default: the newest version of each source), after the views that it
         reads.
 
@@ -154,6 +162,9 @@ class View(Handle):
         cascade
             refresh the views that it reads first. Their reports are the ``upstream`` of this one. Without it, the
             report's ``behind`` names those that have not read the newest rows.
+        engine : "auto", "local" or "spark"
+            who computes it, and the views that it reads: this process, or Spark's tasks; ``auto`` decides by the rows that are
+            to be read. Both go on from the same state. By default what the setting ``view_engine`` says.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
@@ -163,7 +174,8 @@ class View(Handle):
         >>> [one.name for one in count.refresh().upstream], count.to_pylist()
         (['large'], [{'n': 1}])
         """
-        return super().refresh(until, full=full, cascade=cascade)
+        with asked_for(engine):
+            return super().refresh(until, full=full, cascade=cascade)
 
     def refresh_alone(
         self,
@@ -176,9 +188,10 @@ class View(Handle):
         self.timings = {}
         return refresh(self.name, self.table, self._environment, until, full=full, timings=self.timings, newest=newest)
 
-    def plan(self, until: Frontier | None = None, *, cascade: bool = True) -> ViewPlan:
-        """What `refresh` would do now, why, and what it is expected to take."""
-        found = super().plan(until, cascade=cascade)
+    def plan(self, until: Frontier | None = None, *, cascade: bool = True, engine: Engine | None = None) -> ViewPlan:
+        """What `refresh` would do now, who would compute it, why, and what it is expected to take."""
+        with asked_for(engine):
+            found = super().plan(until, cascade=cascade)
         assert isinstance(found, ViewPlan), "it is the plan of a view"
         return found
 
@@ -203,6 +216,9 @@ class View(Handle):
             unbuilt=bool(first),
         )
         found = decide(self.name, meant, record, sources)
+        chosen = engine_of(self.name, meant, self._environment, sources, found, self.table.snapshot)
+        if found.mode != "noop":
+            found = replace(found, engine=chosen.engine, engine_reason=chosen.reason)
         return after_upstream(found, meant, first) if first else found
 
     def status(self, lookup: Lookup | None = None) -> ViewStatus:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from headwater.base import settings
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.kinds import words_of
 from headwater.derived import kinds
@@ -79,7 +80,9 @@ def create(statement: CreateArtefact, session: Session) -> Result:
 @placing
 def refresh(statement: RefreshArtefact, session: Session) -> Result:
     kind = words_of(statement.kind)
-    done = _opened(statement, session).refresh(full=statement.full, cascade=statement.cascade)
+    asked = {} if statement.engine is None else {"view_engine": statement.engine}
+    with settings.override(**asked):
+        done = _opened(statement, session).refresh(full=statement.full, cascade=statement.cascade)
     # One row for each artefact that was refreshed, the one that was asked for first.
     rows = [done, *done.upstream]
     found = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
-from headwater.base.kinds import KindWords, declared_words
+from headwater.base.kinds import VIEW, KindWords, declared_words
 from headwater.sql.statements.create_table import drops_readers
 from headwater.sql.statements.cursor import Cursor
 from headwater.sql.statements.registry import reader
@@ -18,6 +18,7 @@ from headwater.sql.statements.statement import Statement
 __all__ = ["CreateArtefact", "CreateMode", "DropArtefact", "RefreshArtefact", "ShowArtefacts"]
 
 CreateMode = Literal["error", "ignore", "replace"]
+_ENGINES = ("auto", "local", "spark")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,10 @@ class CreateArtefact(Statement):
 
 @dataclass(frozen=True)
 class RefreshArtefact(Statement):
-    """Bring an artefact forward, after what it reads unless ``cascade`` is off; ``full`` computes it from scratch."""
+    """Bring an artefact forward, after what it reads unless ``cascade`` is off; ``full`` computes it from scratch.
+
+    ``engine`` is who computes a view.
+    """
 
     verb: ClassVar[str] = "REFRESH"
 
@@ -40,6 +44,7 @@ class RefreshArtefact(Statement):
     table: str
     full: bool = False
     cascade: bool = True
+    engine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,21 @@ class ShowArtefacts(Statement):
 
 def _read_refresh(kind: KindWords, cursor: Cursor) -> RefreshArtefact:
     table, full = cursor.table(f"the name of {_a(kind)}"), cursor.take("FULL")
-    return RefreshArtefact(kind.name, table, full, cursor.take("CASCADE") or not cursor.take("RESTRICT"))
+    cascade = cursor.take("CASCADE") or not cursor.take("RESTRICT")
+    return RefreshArtefact(kind.name, table, full, cascade, _read_engine(cursor) if kind is VIEW else None)
+
+
+def _read_engine(cursor: Cursor) -> str | None:
+    """``WITH (ENGINE = 'spark')``, if that is there."""
+    if not cursor.take("WITH"):
+        return None
+    cursor.expect("(", "ENGINE", "=")
+    at = cursor.token()
+    engine = cursor.text_value("the name of an engine").lower()
+    if engine not in _ENGINES:
+        cursor.fail(f"{engine!r} is no engine for views", f"write one of {', '.join(map(repr, _ENGINES))}", at=at)
+    cursor.expect(")")
+    return engine
 
 
 def _read_drop(kind: KindWords, cursor: Cursor) -> DropArtefact:
@@ -85,9 +104,15 @@ def _a(kind: KindWords) -> str:
     return f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}"
 
 
+def _options(kind: KindWords) -> str:
+    return " [WITH (ENGINE = 'spark')]" if kind is VIEW else ""
+
+
 def _register(kind: KindWords) -> None:
     words, plural = kind.sql.split(), kind.sql_plural.split()
-    reader("REFRESH", *words, form=f"REFRESH {kind.sql} name [FULL] [RESTRICT]")(partial(_read_refresh, kind))
+    reader("REFRESH", *words, form=f"REFRESH {kind.sql} name [FULL] [RESTRICT]{_options(kind)}")(
+        partial(_read_refresh, kind)
+    )
     reader("DROP", *words, form=f"DROP {kind.sql} [IF EXISTS] name [CASCADE]")(partial(_read_drop, kind))
     shown = partial(_read_show, kind)
     form = f"SHOW {kind.sql_plural} [IN schema] [LIKE 'pattern']"

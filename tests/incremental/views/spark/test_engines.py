@@ -12,7 +12,8 @@ from tests.incremental.views.spark.conftest import on, state_of
 from tests.incremental.views.world import QUERIES, World
 
 import headwater as hw
-from headwater.base.errors import UnsupportedError
+from headwater.base import settings
+from headwater.base.errors import HeadwaterError, InputError, UnsupportedError
 from headwater.derived import upkeep
 
 if TYPE_CHECKING:
@@ -51,3 +52,29 @@ def test_what_spark_cannot_do_is_refused(tmp_path: Path, spark: SparkSession) ->
         view.refresh()
     assert not view.built
     assert view.refresh().mode == "full"
+
+
+def test_the_engine_is_chosen_by_the_rows_and_the_plan_says_so(tmp_path: Path, spark: SparkSession) -> None:
+    world = World(tmp_path)
+    lake = hw.connect(tmp_path, spark=spark)
+    view = lake.view("v", QUERIES["groups"])
+    assert view.plan().engine == "local"
+    assert "engine: local, since 20 rows are fewer than the 5,000,000" in str(view.plan())
+    with settings.override(view_spark_rows=10):
+        plan = view.plan()
+        assert (plan.engine, plan.engine_reason) == (
+            "spark",
+            "20 rows are at least the 10 from which Spark is worth its start",
+        )
+        assert view.plan(engine="local").engine == "local"
+    view.refresh(engine="local")
+    world.orders.delete("id < 3")
+    lake.sql("REFRESH MATERIALIZED VIEW v WITH (ENGINE = 'local')").to_arrow()
+    with pytest.raises(HeadwaterError, match="is no engine for views"):
+        lake.sql("REFRESH MATERIALIZED VIEW v WITH (ENGINE = 'sparc')")
+    with pytest.raises(InputError, match="engine"):
+        view.refresh(engine="sparc")  # type: ignore[arg-type]
+    alone = hw.connect(tmp_path).view("v")
+    world.orders.delete("id < 5")
+    with pytest.raises(UnsupportedError, match="the lake has no Spark session"):
+        alone.refresh(engine="spark")

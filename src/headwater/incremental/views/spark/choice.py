@@ -7,6 +7,8 @@ setting ``view_engine``, or the argument ``engine``, decides otherwise; what Spa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,8 +16,9 @@ from headwater.base import settings
 from headwater.base.errors import InputError, UnsupportedError
 from headwater.derived.environment import Environment
 from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.spark.places import is_here
 
-__all__ = ["Chosen", "Engine", "checked", "choose", "shard_count"]
+__all__ = ["Chosen", "Engine", "asked_for", "choose", "shard_count"]
 
 Engine = Literal["auto", "local", "spark"]
 _SHARD_ROWS = 500_000
@@ -33,18 +36,23 @@ class Chosen:
         return f"{self.engine}: {self.reason}"
 
 
-def checked(engine: str) -> Engine:
-    """An engine that a caller named."""
+@contextmanager
+def asked_for(engine: Engine | None) -> Iterator[None]:
+    """Let the views that are refreshed or planned within the block be computed so; None leaves it to the setting."""
+    if engine is None:
+        yield
+        return
     if engine not in get_args(Engine):
         raise InputError.bad_argument("engine", engine, '"auto", "local" or "spark"')
-    return engine  # type: ignore[return-value]
+    with settings.override(view_engine=engine):
+        yield
 
 
 def choose(
     view: str, definition: Definition, environment: Environment, rows: int, *, full: bool, empty: bool, query: bool
 ) -> Chosen:
     """The engine of a refresh that reads so many rows; ``empty`` says whether the view has none, ``query`` whether an SQL engine would compute it."""
-    asked = checked(settings.current().view_engine)
+    asked = settings.current().view_engine
     if asked == "local":
         return Chosen("local", "it was asked for")
     why_not = _why_not(definition, environment, full=full, empty=empty)
@@ -53,7 +61,7 @@ def choose(
             hint = "refresh it with engine='local', or with 'auto', which does that"
             raise UnsupportedError.operation(f"refreshing the view `{view}` on Spark", why_not, hint)
         return Chosen("spark", "it was asked for")
-    if environment.session is None:
+    if environment.session is None and not is_here():
         return Chosen("local", "the lake has no Spark session")
     least = settings.current().view_spark_rows
     if rows < least:
@@ -66,7 +74,7 @@ def choose(
 
 
 def _why_not(definition: Definition, environment: Environment, *, full: bool, empty: bool) -> str | None:
-    if environment.session is None:
+    if environment.session is None and not is_here():
         return "the lake has no Spark session; connect it with hw.connect(…, spark=hw.spark())"
     if definition.policy == "full":
         return "its policy is `full`: a query engine computes it, and it has no state"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyroaring import BitMap64
 
@@ -28,23 +28,15 @@ from headwater.incremental.views.publishing import VECTORS, Changed
 from headwater.incremental.views.record import StateAt
 from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.jobs import PUBLISHED, Cutting, Feed, Job, Publishing
+from headwater.incremental.views.spark.places import Place
 from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left
-from headwater.incremental.views.spark.tasks import REPORT, Report, Sending, Stepping
+from headwater.incremental.views.spark.tasks import Report
 from headwater.incremental.views.state_folder import ViewFolder
 from headwater.lake import deletion_vectors, partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.edit import removal
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import without_files
-from headwater.spark import blocks
-from headwater.spark.progress import followed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from headwater.spark.types import SparkSession
 
 __all__ = ["Outcome", "Stage", "run"]
 
@@ -89,11 +81,10 @@ class _Run:
     definition: Definition
     base: Snapshot
     sources: Sources
-    session: SparkSession
+    place: Place
     folder: ViewFolder
     before: Manifest | None
     shards: int
-    tasks: int
     made: Cutting
     reports: list[Report] = field(default_factory=list)
     left: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -143,11 +134,7 @@ class _Run:
             publishing=self._publishing() if publishes else None,
             settings=chosen,
         )
-        frame, _ = blocks.tasks_of(self.session, len(shares), _nothing)
-        sent = blocks.sent(frame, Sending(job))
-        with followed(self.session, f"{self.view}: {what}"):
-            found = blocks.results_of(blocks.exchanged([sent], self.shards), Stepping(job), _texts, REPORT)
-        reports = [Report.of(text) for text in found["report"].to_pylist()]
+        reports = self.place.reports(job, f"{self.view}: {what}")
         if sorted(r.shard for r in reports) != list(range(self.shards)):
             why = f"tasks reported {len(reports)} shards of {self.shards}"
             raise StorageError.failed(self.folder.root.url, why)
@@ -173,12 +160,12 @@ class _Run:
             if base is None:
                 continue
             if self.before is None:
-                shares += of_files(relation, list(base.files.values()), self.tasks)
+                shares += of_files(relation, list(base.files.values()), self.place.tasks)
             else:
-                shares += of_changes(relation, self.sources.files[one.table], self.tasks)
+                shares += of_changes(relation, self.sources.files[one.table], self.place.tasks)
         for goal in sorted(goals):
             if goal not in cut.scanned and goal in self.left:
-                shares += of_left(goal, self.left[goal], self.tasks)
+                shares += of_left(goal, self.left[goal], self.place.tasks)
         return shares
 
     def _traces(self) -> dict[str, TraceEntry]:
@@ -264,15 +251,6 @@ class _Run:
             raise StorageError.failed(storage.url, why)
 
 
-def _nothing(_: int) -> Iterator[pa.Table]:
-    return iter(())
-
-
-def _texts(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
-    for table in tables:
-        yield from table.to_batches()
-
-
 def together(manifest: Manifest) -> dict[str, TraceEntry]:
     """The traces of a manifest as those of one shard: a trace is the sum of its runs, wherever they were made."""
     found: dict[str, TraceEntry] = {}
@@ -291,17 +269,16 @@ def run(
     definition: Definition,
     base: Snapshot,
     sources: Sources,
-    session: SparkSession,
+    place: Place,
     folder: ViewFolder,
     at: StateAt,
     *,
     before: Manifest | None,
     shards: int,
-    tasks: int,
 ) -> Outcome:
     """Refresh a view by tasks, without a commit: ``before`` is the state of what is committed, or None to build it from all rows."""
     made = Cutting(definition)
-    one = _Run(view, definition, base, sources, session, folder, before, shards, tasks, made)
+    one = _Run(view, definition, base, sources, place, folder, before, shards, made)
     with events.task(f"refresh {view} on Spark", unit="jobs"):
         one.run()
     addresses = Addresses()

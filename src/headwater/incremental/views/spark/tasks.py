@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,13 +67,15 @@ class Sending:
     job: Job
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[blocks.Sent]:
-        made: Cutting | None = None
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                if number < len(self.job.shares):
+                    yield from self.sent(number)
+
+    def sent(self, number: int) -> Iterator[blocks.Sent]:
+        """The rows of a share, as the shards and sides that they go to."""
         with settings.override(**self.job.settings):
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    if number < len(self.job.shares):
-                        made = made or cutting(self.job.definition)
-                        yield from self._share(made, number)
+            yield from self._share(cutting(self.job.definition), number)
 
     def _share(self, made: Cutting, number: int) -> Iterator[blocks.Sent]:
         share = self.job.shares[number]
@@ -89,7 +91,8 @@ class Sending:
         for rows in gathered(share.read(base, one)):
             (given,) = feeding.taken(source.node, rows)
             assert isinstance(given, ZSet)
-            yield from self._sent(made, cone.run(made.circuit, {source.id: given}), number)
+            found = cone.run(made.circuit, {source.id: given})
+            yield from self._sent(made, {source.id: given, **found}, number)
 
     def _sent(self, made: Cutting, found: dict[int, ZSet], number: int) -> Iterator[blocks.Sent]:
         shards = self.job.shards
@@ -112,18 +115,22 @@ class Stepping:
     job: Job
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        job = self.job
+        layouts = cutting(self.job.definition).circuit.vertices
+        arrived = blocks.Arrived(batches, [schema_of(layouts[f.goal].layout) for f in self.job.feeds])
+        sides = [arrived.tables(side) for side in range(len(self.job.feeds))]
+        report = self.report(blocks.task_number(), sides)
+        yield pa.table([pa.array([report.text()], pa.string())], names=["report"])
+
+    def report(self, shard: int, sides: Sequence[Iterable[pa.Table]]) -> Report:
+        """What a shard writes, given the rows of each side."""
+        job, report = self.job, Report(shard)
         made = cutting(job.definition)
-        schemas = [schema_of(made.circuit.vertices[f.goal].layout) for f in job.feeds]
-        arrived = blocks.Arrived(batches, schemas)
-        shard = blocks.task_number()
-        report = Report(shard)
         with settings.override(**job.settings):
             given: dict[int, ZSet] = {}
-            for side, one in enumerate(job.feeds):
-                given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, arrived.tables(side))
+            for one, tables in zip(job.feeds, sides, strict=True):
+                given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, tables)
             self._work(made, given, report)
-        yield pa.table([pa.array([report.text()], pa.string())], names=["report"])
+        return report
 
     def _work(self, made: Cutting, given: dict[int, ZSet], report: Report) -> None:
         job = self.job
