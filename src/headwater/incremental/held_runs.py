@@ -1,8 +1,9 @@
 """Held runs: a trace whose stored runs are read where they lie, for somebody who only wants to know what is new.
 
-A task of another runtime steps a circuit once, on state that many tasks read at the same time. It may neither merge those
-runs nor write them again; what it has to say is which rows its step adds. `hold` gives a trace such runs, and `fresh`
-what came since as one run. Runs may have rows of keys that are other tasks': who looks up its own keys does not meet them.
+A task of another runtime steps a circuit once, on state that many tasks read at the same time. It may neither merge
+those runs nor write them again; what it has to say is which rows its step adds. `hold` gives a trace such runs, and
+`fresh` what came since as one run. Runs may have rows of keys that are other tasks': who looks up its own keys does
+not meet them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Parts: a circuit cut at its exchanges, for runtimes that compute shard by shard.
 
-A circuit is built with two shards, so that it has its exchanges; the nodes of the first stand for the first shard, those of
-the second for every other one. What reaches a *goal* (the rows that an exchange sends, or an output) without passing an
-exchange is the cone of that goal. Its leaves are sources, and exchanges whose rows have to be there.
+A circuit is built with two shards, so that it has its exchanges; the nodes of the first stand for the first shard,
+those of the second for every other one. What reaches a *goal* (the rows that an exchange sends, or an output) without
+passing an exchange is the cone of that goal. Its leaves are sources, and exchanges whose rows have to be there.
 
-- A goal whose cone is linear, without state, and has only sources as leaves, is *scanned*: any piece of a source gives its piece of the
-  goal, wherever it is read.
-- All other goals are computed by parts: a part runs the cones of some goals for one shard. Parts come in an order in which each needs only what
-  scans and parts before it give.
+- A goal whose cone is linear, without state, and has only sources as leaves, is *scanned*: any piece of a source
+  gives its piece of the goal, wherever it is read.
+- All other goals are computed by parts: a part runs the cones of some goals for one shard. Parts come in an order in
+  which each needs only what scans and parts before it give.
 
-An operator may lie in several cones, and then several parts run it on the same rows. The first of them `keeps` its state.
+An operator may lie in several cones, and then several parts run it on the same rows. The first of them `keeps` its
+state.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ def _is_scanned(cone: Cone) -> bool:
 
 
 def place_of(leaf: Vertex, rows: ZSet, shards: int, spread: int) -> Positions:
-    """The shard of each row that comes to a leaf; rows of a source may be anywhere, so all of a piece go where ``spread`` says."""
+    """The shard of each row that comes to a leaf; rows of a source may be anywhere, and go where ``spread`` says."""
     if isinstance(leaf.node, Exchange):
         return shard_of(leaf.node.keyed, rows, shards)
     return np.full(len(rows), spread % shards, dtype=np.int64)

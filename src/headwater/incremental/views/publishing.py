@@ -128,7 +128,7 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a share of a view's change has written, with every row that equals one of it: files, and the places of the rows that go."""
+    """What a share of a view's change has written: files, and the places of the rows that go."""
 
     adds: list[AddFile]
     cdc: list[Action]

@@ -108,7 +108,7 @@ class ViewFolder(StateFolder):
         return name
 
     def adopt(self, manifest: Manifest) -> str:
-        """Take a state in whose runs others have written to this folder, or to where it is a cache of; gives its name."""
+        """Take in a state whose runs others have written here, or to where this is a cache of; gives its name."""
         data = manifest.encode()
         faults.point("state.checkpoint.before_manifest", str(manifest.epoch))
         if not self.remote:

@@ -163,8 +163,8 @@ class View(Handle):
             refresh the views that it reads first. Their reports are the ``upstream`` of this one. Without it, the
             report's ``behind`` names those that have not read the newest rows.
         engine : "auto", "local" or "spark"
-            who computes it, and the views that it reads: this process, or Spark's tasks; ``auto`` decides by the rows that are
-            to be read. Both go on from the same state. By default what the setting ``view_engine`` says.
+            who computes it, and the views that it reads: this process, or Spark's tasks; ``auto`` decides by the rows
+            that are to be read. Both go on from the same state. By default what the setting ``view_engine`` says.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())

@@ -1,6 +1,6 @@
 """Refreshing a view by Spark's tasks, on the same state as in process (`docs/adr/015-one-state-two-runtimes.md`).
 
-`refreshing` is the driver, which runs one job after the other and names what tasks wrote; `tasks` is what they do. `jobs` says what a job
-consists of, `shares` what a task reads, `rows` how rows travel, `held_state` how tasks see state and leave new runs. `choice` decides which
-runtime a refresh takes.
+`running` is the driver, which runs one job after the other and names what tasks wrote; `tasks` is what they do.
+`jobs` says what a job consists of, `shares` what a task reads, `rows` how rows travel, `held_state` how tasks see
+state and leave new runs. `choice` decides which runtime a refresh takes.
 """

@@ -1,8 +1,9 @@
 """Choosing: whether a refresh is computed in this process or by Spark's tasks, and why.
 
-Both runtimes go on from the same state, so the choice is made anew for each refresh. A job costs tenths of a second before it does anything, so
-Spark is worth it from a number of rows on, the setting ``view_spark_rows``: changed rows, or those of the sources where all are read. The
-setting ``view_engine``, or the argument ``engine``, decides otherwise; what Spark cannot do is then an error that says why.
+Both runtimes go on from the same state, so the choice is made anew for each refresh. A job costs tenths of a second
+before it does anything, so Spark is worth it from a number of rows on, the setting ``view_spark_rows``: changed rows,
+or those of the sources where all are read. The setting ``view_engine``, or the argument ``engine``, decides
+otherwise; what Spark cannot do is then an error that says why.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def asked_for(engine: Engine | None) -> Iterator[None]:
 def choose(
     view: str, definition: Definition, environment: Environment, rows: int, *, full: bool, empty: bool, query: bool
 ) -> Chosen:
-    """The engine of a refresh that reads so many rows; ``empty`` says whether the view has none, ``query`` whether an SQL engine would compute it."""
+    """The engine of a refresh that reads so many rows.
+
+    ``empty`` says whether the view has no rows, and ``query`` whether an SQL engine would compute it.
+    """
     asked = settings.current().view_engine
     if asked == "local":
         return Chosen("local", "it was asked for")

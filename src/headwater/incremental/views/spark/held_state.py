@@ -1,7 +1,8 @@
 """State as tasks see it: runs that lie where every executor can read them, and new ones put beside them.
 
-In object storage a run is fetched once to each machine, into the same folder that the local runtime keeps its cache in, and mapped. A new
-run is called by the epoch, its shard and a random word for the attempt, so tries of one task never meet, and what no manifest names is swept.
+In object storage a run is fetched once to each machine, into the same folder that the local runtime keeps its cache
+in, and mapped. A new run is called by the epoch, its shard and a random word for the attempt, so tries of one task
+never meet, and what no manifest names is swept.
 """
 
 from __future__ import annotations

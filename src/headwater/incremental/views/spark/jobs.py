@@ -1,7 +1,8 @@
 """Jobs: what the tasks of one part of a view's circuit have to know.
 
-A job sends rows to *leaves* of its part, each from one goal: one that is scanned, or one whose rows an earlier part left. The last job of a
-view publishes: its own output, if equal rows are together in it already, or rows that are sent to it by their hashes.
+A job sends rows to *leaves* of its part, each from one goal: one that is scanned, or one whose rows an earlier part
+left. The last job of a view publishes: its own output, if equal rows are together in it already, or rows that are
+sent to it by their hashes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Places: where the tasks of a job run. On Spark, or one after the other in this process.
 
-The second is the tests' other half: the same reading, cutting, stepping and writing, with the same files, and no JVM; so every kind of view can be
-taken through it in milliseconds. `here` lets refreshes within a block run there.
+The second is the tests' other half: the same reading, cutting, stepping and writing, with the same files, and no JVM;
+so every kind of view can be taken through it in milliseconds. `here` lets refreshes within a block run there.
 """
 
 from __future__ import annotations

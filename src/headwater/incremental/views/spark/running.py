@@ -1,7 +1,9 @@
-"""Running the jobs of a refresh: one for each part of the view's circuit, and one more where its rows have to move to be published.
+"""Running the jobs of a refresh: one for each part of the view's circuit, and one more where its rows have to move to
+be published.
 
-The driver decides what is read, and gets names. It never has rows: of those that go it has a bitmap for each file, at most a bit for each row
-of the view. Nothing that was written counts before the caller commits; `Outcome` is what a commit needs.
+The driver decides what is read, and gets names. It never has rows: of those that go it has a bitmap for each file, at
+most a bit for each row of the view. Nothing that was written counts before the caller commits; `Outcome` is what a
+commit needs.
 """
 
 from __future__ import annotations
@@ -276,7 +278,10 @@ def run(
     before: Manifest | None,
     shards: int,
 ) -> Outcome:
-    """Refresh a view by tasks, without a commit: ``before`` is the state of what is committed, or None to build it from all rows."""
+    """Refresh a view by tasks, without a commit.
+
+    ``before`` is the state of what is committed, or None to build it from all rows.
+    """
     made = Cutting(definition)
     one = _Run(view, definition, base, sources, place, folder, before, shards, made)
     with events.task(f"refresh {view} on Spark", unit="jobs"):

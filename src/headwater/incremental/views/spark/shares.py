@@ -1,6 +1,8 @@
-"""Shares: what one task reads. Pieces of the data files of a source, files of its changes, or rows that an earlier part left.
+"""Shares: what one task reads. Pieces of the data files of a source, files of its changes, or rows that an earlier
+part left.
 
-A large file is shared by ranges of bytes: a task takes the row groups that begin in its range, so the driver opens no file.
+A large file is shared by ranges of bytes: a task takes the row groups that begin in its range, so the driver opens no
+file.
 """
 
 from __future__ import annotations
