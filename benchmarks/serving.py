@@ -1,8 +1,9 @@
 """Looking rows up: our server and its client against Redis and Murr, in the same run, with the same rows.
 
-    python benchmarks/serving.py [--rows 5000000] [--requests 600] [--murr /path/to/murr]
+    python benchmarks/serving.py [--rows 5000000] [--requests 600] [--murr /path/to/murr] [--murr-python /path/to/python]
 
-Murr's server is built from its crate outside of this tree (``cargo install murr``); without it that peer is left out.
+Murr's server is built from its crate outside of this tree (``cargo install murr``), and 0.1.9 is installed in a virtual
+environment of its own (``pip install murr==0.1.9``); without them those peers are left out.
 """
 
 from __future__ import annotations
@@ -15,18 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import headwater as hw
 from benchmarks.servings.limit import memory_walk
-from benchmarks.servings.load import requests_per_second
-from benchmarks.servings.measuring import Competitor, cpu_of, interleave, print_table
-from benchmarks.servings.murr_peer import Murr
+from benchmarks.servings.lookups import measure_floats, measure_hashes, measure_strings
 from benchmarks.servings.ours import Server
-from benchmarks.servings.redis_peer import WIDTH, Lean, Redis
+from benchmarks.servings.peers import Peers
+from benchmarks.servings.throughput import measure_throughput
 from benchmarks.servings.world import COLUMNS, World
 from headwater.lakehouse import Lake
 
@@ -39,11 +38,12 @@ def main() -> int:
         online = _build(lake, world)
         _limit(online, world, arguments)
         _freshness(lake, online, world)
-        peers = _Peers(Path(folder), world, arguments.murr)
+        peers = Peers(Path(folder), world, arguments.murr, arguments.murr_python)
         try:
-            _requests(peers, world, arguments)
-            _strings(lake, world, arguments)
-            _throughput(peers, Path(folder), world, arguments)
+            measure_floats(peers, world, arguments.requests)
+            measure_hashes(peers, world, min(arguments.requests, 40))
+            _strings(lake, peers, world, arguments.requests)
+            measure_throughput(peers, Path(folder), world, arguments.seconds)
         finally:
             peers.close()
     return 0
@@ -55,6 +55,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=600)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each run of requests per second")
     parser.add_argument("--murr", help="the program of Murr's server")
+    parser.add_argument("--murr-python", help="a Python with murr 0.1.9")
     parser.add_argument("--folder", help="where the lake is made")
     return parser.parse_args()
 
@@ -126,7 +127,7 @@ def _freshness(lake: Lake, online: Any, world: World) -> None:
     for turn in range(12):
         numbers = np.unique(rng.integers(0, world.rows, 100))
         fixes = {"key": world.keys(numbers)} | {c: np.full(len(numbers), -turn, np.float32) for c in COLUMNS}
-        lake.write("fixes", pa.table({**fixes, "title": ["fixed"] * len(numbers)}), mode="overwrite")
+        lake.write("fixes", pa.table({**fixes, "title": [world.title(n) for n in numbers.tolist()]}), mode="overwrite")
         lake.sql("MERGE INTO items t USING fixes s ON t.key = s.key WHEN MATCHED THEN UPDATE SET *")
         cpu, start = time.process_time(), time.perf_counter()
         online.refresh()
@@ -144,173 +145,15 @@ def _freshness(lake: Lake, online: Any, world: World) -> None:
     )
 
 
-class _Peers:
-    """Everybody, with the same rows."""
-
-    def __init__(self, folder: Path, world: World, murr: str | None) -> None:
-        start = time.perf_counter()
-        self.ours = Server(folder)
-        print(f"our server is ready after {self.ours.started:.2f} s", flush=True)
-        self.ours.client.fetch("floats", ["item_1"])
-        self.redis = Redis()
-        seconds = self.redis.load(world)
-        print(
-            f"redis: {world.rows / seconds:,.0f} rows a second, {self.redis.bytes / world.rows:.1f} bytes a row",
-            flush=True,
-        )
-        self.redis.load_hashes(world, min(world.rows, 100_000))
-        self.lean = Lean(self.redis.port)
-        self.murr: Murr | None = None
-        if murr:
-            self.murr = Murr(murr)
-            seconds = self.murr.load(world)
-            used = psutil.Process(self.murr.pid).memory_full_info().pss
-            print(
-                f"murr: {world.rows / seconds:,.0f} rows a second, {used / world.rows:.1f} bytes a row (all of it)",
-                flush=True,
-            )
-        print(f"peers are loaded after {time.perf_counter() - start:.0f} s", flush=True)
-
-    def close(self) -> None:
-        self.ours.close()
-        self.redis.close()
-        if self.murr is not None:
-            self.murr.close()
-
-
-def _requests(peers: _Peers, world: World, arguments: argparse.Namespace) -> None:
-    client = peers.ours.client
-    redis_pid = [peers.redis.process.pid]
-    for count in (1_000, 100):
-        for columns in (COLUMNS, COLUMNS[:3]):
-            wanted = list(columns)
-
-            def ours(keys: list[str], wanted: list[str] = wanted) -> Any:
-                return client.fetch("floats", keys, wanted).to_numpy()
-
-            def pandas(keys: list[str], wanted: list[str] = wanted) -> Any:
-                return client.fetch("floats", keys, wanted).to_pandas()
-
-            given = [
-                Competitor("ours -> numpy", ours, world.keys, peers.ours.pids),
-                Competitor("ours -> pandas", pandas, world.keys, peers.ours.pids),
-            ]
-            if len(columns) == len(COLUMNS):
-                given += [
-                    Competitor("redis-py + hiredis, MGET of blobs -> numpy", peers.redis.mget, world.keys, redis_pid),
-                    Competitor("redis, lean client -> numpy", peers.lean.mget, world.keys, redis_pid),
-                ]
-            if peers.murr is not None:
-                murr = peers.murr
-                given.append(
-                    Competitor(
-                        "murr 0.3.1, lean client -> numpy",
-                        lambda k, m=murr, w=wanted: m.fetch(k, w),
-                        world.keys,
-                        [murr.pid],
-                    )
-                )
-
-            def check(numbers: Any, answer: Any, name: str, wanted: list[str] = wanted) -> None:
-                values = world.values[numbers][:, : len(wanted)]
-                assert np.array_equal(np.asarray(answer), values), f"{name} answers something else"
-
-            found = interleave(given, world.requests(arguments.requests, count, count + len(columns)), check)
-            print_table(f"{count:,} keys, {len(columns)} of 10 columns", found, "ours -> numpy")
-    few = min(world.rows, 100_000)
-    requests = [np.random.default_rng(9).integers(0, few, 1_000) for _ in range(40)]
-    hashes = Competitor(
-        "redis-py, a hash per row (100,000 rows)", peers.redis.hmget, lambda n: [f"hash_{i}" for i in n], redis_pid
-    )
-    mine = Competitor("ours -> numpy", lambda k: client.fetch("floats", k).to_numpy(), world.keys, peers.ours.pids)
-
-    def check_all(numbers: Any, answer: Any, name: str) -> None:
-        assert np.array_equal(answer, world.values[numbers]), f"{name} answers something else"
-
-    print_table("1,000 keys, a hash per row", interleave([mine, hashes], requests, check_all), "ours -> numpy")
-
-
-def _strings(lake: Lake, world: World, arguments: argparse.Namespace) -> None:
+def _strings(lake: Lake, peers: Peers, world: World, requests: int) -> None:
     online = lake.online("titles", "items", key="key", columns=["title", *COLUMNS[:2]], refresh=True)
     server = Server(Path(lake.location.removeprefix("file://")))
-
-    def check(numbers: Any, answer: Any, name: str) -> None:
-        assert np.array_equal(answer["c0"].to_numpy(), world.values[numbers, 0]), f"{name} answers something else"
-        pairs = zip(numbers.tolist(), answer["title"].to_pylist(), strict=True)
-        assert all(title in (f"the title of item {n % 1000}", "fixed") for n, title in pairs)
-
-    for count in (1_000, 100):
-        one = Competitor(
-            "ours, a string and two floats -> Arrow",
-            lambda k: server.client.fetch("titles", k).to_arrow(),
-            world.keys,
-            server.pids,
-        )
-        requests = world.requests(arguments.requests, count, 21)
-        print_table(f"{count:,} keys, strings", interleave([one], requests, check), one.name)
+    measure_strings(peers, server, world, requests)
     pss, uss = server.memory()
     print(
         f"memory of the server's processes: {pss >> 20} MiB with what they map, {uss >> 20} MiB of their own; {online.rows:,} rows"
     )
     server.close()
-
-
-def _throughput(peers: _Peers, folder: Path, world: World, arguments: argparse.Namespace) -> None:
-    two = Server(folder, workers=2)
-    for count in (1_000, 100):
-        asked = world.requests(64, count, 31)
-        keys = [world.keys(numbers) for numbers in asked]
-        ours = [_http(k) for k in keys]
-        runs: list[tuple[str, int, list[bytes], int | None, list[int]]] = [
-            ("ours, 1 worker", peers.ours.port, ours, None, peers.ours.pids),
-            ("ours, 2 workers", two.port, ours, None, two.pids),
-            (
-                "redis",
-                peers.redis.port,
-                [peers.lean.encode(k) for k in keys],
-                len(b"*%d\r\n" % count) + count * (WIDTH + len(b"$%d\r\n" % WIDTH) + 2),
-                [peers.redis.process.pid],
-            ),
-        ]
-        if peers.murr is not None:
-            runs.append(("murr 0.3.1", peers.murr.port, [_murr(k) for k in keys], None, [peers.murr.pid]))
-        print(f"\nrequests a second, {count:,} keys (and server CPU us a request)")
-        print(f"{'':20s}" + "".join(f"{f'{c} connections':>22s}" for c in (1, 8, 64)))
-        for name, port, requests, size, pids in runs:
-            cells = []
-            for connections in (1, 8, 64):
-                before = cpu_of(pids)
-                rate = requests_per_second(port, connections, requests, answer_bytes=size, seconds=arguments.seconds)
-                cpu = (cpu_of(pids) - before) / (rate * arguments.seconds) * 1e6
-                cells.append(f"{rate:12,.0f} ({cpu:5.0f})")
-            print(f"{name:20s}" + "".join(f"{cell:>22s}" for cell in cells), flush=True)
-    two.close()
-
-
-def _http(keys: list[str]) -> bytes:
-    """The request that our own client would send."""
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch([pa.array(keys)], names=["key"])
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    body = sink.getvalue().to_pybytes()
-    kind = "application/vnd.apache.arrow.stream"
-    head = (
-        "POST /v1/tables/floats/fetch?found=0 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Content-Type: {kind}\r\nAccept: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-def _murr(keys: list[str]) -> bytes:
-    import json
-
-    body = json.dumps({"keys": {"key": keys}, "columns": COLUMNS}, separators=(",", ":")).encode()
-    head = (
-        "POST /api/v1/table/t/fetch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        f"Accept: application/vnd.apache.arrow.stream\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def interleave(
 
 def print_table(title: str, found: dict[str, Timing], ours: str) -> None:
     print(f"\n{title}")
-    print(f"{'':44s} {'p50 us':>8s} {'p99 us':>8s} {'client':>8s} {'server':>8s} {'ratio':>7s}")
+    print(f"{'(CPU us a request)':44s} {'p50 us':>8s} {'p99 us':>8s} {'client':>8s} {'server':>8s} {'ratio':>7s}")
     base = found[ours].percentile(50)
     for name, timing in found.items():
         count = len(timing.seconds)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.servings.world import COLUMNS, World
 
@@ -57,6 +58,14 @@ class Redis:
                 for i in range(begin, min(rows, begin + 5_000)):
                     pipe.hset(f"hash_{i}", mapping=dict(zip(COLUMNS, world.values[i].tolist(), strict=True)))
                 pipe.execute()
+
+    def load_strings(self, chunk: pa.Table) -> None:
+        """Two floats and a string in a blob, for some rows."""
+        floats = np.stack([chunk["c0"].to_numpy(), chunk["c1"].to_numpy()], axis=1)
+        raw, titles = floats.tobytes(), chunk["title"].to_pylist()
+        for begin in range(0, len(titles), 20_000):
+            several = range(begin, min(len(titles), begin + 20_000))
+            self.client.mset({f"title_{i}": raw[8 * i : 8 * i + 8] + titles[i].encode() for i in several})
 
     @property
     def bytes(self) -> int:

@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "World"]
+__all__ = ["COLUMNS", "STRING_ROWS", "World"]
 
 COLUMNS = [f"c{k}" for k in range(10)]
+STRING_ROWS = 500_000
+"""So many rows have their strings in all servers; ours have all of them."""
 _CHUNK = 500_000
 
 
@@ -28,6 +30,9 @@ class World:
     def keys(self, numbers: np.ndarray) -> list[str]:  # type: ignore[type-arg]
         return [f"item_{n}" for n in numbers.tolist()]
 
+    def title(self, number: int) -> str:
+        return f"the title of item {number % 1000}"
+
     def chunks(self, *, strings: bool = False) -> list[pa.Table]:
         found = []
         for begin in range(0, self.rows, _CHUNK):
@@ -37,7 +42,7 @@ class World:
                 name: pa.array(np.ascontiguousarray(self.values[begin:end, i])) for i, name in enumerate(COLUMNS)
             }
             if strings:
-                columns["title"] = pa.array([f"the title of item {n % 1000}" for n in range(begin, end)])
+                columns["title"] = pa.array([self.title(n) for n in range(begin, end)])
             found.append(pa.table(columns))
         return found
 
