@@ -41,9 +41,12 @@ __all__ = [
     "LIST",
     "STATUS",
     "STRING",
+    "TOO_LARGE",
+    "copy_measured",
     "copy_strings",
     "gather",
     "gather_columns",
+    "measure",
     "measure_strings",
 ]
 
@@ -53,6 +56,9 @@ STRING = 2
 LIST = 3
 FOUND = 4
 STATUS = 5
+
+TOO_LARGE = -2
+"""A column has more than fits in 32 bits."""
 
 _HEAP = 4
 _HEAP_BYTES = 5
@@ -87,13 +93,13 @@ def sparse_value(record: int, offset: int, number: int, heap: int, heap_bytes: i
 
 
 @inlined
-def _value_of(record: int, heap: int, column: Positions, layers: Rows, nulls: int) -> int:
+def _value_of(record: int, heap: int, offset: int, bit: int, number: int, layers: Rows, nulls: int) -> int:
     """Where the value of a column lies, 0 if it is null; -1 for a damaged heap."""
-    if column[4] >= 0:
-        return sparse_value(record, column[1], column[4], layers[heap, _HEAP], layers[heap, _HEAP_BYTES])
-    if column[3] >= 0 and _is_null(record, nulls, column[3]):
+    if number >= 0:
+        return sparse_value(record, offset, number, layers[heap, _HEAP], layers[heap, _HEAP_BYTES])
+    if bit >= 0 and _is_null(record, nulls, bit):
         return 0
-    return record + column[1]
+    return record + offset
 
 
 @inlined
@@ -172,11 +178,12 @@ def _copy_checked(records: Positions, heaps: Positions, layers: Rows, column: Po
     validity = base + column[5]
     values = base + column[7]
     fill = np.uint64(column[8])
+    offset, bit, number = column[1], column[3], column[4]
     missing = 0
     for i in range(records.size):
         at = np.int64(0)
         if records[i] != 0:
-            at = _value_of(records[i], heaps[i], column, layers, nulls)
+            at = _value_of(records[i], heaps[i], offset, bit, number, layers, nulls)
         if at == _DAMAGED:
             return _DAMAGED
         if at == 0:
@@ -246,12 +253,44 @@ def gather_columns(
 
 
 @inlined
-def _bytes_of(at: int, column: Positions) -> int:
-    """How many bytes of the heap the value behind a slot takes; a list has its bits of nulls after its items."""
+def _list_bytes(at: int, width: int) -> int:
+    """How many bytes of the heap the list behind a slot takes: its items, then their bits of nulls."""
     length = np.int64(half(at))
-    if column[0] == LIST:
-        return length * column[2] + ((length + 7) // 8 if half(at + 4) != np.uint64(0) else 0)
-    return length
+    return length * width + ((length + 7) // 8 if half(at + 4) != np.uint64(0) else 0)
+
+
+@shared
+def measure(
+    records: Positions, heaps: Positions, layers: Rows, columns: Rows, nulls: int, offsets: Ranges, totals: Positions
+) -> int:
+    """What `measure_strings` does."""
+    n = records.size
+    for c in range(columns.shape[0]):
+        is_list, offset, width = columns[c, 0] == LIST, columns[c, 1], columns[c, 2]
+        bit, number = columns[c, 3], columns[c, 4]
+        total = np.int64(0)
+        for i in range(n):
+            offsets[c, i] = total
+            if records[i] == 0:
+                continue
+            at = _value_of(records[i], heaps[i], offset, bit, number, layers, nulls)
+            if at == _DAMAGED:
+                return _DAMAGED
+            if at == 0:
+                continue
+            length = np.int64(half(at))
+            if is_list or length > width:
+                place = np.int64(word(at + 8))
+                size = _list_bytes(at, width) if is_list else length
+                if place < 0 or place + size > layers[heaps[i], _HEAP_BYTES]:
+                    return _DAMAGED
+                prefetch_at(layers[heaps[i], _HEAP] + place)
+            total += length
+            if total > np.int64(0x7FFFFFFF):
+                return TOO_LARGE
+        offsets[c, n] = total
+        totals[c] = total
+    return 0
 
 
 @kernel
@@ -262,30 +301,67 @@ def measure_strings(
 
     ``columns`` has only such columns. Gives -1 for a damaged file, and -2 if one of them has more than fits in 32 bits.
     """
+    return measure(records, heaps, layers, columns, nulls, offsets, totals)
+
+
+@inlined
+def _copy_short(to: int, source: int, length: int) -> None:
+    """Copy bytes, the last eight of them at once: of short strings the rest behind whole words is what takes long."""
+    if length < 8:
+        copy_bytes(to, source, length)
+        return
+    k = np.int64(0)
+    while k + 8 < length:
+        put_word(to + k, word(source + k))
+        k += 8
+    put_word(to + length - 8, word(source + length - 8))
+
+
+@shared
+def copy_measured(
+    records: Positions,
+    heaps: Positions,
+    layers: Rows,
+    columns: Rows,
+    nulls: int,
+    offsets: Ranges,
+    base: int,
+    counts: Positions,
+) -> None:
+    """What `copy_strings` does, into memory that begins at an address."""
     n = records.size
     for c in range(columns.shape[0]):
-        total = np.int64(0)
+        is_list, offset, width = columns[c, 0] == LIST, columns[c, 1], columns[c, 2]
+        bit, number = columns[c, 3], columns[c, 4]
+        validity, values = base + columns[c, 5], base + columns[c, 7]
+        items = base + columns[c, 9]
+        copy_bytes(base + columns[c, 6], address_of(offsets) + 4 * c * (n + 1), 4 * (n + 1))
+        missing = 0
+        missing_items = 0
         for i in range(n):
-            offsets[c, i] = total
-            if records[i] == 0:
-                continue
-            at = _value_of(records[i], heaps[i], columns[c], layers, nulls)
-            if at == _DAMAGED:
-                return _DAMAGED
-            if at == 0:
+            at = np.int64(0)
+            if records[i] != 0:
+                at = _value_of(records[i], heaps[i], offset, bit, number, layers, nulls)
+            if at <= 0:
+                _clear_bit(validity, i)
+                missing += 1
                 continue
             length = np.int64(half(at))
-            if columns[c, 0] == LIST or length > columns[c, 2]:
-                place = np.int64(word(at + 8))
-                if place < 0 or place + _bytes_of(at, columns[c]) > layers[heaps[i], _HEAP_BYTES]:
-                    return _DAMAGED
-                prefetch_at(layers[heaps[i], _HEAP] + place)
-            total += length
-            if total > np.int64(0x7FFFFFFF):
-                return -2
-        offsets[c, n] = total
-        totals[c] = total
-    return 0
+            begin = np.int64(offsets[c, i])
+            if not is_list:
+                source = at + 4 if length <= width else layers[heaps[i], _HEAP] + np.int64(word(at + 8))
+                _copy_short(values + begin, source, length)
+            else:
+                source = layers[heaps[i], _HEAP] + np.int64(word(at + 8))
+                copy_bytes(values + begin * width, source, length * width)
+                if half(at + 4) != np.uint64(0):
+                    bits = source + length * width
+                    for k in range(length):
+                        if (byte(bits + (k >> 3)) >> np.uint64(k & 7)) & np.uint64(1) == np.uint64(0):
+                            _clear_bit(items, begin + k)
+                            missing_items += 1
+        counts[2 * c] = missing
+        counts[2 * c + 1] = missing_items
 
 
 @kernel
@@ -302,40 +378,4 @@ def copy_strings(
     """Fill the buffers of the columns that `measure_strings` has measured; the nulls of each, and of the items of
     lists, go to ``counts``, in pairs.
     """
-    n = records.size
-    base = address_of(out)
-    for c in range(columns.shape[0]):
-        validity = base + columns[c, 5]
-        values = base + columns[c, 7]
-        to = base + columns[c, 6]
-        missing = 0
-        missing_items = 0
-        for i in range(n):
-            put_half(to + 4 * i, np.uint64(offsets[c, i]))
-            at = np.int64(0)
-            if records[i] != 0:
-                at = _value_of(records[i], heaps[i], columns[c], layers, nulls)
-            if at <= 0:
-                _clear_bit(validity, i)
-                missing += 1
-                continue
-            length = np.int64(half(at))
-            begin = np.int64(offsets[c, i])
-            if columns[c, 0] == STRING:
-                source = at + 4
-                if length > columns[c, 2]:
-                    source = layers[heaps[i], _HEAP] + np.int64(word(at + 8))
-                copy_bytes(values + begin, source, length)
-            else:
-                width = columns[c, 2]
-                source = layers[heaps[i], _HEAP] + np.int64(word(at + 8))
-                copy_bytes(values + begin * width, source, length * width)
-                if half(at + 4) != np.uint64(0):
-                    bits = source + length * width
-                    for k in range(length):
-                        if (byte(bits + (k >> 3)) >> np.uint64(k & 7)) & np.uint64(1) == np.uint64(0):
-                            _clear_bit(base + columns[c, 9], begin + k)
-                            missing_items += 1
-        put_half(to + 4 * n, np.uint64(offsets[c, n]))
-        counts[2 * c] = missing
-        counts[2 * c + 1] = missing_items
+    copy_measured(records, heaps, layers, columns, nulls, offsets, address_of(out), counts)

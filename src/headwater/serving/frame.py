@@ -55,7 +55,7 @@ _KEPT_BYTES = 4 << 20
 class _Plan:
     """Where everything lies in a frame of so many rows and such sizes."""
 
-    __slots__ = ("body_length", "image", "lengths", "offsets_at", "places", "total", "vector")
+    __slots__ = ("body_length", "buffers", "image", "lengths", "offsets_at", "places", "total", "vector")
 
     def __init__(self, layout: FrameLayout, rows: int, sizes: Sequence[int]) -> None:
         lengths: list[int] = []
@@ -75,6 +75,7 @@ class _Plan:
         self.offsets_at = int(self.places[1])
         """Where the offsets of the first column are, if it has any."""
         self.lengths = np.ascontiguousarray(numbers[:, 1])
+        self.buffers = np.stack([self.places, self.lengths], axis=1)
         self.image: bytes | None = None
 
 
@@ -129,6 +130,10 @@ class FrameLayout:
         self._nodes_at, self._buffers_at = batch.nodes_at, batch.buffers_at
         self.null_counts_at = batch.nodes_at + 8
         """Where the null count of the first node is; that of the next one is 16 bytes further."""
+        self.numbers: npt.NDArray[np.int64] = np.array(
+            [self.body_at, self._body_length_at, self._buffers_at, self.null_counts_at], np.int64
+        )
+        """Where the numbers of a frame are, as `headwater.kernels.online_answer` takes it."""
         variable = sorted(
             [
                 (self._rows_at, 8),
@@ -168,6 +173,11 @@ class FrameLayout:
             return self._lengthened(rows, sizes[0])
         plan = _Plan(self, rows, sizes)
         return Frame(self, rows, self._image(plan, rows, sizes), plan.places, plan.lengths)
+
+    def empty(self, rows: int) -> tuple[bytes | bytearray, npt.NDArray[np.int64]]:
+        """A frame of so many rows with nothing of variable size in it, and where its buffers are, and how long."""
+        plan = self._plan(rows)
+        return plan.image or self._kept_image(plan, rows), plan.buffers
 
     def text_frame(self, rows: int, data: bytes) -> tuple[bytearray, npt.NDArray[np.int32]]:
         """The stream of a layout of one string column with its data, and its offsets,

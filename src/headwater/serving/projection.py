@@ -82,7 +82,7 @@ class Projection:
         self._lists = np.array([r[0] == LIST for _, r in rows if r[0] in (STRING, LIST)], bool)
         self._places: dict[int, np.ndarray[Any, Any]] = {}
         self._null_bytes = layout.null_bytes
-        self.is_fixed = not len(self._slots) and options.missing == "null" and not options.status
+        self.is_plain = options.missing == "null" and not options.status
         """Whether `answer` can be used, as long as rows have no age:
         nothing has to be known of records but their values.
         """
@@ -171,12 +171,14 @@ class Projection:
         return frame
 
     def answer(self, layers: Layers, body: bytes, request: np.ndarray[Any, Any], rows: int) -> Frame | None:
-        """The answer to a request whose keys are at known places of its body, by one call;
-        None if they need a closer look.
+        """The answer to a request whose keys are at known places of its body, by one call or two; None if they need a
+        closer look.
         """
         from headwater.kernels.online_answer import UNREAD, answer_request
 
-        assert self.is_fixed
+        assert self.is_plain
+        if len(self._slots):
+            return self._answer_with_slots(layers, body, request, rows)
         frame = self.frame.allocate(rows)
         missing = answer_request(
             np.frombuffer(body, np.uint8),
@@ -190,6 +192,44 @@ class Projection:
             if missing == UNREAD:
                 return None
             raise self._failure(layers, missing)
+        frame.missing = missing
+        return frame
+
+    def _answer_with_slots(self, layers: Layers, body: bytes, request: np.ndarray[Any, Any], rows: int) -> Frame | None:
+        from headwater.kernels.arrays import read_only
+        from headwater.kernels.online_answer import LARGE, UNREAD, fill_answer, find_request
+
+        slots, table = self._slots, layers.table
+        found = np.empty(2 * rows, np.int64)
+        offsets, totals = np.empty((len(slots), rows + 1), np.int32), np.empty(len(slots) + 1, np.int64)
+        missing = find_request(
+            np.frombuffer(body, np.uint8), request, table, layers.described, slots, found, offsets, totals
+        )
+        if missing == UNREAD:
+            return None
+        if missing < 0:
+            raise self._failure(layers, -2 if missing == LARGE else missing)
+        image, empty = self.frame.empty(rows)
+        buffer, buffers = bytearray(len(image) + int(totals[-1])), np.empty_like(empty)
+        done = fill_answer(
+            found,
+            table,
+            layers.described,
+            self._fixed,
+            self._fixed_at,
+            slots,
+            self._slots_at,
+            offsets,
+            totals,
+            self.frame.numbers,
+            read_only(np.frombuffer(image, np.uint8)),
+            empty,
+            np.frombuffer(buffer, np.uint8),
+            buffers,
+        )
+        if done < 0:
+            raise self._failure(layers, done)
+        frame = Frame(self.frame, rows, buffer, buffers[:, 0], buffers[:, 1])
         frame.missing = missing
         return frame
 

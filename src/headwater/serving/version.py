@@ -131,7 +131,7 @@ class TableVersion:
     def fixed_projection(self, columns: Sequence[str] | None, options: FetchOptions) -> Projection | None:
         """The projection, if it can answer a request by one call (`Projection.answer`)."""
         projection = self.projection(columns, options)
-        return projection if projection.is_fixed and self.ttl_ms is None else None
+        return projection if projection.is_plain and self.ttl_ms is None else None
 
     def _status(self, located: Located, now_ms: int | None) -> Status:
         """The status of each row; rows that are too old are taken out of ``located``."""
