@@ -28,7 +28,7 @@ from headwater.serving.config import (
     TableConfig,
     TokenConfig,
 )
-from headwater.serving.config.document import parse_value
+from headwater.base.config.document import parse_value
 from headwater.serving.config.schema import schema_text
 
 UPDATE = os.environ.get("HEADWATER_UPDATE_GOLDEN") == "1"

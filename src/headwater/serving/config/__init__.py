@@ -16,14 +16,9 @@ override and complete it, and nothing secret is ever printed.
 (8080, 2, datetime.timedelta(seconds=300))
 """
 
-from headwater.base.packages import required
-
-for _package in ("pydantic", "yaml"):
-    required(_package, "a server's configuration", extra="serve")
-
-from headwater.serving.config.config import Config  # noqa: E402  after what it needs was asked for
-from headwater.serving.config.server import LimitsConfig, ServerConfig, TlsConfig, TokenConfig  # noqa: E402
-from headwater.serving.config.tables import (  # noqa: E402
+from headwater.serving.config.config import Config
+from headwater.serving.config.server import LimitsConfig, ServerConfig, TlsConfig, TokenConfig
+from headwater.serving.config.tables import (
     ColumnConfig,
     LakeSource,
     LocalSource,

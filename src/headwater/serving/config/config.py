@@ -13,19 +13,20 @@ from typing import Any, Self
 
 from pydantic import Field, SecretStr, ValidationError
 
+from headwater.base.config.document import read_document
+from headwater.base.config.fields import Model
+from headwater.base.config.mistakes import mistakes_of, raised
+from headwater.base.config.overrides import apply_overrides, resolve_scalars
 from headwater.base.errors import ConfigError, NotFoundError, StorageError
 from headwater.base.storage import open_storage
 from headwater.lake.catalog import RECORDS
-from headwater.serving.config.document import read_document
-from headwater.serving.config.fields import Model
-from headwater.serving.config.mistakes import mistakes_of, raised
-from headwater.serving.config.overrides import apply_overrides, resolve_scalars
 from headwater.serving.config.server import ServerConfig
 from headwater.serving.config.tables import LakeSource, SourceConfig, TableConfig, TableName
 
 __all__ = ["Config"]
 
 _ONLINE = "online"
+_PREFIX = "HEADWATER_SERVE__"
 
 
 class Config(Model):
@@ -62,8 +63,8 @@ class Config(Model):
     ) -> Self:
         """The configuration in a text; relative paths begin at ``folder``."""
         given = os.environ if environ is None else environ
-        document = read_document(text, name, given)
-        apply_overrides(document, cls, given)
+        document = read_document(text, name, given, begins="`server:` and `tables:`")
+        apply_overrides(document, cls, given, _PREFIX)
         try:
             return cls.model_validate(resolve_scalars(document.value, cls), context={"folder": folder})
         except ValidationError as e:

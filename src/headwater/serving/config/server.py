@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
+from headwater.base.config.fields import Bytes, FolderPath, Model, contradicts, expected
 from headwater.base.errors import InputError
 from headwater.lake.catalog import Catalog
-from headwater.serving.config.fields import Bytes, FolderPath, Model, contradicts, expected
 
 __all__ = ["LimitsConfig", "ServerConfig", "TlsConfig", "TokenConfig"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
+from headwater.base.config.fields import Duration, FolderPath, Location, Model, contradicts, expected
 from headwater.base.errors import InputError, did_you_mean
 from headwater.lake.catalog import Catalog
-from headwater.serving.config.fields import Duration, FolderPath, Location, Model, contradicts, expected
 from headwater.serving.dtypes import parse_dtype
 from headwater.serving.reserved import RESERVED
 

@@ -1,9 +1,9 @@
 """Overrides: environment variables that set values of a configuration.
 
-``HEADWATER_SERVE__SERVER__PORT=9000`` sets ``server.port``: behind the prefix come the keys of the path, in any case,
-with two underscores between them. The names of tables and columns have whatever is no letter or digit replaced by
-``_``; they have to be in the file. An item of a list is named by its number, from 0. The value is read as YAML where a
-number, a boolean, a list or a mapping is wanted, and taken as it is where a string is.
+With the prefix ``HEADWATER_SERVE__``, ``HEADWATER_SERVE__SERVER__PORT=9000`` sets ``server.port``: behind it come the
+keys of the path, in any case, with two underscores between them. The names of tables and columns have whatever is no
+letter or digit replaced by ``_``; they have to be in the file. An item of a list is named by its number, from 0. The
+value is read as YAML where a number, a boolean, a list or a mapping is wanted, and taken as it is where a string is.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from typing import Any, get_origin
 
 from pydantic import BaseModel
 
+from headwater.base.config.document import Document, Path, Unresolved, dotted, parse_scalar, parse_value
+from headwater.base.config.structure import fields_at, type_at, wants_text
 from headwater.base.errors import ConfigError
-from headwater.serving.config.document import Document, Path, Unresolved, dotted, parse_scalar, parse_value
-from headwater.serving.config.structure import fields_at, type_at, wants_text
 
-__all__ = ["PREFIX", "apply_overrides", "resolve_scalars"]
-
-PREFIX = "HEADWATER_SERVE__"
+__all__ = ["apply_overrides", "resolve_scalars"]
 
 
-def apply_overrides(document: Document, root: type[BaseModel], environ: Mapping[str, str]) -> None:
+def apply_overrides(document: Document, root: type[BaseModel], environ: Mapping[str, str], prefix: str) -> None:
     """Set what the variables say, shorter paths first; raises for a variable that names nothing."""
-    for name in sorted(n for n in environ if n.startswith(PREFIX)):
-        parts = name[len(PREFIX) :].split("__")
+    for name in sorted(n for n in environ if n.startswith(prefix)):
+        parts = name[len(prefix) :].split("__")
         path = _resolved(document, root, name, parts)
         document.variables[path] = name
         _set(document.value, path, _read(root, path, environ[name], name))

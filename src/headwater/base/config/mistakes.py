@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from headwater.base.config.document import Document, Path, Unresolved, dotted
+from headwater.base.config.fields import CONTRADICTION, EXPECTED
+from headwater.base.config.structure import fields_at, is_secret
 from headwater.base.errors import ConfigError
-from headwater.serving.config.document import Document, Path, Unresolved, dotted
-from headwater.serving.config.fields import CONTRADICTION, EXPECTED
-from headwater.serving.config.structure import fields_at, is_secret
 
 __all__ = ["mistakes_of", "raised"]
 

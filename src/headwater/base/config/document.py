@@ -19,15 +19,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self
 
+from headwater.base.config.interpolation import BadReference, UnsetVariable, has_references, interpolate
 from headwater.base.errors import ConfigError
-from headwater.base.packages import required
-from headwater.serving.config.interpolation import BadReference, UnsetVariable, has_references, interpolate
 
 __all__ = ["Document", "Path", "Unresolved", "dotted", "parse_scalar", "parse_value", "read_document"]
 
 Path = tuple[str | int, ...]
 
-_WHAT = "a server's configuration"
 _MOST_BYTES = 16 << 20
 _MOST_VALUES = 200_000
 _MERGE = "<<"
@@ -101,8 +99,8 @@ class Document:
         return f"{self.name}:{place[0]}:{place[1]}"
 
 
-def read_document(text: str, name: str, environ: Mapping[str, str]) -> Document:
-    """The document in a text; ``name`` is what the file is called in errors."""
+def read_document(text: str, name: str, environ: Mapping[str, str], *, begins: str) -> Document:
+    """The document in a text; ``name`` is what the file is called in errors, and ``begins`` a hint: how one begins."""
     if len(text) > _MOST_BYTES:
         raise ConfigError.not_plain(f"the file has more than {_MOST_BYTES >> 20} MiB", name, "is it the right file?")
     node = _composed(text, name)
@@ -114,7 +112,7 @@ def read_document(text: str, name: str, environ: Mapping[str, str]) -> Document:
         return document
     if not isinstance(built, dict):
         raise ConfigError.not_plain(
-            "a configuration is a mapping, and this is not", document.where(()), "begin with `server:` and `tables:`"
+            "a configuration is a mapping, and this is not", document.where(()), f"begin with {begins}"
         )
     document.value.update(built)
     return document
@@ -153,9 +151,9 @@ def _scalar(kind: str, text: str) -> Any:
 @cache
 def _loader() -> Any:
     """A loader that composes nodes and resolves plain scalars by the core schema; it constructs nothing."""
-    yaml = required("yaml", _WHAT, extra="serve")
+    import yaml
 
-    class _CoreLoader(yaml.SafeLoader):  # type: ignore[misc, name-defined]  # the package may be missing
+    class _CoreLoader(yaml.SafeLoader):  # type: ignore[misc]  # the package has no types
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
     for tag, pattern, first in _CORE:
@@ -165,7 +163,8 @@ def _loader() -> Any:
 
 def _composed(text: str, name: str) -> Any:
     """The root node of the one document in a text; None if it is empty."""
-    yaml = required("yaml", _WHAT, extra="serve")
+    import yaml
+
     try:
         loader = _loader()(text)
         try:
