@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         LimitError,
         NotFoundError,
         PartitionError,
+        ProjectError,
         RequestError,
         SchemaError,
         SearchQueryError,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from headwater.incremental.layout import Order
     from headwater.lake.table import Table
     from headwater.lakehouse import Lake, connect
+    from headwater.pipeline.declarations import function
+    from headwater.pipeline.project import Project
     from headwater.serving.answer import Answer
     from headwater.serving.client import AsyncClient, Client
     from headwater.spark.session import spark
@@ -83,6 +86,8 @@ __all__ = [
     "Order",
     "PartitionError",
     "Patch",
+    "Project",
+    "ProjectError",
     "RequestError",
     "Rows",
     "SchemaError",
@@ -104,6 +109,7 @@ __all__ = [
     "aggregation",
     "connect",
     "feature",
+    "function",
     "settings",
     "spark",
 ]
@@ -123,6 +129,7 @@ _HOMES = {
     "OnEvent": "headwater.timeseries.windows",
     "Order": "headwater.incremental.layout",
     "Patch": "headwater.incremental.circuit.feeding",
+    "Project": "headwater.pipeline.project",
     "Rows": "headwater.timeseries.windows",
     "Session": "headwater.timeseries.windows",
     "Sliding": "headwater.timeseries.windows",
@@ -135,6 +142,7 @@ _HOMES = {
     "aggregation": "headwater.incremental.aggregates.registry",
     "connect": "headwater.lakehouse",
     "feature": "headwater.base.feature_registry",
+    "function": "headwater.pipeline.declarations",
     **{name: "headwater.base.errors" for name in __all__ if name.endswith("Error")},
 }
 

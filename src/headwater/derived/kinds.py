@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headwater.base.errors import UnsupportedError
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from headwater.derived.artefact import Artefact
     from headwater.derived.environment import Environment
     from headwater.derived.narrowing import Conditions, Narrowed
+    from headwater.derived.outline import Outline, ShapeOf
     from headwater.derived.port import PinnedTables
     from headwater.lake.relation import Relation
     from headwater.lake.snapshot import Snapshot
+    from headwater.sql.functions.user import UserFunction
     from headwater.sql.query import Arguments
     from headwater.sql.statements import CreateArtefact
 
@@ -43,6 +45,28 @@ class Kind(ABC):
     @abstractmethod
     def create(self, statement: CreateArtefact, environment: Environment) -> Artefact:
         """Make the artefact that a statement defines, or change it, without refreshing it."""
+
+    # -- what a project declares -----------------------------------------------------------------------------------
+
+    def outline(
+        self, name: str, options: Mapping[str, Any], shape_of: ShapeOf, functions: Mapping[str, UserFunction]
+    ) -> Outline:
+        """What an artefact with these options would be, with everything checked that can be without reading rows.
+
+        Nothing of it is there yet, and what it reads need not be either: ``shape_of`` knows the columns.
+        """
+        raise UnsupportedError.declaration(name, _name_of(self))
+
+    def difference(self, name: str, options: Mapping[str, Any], meant: Outline, environment: Environment) -> str | None:
+        """Why the artefact of that name, which is there, is not the one with these options; None if it is.
+
+        ``meant`` is the outline of these options over the columns that its sources have now.
+        """
+        raise UnsupportedError.declaration(name, _name_of(self))
+
+    def define(self, name: str, options: Mapping[str, Any], environment: Environment) -> Artefact:
+        """Make the artefact with these options, or give them to the one that is there and has others (`difference`)."""
+        raise UnsupportedError.declaration(name, _name_of(self))
 
     def finish(self, environment: Environment) -> None:
         """Return when nothing is done in the background for artefacts of this kind any more."""
@@ -101,3 +125,8 @@ def kind(name: str) -> Kind:
         assert isinstance(made, Kind), "a module of a kind has a KIND"
         _loaded[name] = made
     return _loaded[name]
+
+
+def _name_of(made: Kind) -> str:
+    """The name that a kind is declared by."""
+    return next((name for name, one in _loaded.items() if one is made), type(made).__name__)

@@ -8,6 +8,7 @@ address that edits work with. A condition on partition columns alone is answered
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,15 @@ from headwater.sql.fragment import Fragment
 __all__ = ["candidate_files", "condition", "fetch", "find_rows", "partition_of"]
 
 
-def condition(snapshot: Snapshot, text: str | Fragment | None, alias: str | None = None) -> Expression | None:
+class WithColumns(Protocol):
+    """Whatever has columns: a snapshot of a table, or one that may come to be."""
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns, as Arrow has them."""
+
+
+def condition(snapshot: WithColumns, text: str | Fragment | None, alias: str | None = None) -> Expression | None:
     """A condition on the table's columns, checked to be a boolean; None means every row.
 
     With an ``alias`` it may call the columns ``alias.column`` too.

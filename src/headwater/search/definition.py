@@ -26,6 +26,7 @@ from headwater.base.errors import CorruptionError, HeadwaterError, InputError, S
 from headwater.base.frontier import TableIdentity
 from headwater.base.kinds import words_of
 from headwater.base.schema import Schema, spark_type
+from headwater.derived.outline import Shape
 from headwater.derived.sources import Input, identity_of
 from headwater.lake.snapshot import Snapshot
 from headwater.search.analyzers import parse_analyzer
@@ -124,7 +125,7 @@ class Definition:
 
 
 def define(
-    base: Snapshot,
+    base: Snapshot | Shape,
     source: str,
     *,
     fields: Sequence[AskedField] | None = None,

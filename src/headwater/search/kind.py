@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headwater.base.errors import ConflictError, InputError
@@ -9,6 +10,7 @@ from headwater.base.packages import required
 from headwater.derived.environment import Environment
 from headwater.derived.kinds import Kind
 from headwater.derived.narrowing import Conditions, Narrowed
+from headwater.derived.outline import Outline, ShapeOf
 from headwater.derived.port import PinnedTables
 from headwater.derived.record_log import RecordLog
 from headwater.lake.relation import Relation
@@ -20,6 +22,7 @@ from headwater.search.narrowing import narrowed
 from headwater.search.record import IndexRecord
 from headwater.search.statement import options_of
 from headwater.search.table_function import search_function
+from headwater.sql.functions.user import UserFunction
 from headwater.sql.query import Arguments
 from headwater.sql.statements import CreateArtefact, CreateSearchIndex
 
@@ -46,6 +49,33 @@ class IndexKind(Kind):
         replaces = statement.mode == "replace"
         return make(statement.table, statement.source, environment, replaces=replaces, **options_of(statement))
 
+    def outline(
+        self, name: str, options: Mapping[str, Any], shape_of: ShapeOf, functions: Mapping[str, UserFunction]
+    ) -> Outline:
+        """What an index with these options would be: ``on``, and those of ``lake.index``."""
+        required("tantivy", "a search index", "search")
+        source, rest = _split(options)
+        shape = shape_of(source)
+        meant = define(shape, shape.name, **rest)
+        return Outline(reads=(shape.name,), conditions=tuple(f"{shape.name}.{c}" for c in meant.columns))
+
+    def difference(self, name: str, options: Mapping[str, Any], meant: Outline, environment: Environment) -> str | None:
+        """Why the index of that name is not the one with these options."""
+        source, rest = _split(options)
+        table = environment.table(source)
+        log = RecordLog(environment.root, SearchIndex.kind.name, name)
+        found = log.newest()
+        if found is None:
+            return "there is no index of that name"
+        have = Definition.from_json(found.definition, log.path)
+        wanted = define(table.snapshot, table.name, **rest)
+        return None if have.to_json() == wanted.to_json() else f"it is a {have} so far"
+
+    def define(self, name: str, options: Mapping[str, Any], environment: Environment) -> SearchIndex:
+        """The index with these options, made or changed."""
+        source, rest = _split(options)
+        return make(name, source, environment, replaces=True, **rest)
+
     def table_function(
         self, name: str, arguments: Arguments, environment: Environment, pinned: PinnedTables
     ) -> Relation:
@@ -59,6 +89,11 @@ class IndexKind(Kind):
 
 
 KIND = IndexKind()
+
+
+def _split(options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The source, and the other options."""
+    return options["on"], {name: value for name, value in options.items() if name != "on"}
 
 
 def make(name: str, source: str, environment: Environment, *, replaces: bool = False, **options: Any) -> SearchIndex:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import headwater as hw
 from headwater.base import settings
+from headwater.base.config.document import parse_value
 from headwater.base.errors import ConfigError, HeadwaterError, NotFoundError, StorageError
 from headwater.serving import config as package
 from headwater.serving.config import (
@@ -28,7 +29,6 @@ from headwater.serving.config import (
     TableConfig,
     TokenConfig,
 )
-from headwater.base.config.document import parse_value
 from headwater.serving.config.schema import schema_text
 
 UPDATE = os.environ.get("HEADWATER_UPDATE_GOLDEN") == "1"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
 
 __all__ = ["fields_at", "is_secret", "type_at", "wants_text"]
 
@@ -29,7 +30,7 @@ def type_at(root: type[BaseModel], path: Path) -> Any:
 def fields_at(root: type[BaseModel], path: Path) -> list[str]:
     """The keys that a mapping at a path may have; none where they are free, or where it is no mapping."""
     found = type_at(root, path)
-    return list(found.model_fields) if _is_model(found) else []
+    return list(_fields(found)) if _is_model(found) else []
 
 
 def wants_text(root: type[BaseModel], path: Path) -> bool:
@@ -41,7 +42,7 @@ def is_secret(root: type[BaseModel], path: Path) -> bool:
     """Whether what lies at a path, or around it, may not be shown."""
     for length in range(1, len(path) + 1):
         parent, name = type_at(root, path[: length - 1]), path[length - 1]
-        if _is_model(parent) and name in parent.model_fields and not parent.model_fields[str(name)].repr:
+        if _is_model(parent) and name in (known := _fields(parent)) and not known[str(name)].repr:
             return True
         if type_at(root, path[:length]) is SecretStr:
             return True
@@ -50,13 +51,18 @@ def is_secret(root: type[BaseModel], path: Path) -> bool:
 
 def _inside(found: Any, step: str | int) -> Any:
     if _is_model(found):
-        return _plain(found.model_fields[str(step)].annotation) if step in found.model_fields else None
+        return _plain(known[str(step)].annotation) if step in (known := _fields(found)) else None
     arguments = get_args(found)
     if get_origin(found) is dict:
         return _plain(arguments[1])
     if get_origin(found) is list:
         return _plain(arguments[0])
     return None
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, by the keys that a file has for them."""
+    return {one.alias or name: one for name, one in model.model_fields.items()}
 
 
 def _plain(found: Any) -> Any:

@@ -7,6 +7,7 @@
     │   ├── ExpressionError   a predicate or SQL text that does not parse or resolve
     │   ├── SearchQueryError  a search query that does not parse, or exceeds a limit
     │   ├── ConfigError       a configuration file that cannot be used as it is
+    │   │   └── ProjectError  a project of derived artefacts that cannot be used as it is
     │   ├── PartitionError    a folder of a date that cannot be served as it is
     │   └── RequestError      a request to a server that cannot be understood
     ├── ConstraintError       data breaks a rule of the table: NOT NULL, CHECK, generated column
@@ -40,6 +41,7 @@ from headwater.base.errors.input import InputError
 from headwater.base.errors.not_found import NotFoundError
 from headwater.base.errors.partition import PartitionError
 from headwater.base.errors.phrase import SURFACES, Surface
+from headwater.base.errors.project import ProjectError
 from headwater.base.errors.request import AccessError, LimitError, RequestError
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.schema import SchemaError
@@ -67,6 +69,7 @@ __all__ = [
     "LimitError",
     "NotFoundError",
     "PartitionError",
+    "ProjectError",
     "RequestError",
     "SchemaError",
     "SearchQueryError",

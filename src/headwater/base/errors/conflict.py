@@ -50,3 +50,12 @@ class ConflictError(HeadwaterError):
             where=where,
             actions=[Action("rebuild", name=name, kind=kind)],
         )
+
+    @classmethod
+    def project_busy(cls, owner: str, where: str) -> Self:
+        return cls(
+            "E4005",
+            f"the project is being refreshed already, by {owner}",
+            where=where,
+            hint="wait until that ends: `--wait 10m` does so, or stop it",
+        )

@@ -66,6 +66,14 @@ class UnsupportedError(HeadwaterError):
         )
 
     @classmethod
+    def declaration(cls, name: str, kind: str) -> Self:
+        return cls(
+            "E3009",
+            f"`{name}` cannot be declared in a project: artefacts of the kind `{kind}` have no declaration",
+            hint="define it by its method of the lake",
+        )
+
+    @classmethod
     def recompute(cls, name: str, why: str, kind: KindWords = VIEW) -> Self:
         return cls(
             "E3006",

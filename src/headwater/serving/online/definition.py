@@ -22,6 +22,7 @@ import pyarrow as pa
 from headwater.base.durations import duration_words, parse_duration_ms
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.schema import Schema
+from headwater.derived.outline import Shape
 from headwater.derived.sources import Input
 from headwater.lake.snapshot import Snapshot
 from headwater.serving.building import stored_schema
@@ -98,7 +99,7 @@ class Definition:
 
 
 def define(
-    base: Snapshot,
+    base: Snapshot | Shape,
     source: str,
     *,
     key: str | Sequence[str],

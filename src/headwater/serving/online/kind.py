@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
 
 from headwater.base.errors import ConflictError, InputError
 from headwater.derived import upkeep
 from headwater.derived.environment import Environment
 from headwater.derived.kinds import Kind
+from headwater.derived.outline import Outline, Shape, ShapeOf
 from headwater.derived.record_log import RecordLog
 from headwater.lake.snapshot import Snapshot
 from headwater.serving.online.definition import Definition, define
 from headwater.serving.online.online import Online
 from headwater.serving.record import OnlineRecord
+from headwater.sql.functions.user import UserFunction
 from headwater.sql.statements import CreateArtefact, CreateOnlineTable
 
 __all__ = ["KIND", "OnlineKind", "make"]
@@ -50,12 +54,52 @@ class OnlineKind(Kind):
             replaces=statement.mode == "replace",
         )
 
+    def outline(
+        self, name: str, options: Mapping[str, Any], shape_of: ShapeOf, functions: Mapping[str, UserFunction]
+    ) -> Outline:
+        """What an online table with these options would be: ``source``, and those of ``lake.online``."""
+        shape = shape_of(options["source"])
+        meant = _meant(shape, shape.name, options)
+        return Outline(
+            reads=(shape.name,),
+            lineage={c: (f"{shape.name}.{c}",) for c in (*meant.key, *meant.columns)},
+            conditions=tuple(f"{shape.name}.{c}" for c in meant.read if c not in meant.key and c not in meant.columns),
+        )
+
+    def difference(self, name: str, options: Mapping[str, Any], meant: Outline, environment: Environment) -> str | None:
+        """Why the online table of that name is not the one with these options."""
+        table = environment.table(options["source"])
+        found = RecordLog(environment.root, Online.kind.name, name).newest()
+        if found is None:
+            return "there is no online table of that name"
+        have = Definition.from_json(found.definition)
+        same = have.meaning == _meant(table.snapshot, table.name, options).meaning
+        return None if same else f"it has {have} so far"
+
+    def define(self, name: str, options: Mapping[str, Any], environment: Environment) -> Online:
+        """The online table with these options, made or changed."""
+        given = {**_UNSAID, **options}
+        return make(name, given.pop("source"), environment, replaces=True, **given)
+
     def finish(self, environment: Environment) -> None:
         """Wait until nothing is compacted any more."""
         upkeep.finish(f"online {environment.root.url} ")
 
 
 KIND = OnlineKind()
+
+_UNSAID: Mapping[str, Any] = MappingProxyType(
+    {"key": None, "columns": None, "ttl": None, "event_time": None, "order_by": None, "parts": 0}
+)
+
+
+def _meant(base: Snapshot | Shape, source: str, options: Mapping[str, Any]) -> Definition:
+    """The definition by these options."""
+    given = {**_UNSAID, **options}
+    del given["source"]
+    if not given["key"]:
+        raise InputError.bad_argument("key", given["key"], "the column, or columns, that identify a row")
+    return define(base, source, **given)
 
 
 def make(
