@@ -37,4 +37,14 @@ def schema_text(root: type[BaseModel], title: str) -> str:
     schema = root.model_json_schema(schema_generator=_WithReferences)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
     schema.pop("title", None)
-    return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({**head, **_unwrapped(schema)}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _unwrapped(value: Any) -> Any:
+    """The schema with each description on one line, however the docstring is wrapped."""
+    if isinstance(value, dict):
+        return {
+            key: " ".join(one.split()) if key == "description" and isinstance(one, str) else _unwrapped(one)
+            for key, one in value.items()
+        }
+    return [_unwrapped(one) for one in value] if isinstance(value, list) else value
