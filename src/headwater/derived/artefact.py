@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import KindWords
@@ -19,9 +19,6 @@ from headwater.derived.record import Record
 from headwater.derived.reports import Refresh
 from headwater.derived.status import Status
 from headwater.lake.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from headwater.derived.lookup import Lookup
 
 __all__ = ["Artefact"]
 
@@ -108,8 +105,8 @@ class Artefact(Derived):
         """
 
     @abstractmethod
-    def status(self, lookup: Lookup | None = None) -> Status:
-        """What it is, and how fresh; ``lookup`` is shared by several."""
+    def status(self) -> Status:
+        """What it is, and how fresh."""
 
     @abstractmethod
     def create_statement(self) -> str:

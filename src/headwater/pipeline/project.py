@@ -358,8 +358,7 @@ class Project:
 
     def why(self, name: str) -> Why:
         """Why a node is stale, and why its next refresh would be what it would be."""
-        node = self._node(name)
-        return explain(self, node)
+        return explain(self.lake, self.name, self.graph, self._node(name), self.engine())
 
     def history(self, name: str | None = None, *, limit: int | None = None) -> pa.Table:
         """The publishes of the project's nodes, newest first: rows of the table ``headwater.ledger``."""

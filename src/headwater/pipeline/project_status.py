@@ -17,9 +17,9 @@ from headwater.base import markup
 from headwater.base.errors import HeadwaterError, NotFoundError
 from headwater.base.frontier import Frontier
 from headwater.base.storage import Storage
+from headwater.derived.handle import Handle
 from headwater.derived.lookup import Lookup
 from headwater.derived.record import LastRefresh
-from headwater.derived.status import Status
 from headwater.lake import log
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.node import Node
@@ -211,7 +211,8 @@ class _Statuses:
             return NodeStatus(
                 name=node.name, kind=node.kind, health="not applied", target_seconds=target, lag_seconds=None
             )
-        own: Status = artefact.status(self.lookup)
+        assert isinstance(artefact, Handle), "artefacts of all kinds are"
+        own = artefact.status(self.lookup)
         ages = [self._age(name, own.frontier.get(name, -1)) for name, lag in own.lag.items() if lag is not None]
         behind = []
         for name in self.graph.reads(node.name):

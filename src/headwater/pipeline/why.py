@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headwater.base import markup
+from headwater.derived.lookup import Lookup
+from headwater.pipeline.graph import Graph
 from headwater.pipeline.ledger import Ledger, summaries
 from headwater.pipeline.node import Node
 from headwater.pipeline.planning import NodePlan, plan_nodes
-from headwater.pipeline.project_status import NodeStatus
+from headwater.pipeline.project_status import NodeStatus, status_of
 
 if TYPE_CHECKING:
-    from headwater.pipeline.project import Project
+    from headwater.lakehouse import Lake
 
 __all__ = ["Why", "explain"]
 
@@ -74,27 +76,19 @@ class Why:
         return markup.facts(self.node.name, self.facts())
 
 
-def explain(project: Project, node: Node) -> Why:
+def explain(lake: Lake, project: str, graph: Graph, node: Node, engine: str) -> Why:
     """The reasons of a node of a project."""
-    graph = project.graph
+    environment = lake.environment()
     upstream = graph.upstream([node.name]) if not node.is_source else set()
     names = [name for name in graph.kept if name in upstream or name == node.name]
-    engine = project.engine()
-    plans = plan_nodes(graph, names, project.lake.environment(), full=False, strict=False, engine=engine)
+    plans = plan_nodes(graph, names, environment, full=False, strict=False, engine=engine)
     own = plans.pop(node.name, None)
-    if node.is_source:
-        from headwater.derived.lookup import Lookup
-        from headwater.pipeline.project_status import status_of
-
-        status = status_of(graph, [node.name], Lookup(project.lake.environment()))[node.name]
-    else:
-        status = project.status(node.name)[node.name]
     return Why(
         node=node,
-        status=status,
+        status=status_of(graph, [node.name], Lookup(environment))[node.name],
         plan=own,
         upstream=[one for one in plans.values() if one.mode != "noop"],
         reads=graph.reads(node.name),
         readers=tuple(graph.readers(node.name)),
-        last=Ledger(project.lake, project.name).read(node.name, _SHOWN),
+        last=Ledger(lake, project).read(node.name, _SHOWN),
     )
