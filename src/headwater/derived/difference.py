@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.base import rowkey, settings
+from headwater.base import rowkey
 from headwater.base.change import WEIGHT, ChangeBatch
+from headwater.base.scratch import scratch_parent
 
 __all__ = ["ROW_BYTES", "Difference"]
 
@@ -107,7 +108,7 @@ class Difference:
 
     def _write(self, table: pa.Table, buckets: Buckets) -> None:
         if self._writer is None:
-            folder = tempfile.TemporaryDirectory(dir=settings.current().spill_dir, prefix="headwater-difference-")
+            folder = tempfile.TemporaryDirectory(dir=scratch_parent(), prefix="headwater-difference-")
             self._path = Path(self._exits.enter_context(folder)) / "rows.arrow"
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             self._writer = self._exits.enter_context(pa.ipc.new_file(self._path, self._schema, options=options))

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.base import rowkey, settings
+from headwater.base import rowkey
+from headwater.base.scratch import scratch_parent
 from headwater.kernels.arrays import Lanes
 
 __all__ = ["TOLERANCE", "sorted_unpaired", "unpaired"]
@@ -123,7 +124,7 @@ class _Side:
     def __init__(self, keys: Keys, floats: int, memory_bytes: int) -> None:
         import duckdb
 
-        self._folder = tempfile.TemporaryDirectory(dir=settings.current().spill_dir, prefix="headwater-sorted-")
+        self._folder = tempfile.TemporaryDirectory(dir=scratch_parent(), prefix="headwater-sorted-")
         spill = str(Path(self._folder.name) / "duckdb")
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{memory_bytes}B",

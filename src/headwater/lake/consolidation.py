@@ -22,6 +22,7 @@ import pyarrow as pa
 from headwater.base import settings
 from headwater.base.consolidation import consolidate_table
 from headwater.base.errors import ConstraintError, HeadwaterError, StorageError
+from headwater.base.scratch import scratch_parent
 
 __all__ = ["consolidate_stream"]
 
@@ -75,7 +76,7 @@ def _spilled(schema: pa.Schema, source: Iterator[pa.RecordBatch]) -> Iterator[pa
             raise
 
     now = settings.current()
-    with tempfile.TemporaryDirectory(dir=now.spill_dir, prefix="headwater-") as spill:
+    with tempfile.TemporaryDirectory(dir=scratch_parent(), prefix="headwater-") as spill:
         config: dict[str, Any] = {"temp_directory": os.path.join(spill, "duckdb")}
         if now.memory_limit_bytes:
             config["memory_limit"] = f"{now.memory_limit_bytes}B"

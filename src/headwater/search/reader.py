@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from headwater.base import events, settings
+from headwater.base import events
 from headwater.base.errors import CorruptionError, NotFoundError, SearchQueryError
 from headwater.base.frontier import Frontier
+from headwater.base.scratch import scratch_parent
 from headwater.derived.sources import identity_of
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
@@ -316,7 +317,7 @@ def open_reader(
     """
     left, reopened = list(names), False
     while True:
-        home = tempfile.mkdtemp(prefix="headwater-reader-", dir=settings.current().spill_dir)
+        home = tempfile.mkdtemp(prefix="headwater-reader-", dir=scratch_parent())
         parts: list[Part] = []
         try:
             covered, uncovered = _lent(meant, base, store, left, home, parts, report, whole=whole)
@@ -346,9 +347,7 @@ def _unusable(meant: Definition, base: Snapshot, parts: Sequence[Part]) -> list[
     found = []
     for part in parts:
         try:
-            Reader(
-                meant, base, [part], 0, tempfile.mkdtemp(prefix="headwater-reader-", dir=settings.current().spill_dir)
-            )
+            Reader(meant, base, [part], 0, tempfile.mkdtemp(prefix="headwater-reader-", dir=scratch_parent()))
         except (CorruptionError, SearchQueryError, OSError, ValueError, KeyError, AssertionError):
             found.append(part)
     return found

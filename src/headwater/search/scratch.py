@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from headwater.base import settings
+from headwater.base.scratch import scratch_parent
 
 __all__ = ["scratch_folder"]
 
@@ -20,7 +20,7 @@ _ROOM_BYTES = 256 << 20
 
 def scratch_folder(purpose: str, *, small: bool) -> str:
     """A new folder; whoever asked for it deletes it."""
-    parent: str | os.PathLike[str] | None = settings.current().spill_dir
+    parent: str | os.PathLike[str] | None = scratch_parent()
     if small and parent is None and _has_room():
         parent = _MEMORY
     return tempfile.mkdtemp(prefix=f"headwater-{purpose}-", dir=parent)

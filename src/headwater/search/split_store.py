@@ -32,6 +32,7 @@ from typing import TypeVar
 
 from headwater.base import events, faults, settings
 from headwater.base.errors import CorruptionError, NotFoundError
+from headwater.base.scratch import scratch_parent
 from headwater.base.storage import Storage, now_ms
 from headwater.search.assembled import link
 from headwater.search.cover import Cover
@@ -53,7 +54,7 @@ _MOST_COVERS = 10_000
 
 def cache_folder() -> str:
     """Where this machine unpacks splits."""
-    folder = os.path.join(settings.current().spill_dir or tempfile.gettempdir(), "headwater-splits")
+    folder = os.path.join(scratch_parent() or tempfile.gettempdir(), "headwater-splits")
     os.makedirs(folder, exist_ok=True)
     return folder
 
@@ -79,7 +80,7 @@ class SplitStore:
 
     def add(self, built: BuiltSplit) -> Cover:
         """Put a split that was built where readers find it, and keep it unpacked here; gives its cover."""
-        with tempfile.TemporaryDirectory(prefix="headwater-pack-", dir=settings.current().spill_dir) as folder:
+        with tempfile.TemporaryDirectory(prefix="headwater-pack-", dir=scratch_parent()) as folder:
             file = os.path.join(folder, "split")
             cover = packed(built, file)
             faults.point("search.split.before_write", built.name)
