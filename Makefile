@@ -56,8 +56,8 @@ ifeq ($(ARGS),)
 endif
 
 .PHONY: test-lake-s3
-test-lake-s3: $(STAMP) ## run the tests of the lake and of SQL with the lake on a real S3 server
-	@HEADWATER_TEST_STORAGE=s3 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),tests/lake tests/query)
+test-lake-s3: $(STAMP) ## run the tests of the lake, of SQL and of search with the lake on a real S3 server
+	@HEADWATER_TEST_STORAGE=s3 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not interop" $(or $(ARGS),tests/lake tests/query tests/search)
 
 .PHONY: test-s3
 test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
@@ -66,10 +66,10 @@ test-s3: $(STAMP) test-lake-s3 ## run all tests that use a real S3 server
 # Node (Azurite, from npm) and Go (fake-gcs-server) are needed; the emulators are installed once, outside of the repository, and only here: other
 # targets run the tests in tests/cloud where they find them. What cannot be installed is reported, and its tests are skipped.
 CLOUD_TESTS := tests/s3/test_operations.py tests/s3/test_errors.py tests/s3/test_races.py tests/derived/test_contract_on_s3.py \
-	tests/incremental/views/test_s3.py tests/lake_spark/test_s3.py tests/lake tests/query
+	tests/incremental/views/test_s3.py tests/lake_spark/test_s3.py tests/lake tests/query tests/search
 
 .PHONY: test-cloud
-test-cloud: $(STAMP) ## run the tests of the lake, SQL and everything derived on emulators of Azure and Google Cloud
+test-cloud: $(STAMP) ## run the tests of the lake, SQL, search and everything derived on emulators of Azure and Google Cloud
 	-@$(BIN)/python -m headwater.testing.server_tools
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m cloud tests/cloud
 	@for cloud in azure gcs; do \

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.object_servers import ON_SERVER
 from tests.search.conftest import Place
 from tests.search.matcher import matches
 from tests.search.notes import Notes
@@ -30,10 +31,13 @@ from headwater.search.index import SearchIndex
 from headwater.search.language import parse
 from headwater.sql.expressions import evaluate
 from headwater.testing.faults import FaultPlan, SimulatedCrash
+from headwater.testing.object_server import ObjectServer
+from headwater.testing.s3_server import S3Server
 
 pytestmark = pytest.mark.long
 
-STEPS = 100
+STEPS = 20 if ON_SERVER else 100
+ON_CLOUD = 12
 HISTORIES = int(os.environ["HEADWATER_TEST_SEEDS"]) * 25 if "HEADWATER_TEST_SEEDS" in os.environ else 10
 _ACTIONS = [
     *["change"] * 9, *["refresh"] * 4, *["crash"] * 2, "empty", "optimize", "optimize", "zorder", "table_vacuum", "restore", "add_column",
@@ -220,12 +224,10 @@ def _quickly() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", range(HISTORIES))
-def test_index_equals_scan(seed: int, place: Place) -> None:
-    history = History(place, seed)
+def _live(history: History, seed: int, count: int) -> None:
     steps: list[str] = []
     try:
-        for _ in range(STEPS):
+        for _ in range(count):
             steps.append(history.step())
             history.check()
     except AssertionError as e:
@@ -233,3 +235,17 @@ def test_index_equals_scan(seed: int, place: Place) -> None:
     history.index.refresh()
     assert history.index.verify().equal
     assert history.index.coverage == 1.0
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES))
+def test_index_equals_scan(seed: int, place: Place) -> None:
+    _live(History(place, seed), seed, STEPS)
+
+
+def test_index_equals_scan_on_each_cloud(cloud: ObjectServer) -> None:
+    _live(History(Place(cloud.url("search"), cloud.options), 4), 4, ON_CLOUD)
+
+
+@pytest.mark.s3
+def test_index_equals_scan_on_s3(s3: S3Server) -> None:
+    _live(History(Place(s3.url("search"), s3.options), 5), 5, ON_CLOUD)
