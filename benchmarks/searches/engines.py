@@ -29,6 +29,9 @@ class SqliteFts:
     def __init__(self, folder: Path, rows: Rows, tokenizer: Literal["unicode61", "trigram"]) -> None:
         self._path, self._rows, self._tokenizer = folder / f"{tokenizer}.sqlite", rows, tokenizer
 
+    def open(self) -> None:
+        self._connection = sqlite3.connect(self._path)
+
     def build(self) -> int:
         connection = self._connection = sqlite3.connect(self._path)
         connection.execute("PRAGMA journal_mode = OFF")
@@ -76,6 +79,12 @@ class Lance:
 
     def __init__(self, folder: Path, rows: Rows) -> None:
         self._folder, self._rows = folder / "lance", rows
+
+    def open(self) -> None:
+        import lancedb
+
+        self._table = lancedb.connect(str(self._folder)).open_table("docs")
+        self._docs = self._table.count_rows()
 
     def build(self) -> int:
         import lancedb
@@ -143,6 +152,11 @@ class Bm25s:
 
     def __init__(self, folder: Path, rows: Rows) -> None:
         self._folder, self._rows = folder / "bm25s", rows
+
+    def open(self) -> None:
+        import bm25s
+
+        self._ranker = bm25s.BM25.load(str(self._folder), load_corpus=False)
 
     def build(self) -> int:
         import bm25s

@@ -101,5 +101,9 @@ class Headwater:
         self.index.refresh()
         return self.index.details().bytes
 
+    def open(self) -> None:
+        """Use the index that was built."""
+        self.index.prewarm()
+
     def question(self, question: Question) -> Callable[[], Any] | None:
         return ask(self.index, question)

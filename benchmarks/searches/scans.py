@@ -23,6 +23,9 @@ class PolarsScan:
         self._polars = polars
         self._frame = polars.scan_parquet(list(files))
 
+    def open(self) -> None:
+        """There is nothing to open."""
+
     def build(self) -> int:
         return 0
 
@@ -58,6 +61,9 @@ class DuckDBScan:
         self._connection = duckdb.connect(config={"threads": threads})
         self._connection.execute(f"CREATE VIEW docs AS SELECT * FROM read_parquet({list(files)!r})")
 
+    def open(self) -> None:
+        """There is nothing to open."""
+
     def build(self) -> int:
         return 0
 
@@ -87,6 +93,9 @@ class SparkScan:
     def __init__(self, files: Sequence[str], session: Any) -> None:
         self.session = session
         self.frame = session.read.parquet(*files)
+
+    def open(self) -> None:
+        """There is nothing to open."""
 
     def build(self) -> int:
         return 0
