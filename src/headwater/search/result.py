@@ -26,7 +26,7 @@ SCORE = "_score"
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult:
     """The rows that a search found, best first. Rows are read from the table when they are asked for.
 
@@ -49,6 +49,10 @@ class SearchResult:
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def __repr__(self) -> str:
+        left_out = f", left out of the query: {len(self.ignored)}" if self.ignored else ""
+        return f"SearchResult({len(self):,} rows of {self.frontier}: {', '.join(self.columns)}{left_out})"
 
     @property
     def scores(self) -> list[float]:
@@ -143,7 +147,8 @@ class SearchResult:
         for n, row in enumerate(shown.to_pylist()):
             cells = [_shown(scores[n])] + [texts[c][n] if c in texts else escape(_shown(row[c])) for c in self.columns]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        caption = f"{len(self):,} rows of {escape(str(self.frontier))}"
+        first = f", the first {_SHOWN}" if len(self) > _SHOWN else ""
+        caption = f"{len(self):,} rows of {escape(str(self.frontier))}{first}"
         return f"<table><caption>{caption}</caption><tr>{heads}</tr>{''.join(rows)}</table>"
 
 
