@@ -2,7 +2,8 @@
 
 The embeddings are a column of the table. Every row that is alive is compared (exactly, no approximation), by cosine
 similarity; rows without an embedding, or with one of another length, have no place in that ranking. The two rankings
-are joined by reciprocal rank fusion: a row's score is the sum of 1 / (60 + rank) over the rankings that it is in. Where
+are joined by reciprocal rank fusion: a row's score is the sum of 1 / (60 + rank) over the rankings that it is in. Both
+rankings are whole, so a row's score does not depend on how many rows are asked for, and pages fit together. Where
 there is a query, words alone decide which rows are ranked by words; a row that only the embeddings find is in the
 result too.
 """
@@ -22,50 +23,60 @@ from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.search.reader import Hits, Reader
 from headwater.search.request import Request
 from headwater.search.rows import meets
+from headwater.sql import expressions
 from headwater.sql.expressions import Expression
 
 __all__ = ["fused", "nearest"]
 
 _CONSTANT = 60
-_LEAST_DEPTH = 100
+_POSITION_BITS = 40
 
 
 def fused(reader: Reader, query: Any, asked: Request) -> Hits:
     """The rows that are best by a query and by nearness to a vector."""
     if asked.order_by is not None:
         raise InputError.bad_argument("order_by", asked.order_by, "None: a search by a vector has an order")
-    k = asked.k if asked.k is not None else int(reader.searcher.num_docs)
-    depth = max(_LEAST_DEPTH, 4 * (k + asked.offset))
     wanted = condition(reader.base, asked.where)
-    words = reader.top(query, depth)
+    near = nearest(reader, asked.vector, asked.vector_column, wanted)
+    words = reader.top(query, reader.count(query))
     if wanted is not None and len(words):
         words = words.part(np.flatnonzero(meets(reader, words, wanted)))
-    near = nearest(reader, asked.vector, asked.vector_column, depth, wanted)
-    scores: dict[tuple[int, int], float] = {}
-    for ranking in (words, near):
-        for rank, place in enumerate(zip(ranking.files.tolist(), ranking.positions.tolist(), strict=True), start=1):
-            scores[place] = scores.get(place, 0.0) + 1.0 / (_CONSTANT + rank)
-    order = sorted(scores, key=lambda place: (-scores[place], place))[asked.offset : asked.offset + k]
-    files, positions = (np.array([place[n] for place in order], np.int64) for n in (0, 1))
-    return Hits(files, positions, [scores[place] for place in order], None)
+    rankings = (words, near)
+    places = np.concatenate([one.files << _POSITION_BITS | one.positions for one in rankings])
+    shares = np.concatenate([1.0 / (_CONSTANT + 1 + np.arange(len(one))) for one in rankings])
+    rows, which = np.unique(places, return_inverse=True)
+    scores = np.bincount(which, shares, len(rows))
+    end = None if asked.k is None else asked.offset + asked.k
+    order = np.lexsort((rows, -scores))[asked.offset : end]
+    files, positions = rows[order] >> _POSITION_BITS, rows[order] & ((1 << _POSITION_BITS) - 1)
+    return Hits(files, positions, scores[order].tolist(), len(rows))
 
 
-def nearest(reader: Reader, vector: Any, column: str | None, k: int, wanted: Expression | None = None) -> Hits:
-    """The rows whose embeddings are nearest to a vector, nearest first, by cosine similarity."""
+def nearest(reader: Reader, vector: Any, column: str | None, wanted: Expression | None = None) -> Hits:
+    """All rows with an embedding that can be compared with a vector, nearest first, by cosine similarity."""
     base = reader.base
     name = _vector_column(reader, column)
-    sought = np.asarray(vector, np.float64).ravel()
+    try:
+        sought = np.asarray(vector, np.float64).ravel()
+    except (TypeError, ValueError):
+        raise InputError.bad_argument("vector", vector, "a list of numbers") from None
     length = float(np.linalg.norm(sought))
     if not len(sought) or not np.isfinite(length) or not length:
         raise InputError.bad_argument("vector", vector, "numbers that are finite and not all zero")
     sought = sought / length
+    used = {name} if wanted is None else {name, *(c for _, c in wanted.columns)}
+    names = [n for n in base.schema.names if n in used]
 
     def read(file: int) -> tuple[Any, Any]:
         found, places = [], []
-        for batch in read_file(base, base.files[reader.paths[file]], [name], positions=True):
-            rows, similarity = _similarities(batch.column(0), sought)
+        for batch in read_file(base, base.files[reader.paths[file]], names, positions=True):
+            kept = batch
+            if wanted is not None:
+                met = pc.fill_null(expressions.evaluate(wanted, pa.Table.from_batches([batch])), False)
+                kept = batch.filter(met.combine_chunks() if isinstance(met, pa.ChunkedArray) else met)
+            rows, similarity = _similarities(kept.column(name), sought)
             found.append(similarity)
-            places.append(batch.column(POSITION).to_numpy()[rows])
+            places.append(kept.column(POSITION).to_numpy()[rows])
         empty = np.empty(0)
         return np.concatenate([empty, *found]), np.concatenate([empty.astype(np.int64), *places])
 
@@ -74,16 +85,7 @@ def nearest(reader: Reader, vector: Any, column: str | None, k: int, wanted: Exp
     positions = np.concatenate([np.empty(0, np.int64), *(one for _, one in parts)])
     files = np.repeat(np.arange(len(parts)), [len(one) for one, _ in parts]).astype(np.int64)
     order = np.lexsort((positions, files, -similarity))
-    every = Hits(files[order], positions[order], similarity[order].tolist())
-    if wanted is None:
-        return every.part(slice(0, k))
-    chosen: list[Any] = []
-    for begin in range(0, len(every), 1_000):
-        some = every.part(slice(begin, begin + 1_000))
-        chosen.extend((begin + np.flatnonzero(meets(reader, some, wanted))).tolist())
-        if len(chosen) >= k:
-            break
-    return every.part(np.array(chosen[:k], np.int64))
+    return Hits(files[order], positions[order], ())
 
 
 def _similarities(array: pa.Array, sought: Any) -> tuple[Any, Any]:

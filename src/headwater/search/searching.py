@@ -47,7 +47,7 @@ def search(reader: Reader, asked: Request) -> SearchResult:
         from headwater.search.hybrid import fused
 
         hits = fused(reader, query, asked)
-        return SearchResult(reader, hits, columns, reader.frontier, query, ignored)
+        return SearchResult(reader, hits, columns, reader.frontier, query, ignored, hits.total)
     assert asked.where is not None
     wanted = condition(base, asked.where)
     assert wanted is not None
