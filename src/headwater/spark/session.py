@@ -64,6 +64,8 @@ QUICK_START = (
 A third of the processor time up to the first rows is spent on methods that only the start calls often. On two cores the
 start waits for that. What runs for long crosses these numbers within a second of work, too.
 """
+# What Spark's pages and event logs show as stars: its own default, keys of Azure, and all that is given for storage.
+_REDACTED = "(?i)secret|password|token|access[.]?key|account[._]?key|spark[.]headwater[.]storage[.]"
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -219,6 +221,7 @@ def _launch(master: str, app_name: str, config: Mapping[str, str]) -> SparkSessi
     local = master.startswith("local")
     java = check_java(options=QUICK_START if local else ())
     options = {"spark.master": master, "spark.app.name": app_name, **_SAME_ANSWERS, **_QUIET}
+    options["spark.redaction.regex"] = _REDACTED
     if local:
         options |= _local_options()
     options |= config

@@ -271,3 +271,7 @@ def test_session_settings_and_secrets(spark: SparkSession, lake: Lake) -> None:
     reader = source.reader(source.schema())
     for one in (source, source._options, reader, *reader.partitions()):
         assert "s3cr3t" not in repr(one)
+    session.conf.set("spark.headwater.storage.azure_storage_account_key", "s3cr3t")
+    session.conf.set("spark.headwater.storage.google_service_account_key", "s3cr3t")
+    shown = {row.key: row.value for row in session.sql("SET").collect()}
+    assert "spark.headwater.storage.azure_storage_account_key" in shown and "s3cr3t" not in shown.values()
