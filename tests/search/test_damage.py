@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.incremental.killing import Server
 
 import headwater as hw
 from headwater.base import events
@@ -162,40 +161,24 @@ def _other_record(record: dict[str, Any], rng: random.Random) -> bytes:
     return json.dumps(record).encode()
 
 
-_SEARCHES = """
-import sys, headwater as hw
-from headwater.base.errors import HeadwaterError
-from tests.search.test_damage import answers
-with hw.settings.override(spill_dir=sys.argv[1]):
-    index = hw.connect(sys.argv[1] + "/lake").index("ix")
-    try:
-        print("answer", answers(index))
-    except HeadwaterError as error:
-        print("error", error.code)
-"""
-
-
 @pytest.mark.long
 def test_copies_in_the_cache_are_garbled(lake: Lake, tmp_path: Path) -> None:
     """Whatever the library makes of it, the process ends in order, with an answer or an error of ours."""
     assert answers(lake.index("ix"))
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), *sys.path]))}
     files = [f for f in (tmp_path / "headwater-splits").glob("*/*") if not f.name.startswith(".")]
+    server = Server("tests.search.damage_server")
     for seed in range(TRIALS):
         rng = random.Random(seed)
-        file = rng.choice(files)
+        file, said = rng.choice(files), tmp_path / f"said-{seed}"
         whole = file.read_bytes()
         if not whole:
             continue
         file.write_bytes(garbled(whole, rng))
-        done = subprocess.run(
-            [sys.executable, "-c", _SEARCHES, str(tmp_path)], env=env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{file.name}, {seed}: {done.stderr[-1000:]}"
-        said = done.stdout.splitlines()[-1]
-        assert said.startswith(("error E", "answer [[")), f"{file.name}, {seed}: {said[:200]}"
+        assert server.live(folder=str(tmp_path), said=str(said)) == 0, f"{file.name}, {seed}"
+        assert said.read_text().startswith(("error E", "answer [[")), f"{file.name}, {seed}: {said.read_text()[:200]}"
         if file.exists():
             file.write_bytes(whole)
+    server.close()
 
 
 def test_a_copy_that_cannot_be_opened_is_fetched_again(lake: Lake, tmp_path: Path) -> None:

@@ -188,6 +188,7 @@ def test_a_server_that_others_can_reach_needs_tokens(folder: Path) -> None:
         FlightTables(LakeTables(LocalStorage(str(folder))), ServerOptions(host="0.0.0.0", port=0))
 
 
+@pytest.mark.long
 def test_headwater_serve_answers_flight_beside_http(folder: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -349,6 +349,7 @@ def test_a_bad_version_is_reported_and_the_one_before_serves_on(lake: Lake) -> N
     assert following.current.fetch([4]).missing == 0 and following.error is None
 
 
+@pytest.mark.long
 def test_killed_at_random_it_is_before_or_after(tmp_path: Path) -> None:
     world = Stock(tmp_path / "lake", 3)
     made = world.open("out")
