@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 from tests import scratch
 from tests.java_archive import java_options
@@ -75,8 +76,20 @@ _OWN_OPTIONS = "SPARK_SUBMIT_OPTS" not in os.environ
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+class _WithExamples:
+    """Modules without an example in a docstring are not imported and searched for one: that is nearly all of the tests."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        if any(isinstance(one, DoctestModule) for one in found) and b">>>" not in file_path.read_bytes():
+            return [one for one in found if not isinstance(one, DoctestModule)]
+        return found
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Leftovers())
+    config.pluginmanager.register(_WithExamples())  # for all folders, where a hook of this file is for its own
     if (folder := scratch.in_memory()) is not None:
         config.stash[_SCRATCH] = folder
 

@@ -45,6 +45,8 @@ def test_what_a_failing_test_leaves_is_ended(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(_PLUGIN)
     (tmp_path / "test_two.py").write_text(_TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    # What is asked of this run, such as a file for its report, is not asked of that one.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
