@@ -282,7 +282,7 @@ def test_rooms_add_statements_of_their_own() -> None:
 
 
 _DELTA = ("OPTIMIZE", "VACUUM", "RESTORE", "DESC HISTORY", "DESCRIBE HISTORY", "DESCRIBE DETAIL")
-# Where we read more than Spark: a MERGE of an older version or of a change feed, plans with what was counted, exports, online tables, and materialized
+# Where we read more than Spark: a MERGE of an older version or of a change feed, plans with what was counted, exports, online and feature tables, and materialized
 # views, of which Spark itself knows the making only; with them, tables that are dropped with what reads them.
 _MORE = (
     *(
@@ -292,6 +292,8 @@ _MORE = (
         "MATERIALIZED VIEW",
         " EXPORT",
         " ONLINE TABLE",
+        " FEATURE TABLE",
+        " SEARCH INDEX",
     ),
     *("orders CASCADE", "orders RESTRICT"),
 )
