@@ -8,7 +8,6 @@ it cannot change the answer.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from abc import abstractmethod
@@ -21,10 +20,10 @@ from typing import Any, ClassVar
 from headwater.base import events, faults
 from headwater.base.errors import NotFoundError
 from headwater.base.frontier import Frontier
-from headwater.base.storage import Storage
 from headwater.derived.attempt import Attempt, Timings, attempts, reported
 from headwater.derived.environment import Environment
 from headwater.derived.handle import Handle
+from headwater.derived.place import Place, place_of
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.record import Record
 from headwater.derived.record_log import Committed, RecordLog
@@ -146,8 +145,8 @@ class RecordedArtefact(Handle):
         return f"_headwater/{self.kind.name}s/{self.name}"
 
     @property
-    def _own_place(self) -> _Place:
-        return _place(self._environment.root, self.folder_path)
+    def _own_place(self) -> Place:
+        return place_of(self._environment.root, self.folder_path)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -168,35 +167,13 @@ class RecordedArtefact(Handle):
         """Delete what it has written."""
 
 
-class _Place:
-    """What this process has of an artefact: a lock between threads, and the folder whose lock is between processes."""
-
-    def __init__(self, root: Storage, path: str) -> None:
-        self.guard = threading.RLock()
-        self.folder = StateFolder(root, path)
-        self.suspicious = True
-        """Whether files may lie about that an attempt left which did not end: it has not been looked yet."""
-
-
-_places: dict[tuple[int, str, str], _Place] = {}
-_guard = threading.Lock()
-
-
-def _place(root: Storage, path: str) -> _Place:
-    key = (os.getpid(), root.url, path)  # a process that was forked has its own
-    with _guard:
-        if key not in _places:
-            _places[key] = _Place(root, path)
-        return _places[key]
-
-
 class _RecordedAttempt(Attempt):
     """One try to refresh a recorded artefact."""
 
     committed: Committed
     before: Any
 
-    def __init__(self, artefact: RecordedArtefact, place: _Place, *, last: bool) -> None:
+    def __init__(self, artefact: RecordedArtefact, place: Place, *, last: bool) -> None:
         self.artefact, self.place, self.last = artefact, place, last
         self.timings: Timings = {}
 

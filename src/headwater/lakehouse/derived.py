@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headwater.search.index import SearchIndex
     from headwater.search.several import SeveralResult
     from headwater.serving.online import Online
+    from headwater.timeseries.features import FeatureTable
 
 __all__ = ["DerivedNouns"]
 
@@ -29,6 +30,7 @@ __all__ = ["DerivedNouns"]
 kinds.declare("view", "headwater.incremental.views.kind")
 kinds.declare("export", "headwater.export.kind")
 kinds.declare("online", "headwater.serving.online.kind")
+kinds.declare("features", "headwater.timeseries.features.kind")
 kinds.declare("index", "headwater.search.kind", functions=("search",), narrows=True)
 
 
@@ -84,6 +86,45 @@ class DerivedNouns:
     def views(self: DerivingLake) -> list[str]:
         """The names of the lake's materialized views."""
         return self.environment().names("view")
+
+    # ------------------------------------------------------------------ feature tables
+
+    def features(
+        self: DerivingLake,
+        name: str,
+        build: Callable[[Any], Any] | None = None,
+        *,
+        policy: Literal["auto", "strict", "full"] | None = None,
+        refresh: bool = False,
+    ) -> FeatureTable:
+        """A feature table: the rows of a stream over tables of the lake, kept in a table of that name, which follow
+        them.
+
+        Parameters
+        ----------
+        build
+            A function that takes a lake and gives a stream: it is called with one whose only method is `stream`, at the
+            versions that are to be read. Without it the table must be there, or be declared by ``@hw.feature``.
+        policy
+            "auto" computes again just what changes can touch, where every operator allows that, and says when and why
+            it computes everything; "strict" never computes everything by itself; "full" always does.
+        refresh
+            Refresh it as well, after what it reads.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("payments", [{"card": "a", "ts": 1, "amount": 5}, {"card": "a", "ts": 4, "amount": 7}])
+        >>> def velocity(lake):
+        ...     return lake.stream("payments", time="ts", by="card").rolling(10, spent="sum(amount)")
+        >>> lake.features("velocity", velocity, refresh=True).to_arrow()["spent"].to_pylist()
+        [5, 12]
+        """
+        from headwater.timeseries.features.kind import define
+
+        found = define(name, build, self.environment(), policy=policy)
+        if refresh:
+            found.refresh()
+        return found
 
     # ------------------------------------------------------------------ exports
 

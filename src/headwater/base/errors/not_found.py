@@ -47,6 +47,14 @@ class NotFoundError(InputError, LookupError):
         )._about(name)
 
     @classmethod
+    def feature_function(cls, name: str, path: str, kind: KindWords) -> Self:
+        return cls(
+            "E1617",
+            f"the {kind.singular} `{name}` is computed by the function {path}, which this process does not have",
+            hint="import the file that declares it with @hw.feature, or give it: lake.features(name, function)",
+        )._about(name)
+
+    @classmethod
     def attached(cls, name: str, known: Sequence[str], where: str) -> Self:
         return cls(
             "E1109",

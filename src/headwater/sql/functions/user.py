@@ -41,6 +41,7 @@ __all__ = [
     "is_user",
     "register",
     "registered",
+    "source_text",
     "user_function",
     "user_operators",
 ]
@@ -98,7 +99,7 @@ class UserFunction:
             raise InputError.bad_argument("function", self.function, "a function")
         for dtype in (*self.arguments, self.returns):
             _check_type(dtype)
-        parts = [self.name.lower(), _source(self.function), *map(str, self.arguments), str(self.returns)]
+        parts = [self.name.lower(), source_text(self.function), *map(str, self.arguments), str(self.returns)]
         parts += [str(self.vectorised), self.version]
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         object.__setattr__(self, "fingerprint", digest[:16])
@@ -193,7 +194,8 @@ def _check_type(dtype: pa.DataType) -> None:
         raise InputError.bad_argument("arguments", str(dtype), "a type that Delta stores") from None
 
 
-def _source(function: Callable[..., Any]) -> str:
+def source_text(function: Callable[..., Any]) -> str:
+    """A function's text; its code, where there is no text."""
     try:
         if getattr(function, "__name__", "") == "<lambda>":
             return _lambda(function.__code__, inspect.findsource(function)[0])

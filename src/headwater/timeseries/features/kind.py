@@ -1,0 +1,78 @@
+"""Feature tables as a kind of derived artefact: how they are defined and opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headwater.base.errors import InputError, NotFoundError, UnsupportedError
+from headwater.base.feature_registry import feature
+from headwater.derived import upkeep
+from headwater.derived.environment import Environment
+from headwater.derived.kinds import Kind
+from headwater.lake.snapshot import Snapshot
+from headwater.sql.statements import CreateArtefact
+from headwater.timeseries.features import output_table
+from headwater.timeseries.features.definition import WORDS, Definition, Policy
+from headwater.timeseries.features.feature_table import FeatureTable
+from headwater.timeseries.features.function import Build, remember
+from headwater.timeseries.features.source_lake import SourceLake, built
+
+__all__ = ["KIND", "FeaturesKind", "define"]
+
+
+class FeaturesKind(Kind):
+    """Feature tables."""
+
+    def open(self, name: str, environment: Environment, base: Snapshot | None = None) -> FeatureTable:
+        """The feature table of that name; its function need not be at hand."""
+        table = environment.table(name)
+        if base is not None:
+            return FeatureTable(name, table.pinned_to(base), environment)
+        if not table.exists():
+            raise NotFoundError.derived(name, WORDS, environment.names(WORDS.name), environment.root.url)
+        if Definition.of(table.snapshot) is None:
+            raise InputError.not_derived(name, WORDS, table.location)
+        return FeatureTable(table.name, table, environment)
+
+    def create(self, statement: CreateArtefact, environment: Environment) -> FeatureTable:
+        """There is no such statement."""
+        raise UnsupportedError.operation(
+            "CREATE FEATURE TABLE", "feature tables are defined in Python", "lake.features(name, function)"
+        )
+
+    def finish(self, environment: Environment) -> None:
+        """Wait until no files are put together any more."""
+        upkeep.finish(f"features {environment.root.url} ")
+
+
+KIND = FeaturesKind()
+
+
+def define(name: str, build: Build | None, environment: Environment, *, policy: Policy | None) -> FeatureTable:
+    """The feature table of that name, computed by this function; made if it is not there.
+
+    One that was computed by another function keeps its rows until it is refreshed.
+    """
+    declared = feature.get(name)
+    if build is None:
+        if declared is None or environment.table(name).exists():
+            return KIND.open(name, environment)
+        build = declared.function
+    if not callable(build):
+        raise InputError.bad_argument("build", build, "a function that takes a lake and gives a stream")
+    if policy is None and declared is not None and declared.function is build:
+        policy = declared.options.get("policy")
+    table = environment.table(name)
+    remember(environment.root.url, table.name, build)
+    if table.exists():
+        found = KIND.open(table.name, environment)
+        stored = found.meant
+        if policy is not None and policy != stored.policy:
+            output_table.redefine(table.snapshot, replace(stored, policy=policy).checked())
+        return found
+    lake = SourceLake(environment, lambda one: environment.table(one).snapshot, {}, unbuilt=True)
+    meant = Definition.of_stream(build, built(build, lake), policy or "auto")
+    environment.check_free(table.name)
+    if output_table.create(table.storage, output_table.metadata_for(table.name, meant), meant) is None:
+        return define(name, build, environment, policy=policy)  # somebody else was quicker
+    return FeatureTable(table.name, table, environment)

@@ -1,0 +1,208 @@
+"""Regions: some stretches of time of some series, and the node that lets only their rows through.
+
+A region is a table of keys, each once, with the first and the last time that belong to it. The keys of a plan's result
+are called otherwise in its sources, and there more rows around a stretch are needed: `Within` says both. Keys are
+compared as values, null with null and NaN with NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.sql.conjuncts import Conjunct
+from headwater.timeseries.node import Node, RowKernel, RowWise
+from headwater.timeseries.times import moved, time_numbers
+
+__all__ = ["Region", "Within", "region_of"]
+
+Numbers = npt.NDArray[np.int64]
+FIRST, LAST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+_MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Stretches of series, by their keys."""
+
+    keys: pa.Table
+    first: Numbers
+    last: Numbers
+    rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", len(self.first))
+
+    def __repr__(self) -> str:
+        return f"Region({self.rows} stretches of {', '.join(self.keys.schema.names) or 'all rows'})"
+
+    @cached_property
+    def codes(self) -> tuple[list[tuple[pa.Array, pa.Array]], Numbers]:
+        """For each key its values and the numbers that they give with those before; and the stretch of each last
+        number.
+        """
+        numbers = np.zeros(self.rows, np.int64)
+        steps = []
+        for given in self.keys.columns:
+            column = comparable(given).combine_chunks()
+            values = pc.unique(column)
+            both = numbers * max(1, len(values)) + _found(column, values)
+            known = pc.unique(pa.array(both))
+            numbers = _found(pa.array(both), known)
+            steps.append((values, known))
+        place = np.zeros(max(1, self.rows), np.int64)
+        place[numbers] = np.arange(self.rows)
+        return steps, place
+
+    def places(self, columns: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
+        """For each row the stretch of its series; -1 where the series has none."""
+        if not self.rows:
+            return np.full(rows, -1, np.int64)
+        steps, place = self.codes
+        numbers, there = np.zeros(rows, np.int64), np.ones(rows, np.bool_)
+        for column, (values, known) in zip(columns, steps, strict=True):
+            found = _found(comparable(column).cast(values.type), values)
+            there &= found >= 0
+            both = numbers * max(1, len(values)) + np.maximum(found, 0)
+            numbers = _found(pa.array(both), known)
+            there &= numbers >= 0
+            numbers = np.maximum(numbers, 0)
+        return np.where(there, place[numbers], -1)
+
+    def conjuncts(
+        self, columns: Sequence[str], time: pa.Field | None, before: int | None, after: int | None
+    ) -> tuple[Conjunct, ...]:
+        """What all rows within it meet, for skipping; ``columns`` are its keys as a source calls them."""
+        found: list[Conjunct] = []
+        if not self.rows:
+            return ()
+        for name, column in zip(columns, self.keys.columns, strict=True):
+            if column.null_count or pa.types.is_floating(column.type):
+                continue
+            values = pc.unique(column)
+            if len(values) <= _MOST_LISTED:
+                found.append(Conjunct(name, "in", tuple(values.to_pylist())))
+            else:
+                ends = pc.min_max(values)
+                found += [Conjunct(name, ">=", (ends["min"].as_py(),)), Conjunct(name, "<=", (ends["max"].as_py(),))]
+        if time is not None:
+            low, high = int(self.first.min()), int(self.last.max())
+            if low > FIRST and before is not None and (start := _moment(low - before, time.type)) is not None:
+                found.append(Conjunct(time.name, ">=", (start,)))
+            if high < LAST and after is not None and (end := _moment(high + after, time.type)) is not None:
+                found.append(Conjunct(time.name, "<=", (end,)))
+        return tuple(found)
+
+
+def _moment(number: int, kind: pa.DataType) -> Any:
+    """A time as a Python value; None where Python has none."""
+    try:
+        if pa.types.is_integer(kind):
+            return number
+        if pa.types.is_date(kind):
+            return pa.scalar(number, pa.int32()).cast(pa.date32()).as_py()
+        return pa.scalar(number, pa.timestamp("us", kind.tz)).as_py()
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None
+
+
+def comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Keys as they are compared: whole numbers of any width, one zero, texts without dictionaries."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return column.cast(kind.value_type)
+    if pa.types.is_integer(kind):
+        return column.cast(pa.int64())
+    return pc.add(column, 0.0) if pa.types.is_floating(kind) else column
+
+
+def _found(column: pa.ChunkedArray | pa.Array, values: pa.Array) -> Numbers:
+    found = pc.fill_null(pc.index_in(column, value_set=values), -1)
+    return np.asarray(found).astype(np.int64)
+
+
+def region_of(keys: pa.Table, first: Numbers, last: Numbers) -> Region:
+    """The region of rows, some with the same keys: of each key from the first time of all to the last."""
+    if not len(first):
+        return Region(keys, first, last)
+    numbers = np.zeros(len(first), np.int64)
+    for given in keys.columns:
+        column = comparable(given).combine_chunks()
+        values = pc.unique(column)
+        both = numbers * max(1, len(values)) + _found(column, values)
+        numbers = _found(pa.array(both), pc.unique(pa.array(both)))
+    count = int(numbers.max()) + 1
+    low, high, where = np.full(count, LAST), np.full(count, FIRST), np.zeros(count, np.int64)
+    np.minimum.at(low, numbers, first)
+    np.maximum.at(high, numbers, last)
+    where[numbers] = np.arange(len(first))
+    return Region(keys.take(pa.array(where)) if keys.num_columns else keys, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Within(RowWise):
+    """The rows of a region, and those from ``before`` to ``after`` around it; rows without a time are let through.
+
+    >>> from headwater.timeseries.operators.values import Values
+    >>> from headwater.timeseries.running.here import run_here
+    >>> rows = Values(pa.table({"s": ["a", "a", "b"], "t": [1, 5, 5]}))
+    >>> region = region_of(pa.table({"s": ["a"]}), np.array([4]), np.array([9]))
+    >>> run_here(Within(rows, region, ("s",), "t")).to_pylist()
+    [{'s': 'a', 't': 5}]
+    """
+
+    input: Node
+    region: Region
+    columns: tuple[str, ...]
+    time: str | None = None
+    before: int | None = 0
+    after: int | None = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.input.schema
+
+    def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
+        return (wanted | set(self.columns) | ({self.time} if self.time is not None else set()),)
+
+    def line(self) -> str:
+        return f"{self.region.rows:,} stretches of {', '.join(self.columns) or 'time'}"
+
+    def kernel(self) -> RowKernel:
+        return _Within(self.region, self.columns, self.time, self.before, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    region: Region
+    columns: tuple[str, ...]
+    time: str | None
+    before: int | None
+    after: int | None
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        return rows.filter(pa.array(self.mask(rows)))
+
+    def mask(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        """Which rows are let through."""
+        place = self.region.places([rows.column(name) for name in self.columns], rows.num_rows)
+        kept = place >= 0
+        if self.time is None or not self.region.rows:
+            return kept
+        times, there = time_numbers(rows.column(self.time))
+        inside = np.ones(rows.num_rows, np.bool_)
+        at = np.maximum(place, 0)
+        if self.before is not None:
+            low = self.region.first[at]
+            inside &= times >= np.where(low == FIRST, FIRST, moved(low, -self.before))
+        if self.after is not None:
+            high = self.region.last[at]
+            inside &= times <= np.where(high == LAST, LAST, moved(high, self.after))
+        return kept & (inside if there is None else inside | ~there)
