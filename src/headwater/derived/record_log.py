@@ -126,6 +126,10 @@ class RecordLog:
         self._seen.append(number)
         return number
 
+    def superfluous(self) -> list[int]:
+        """The commits that `sweep` would delete, oldest first."""
+        return (self._seen or self.numbers())[:-_KEPT]
+
     def sweep(self) -> None:
         """Delete all but the newest commits, of those that were there when they were listed for the last one."""
         known = self._seen or self.numbers()

@@ -26,6 +26,7 @@ from headwater.derived.handle import Handle
 from headwater.derived.place import Place, place_of
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.record import Record
+from headwater.derived.record_history import RecordHistory
 from headwater.derived.record_log import Committed, RecordLog
 from headwater.derived.reports import Mode, Refresh
 from headwater.derived.sources import Input, Sources
@@ -54,10 +55,13 @@ class RecordedArtefact(Handle):
     """An artefact whose commits are records."""
 
     record_type: ClassVar[type[Record]] = Record
+    remembers: ClassVar[bool] = False
+    """Whether it can say what it published when, however long ago (`history`)."""
 
     def __init__(self, name: str, environment: Environment) -> None:
         super().__init__(name, environment)
         self.log = RecordLog(environment.root, self.kind.name, name)
+        self.history = RecordHistory(environment.root, self.log)
 
     # -- what a kind supplies --------------------------------------------------------------------------------------
 
@@ -159,6 +163,8 @@ class RecordedArtefact(Handle):
         """Delete it with all that belongs to it, its name first."""
         with self.held():
             self.log.remove()
+            if self.remembers:
+                self.history.remove()
             self.remove_output()
             self._own_place.folder.remove()
 
@@ -213,6 +219,6 @@ class _RecordedAttempt(Attempt):
         after = replace(built.record, frontier=sources.frontier, published=number, last=last)
         artefact.log.commit(self.committed.number, self.committed.definition, after.to_json())
         artefact.tidy(before, after)
-        artefact.log.sweep()
+        (artefact.history if artefact.remembers else artefact.log).sweep()
         seconds = time.perf_counter() - self.began
         self.done = reported(artefact.name, was, sources, last, seconds=seconds, reason=plan.reason)

@@ -40,6 +40,7 @@ __all__ = [
     "list_segment",
     "load",
     "not_a_table",
+    "oldest_readable",
     "read_commit",
 ]
 
@@ -241,14 +242,15 @@ def _replay(storage: Storage, segment: Segment, target: int, tombstones: bool) -
         return _roll(storage, segment, _Draft(tombstones={} if tombstones else None), 0, target)
     if failure is not None:
         raise failure
-    oldest = _oldest_readable(segment)
+    oldest = oldest_readable(segment)
     if oldest is None or target >= oldest:
         gap = next(v for v in range(oldest or 0, target + 1) if v not in segment.commits)
         raise CorruptionError.log_gap(gap, storage.url)
     raise NotFoundError.version_gone(target, oldest, segment.newest, storage.url)
 
 
-def _oldest_readable(segment: Segment) -> int | None:
+def oldest_readable(segment: Segment) -> int | None:
+    """The oldest version that can be rebuilt."""
     starts = list(segment.checkpoints)
     if 0 in segment.commits:
         starts.append(0)

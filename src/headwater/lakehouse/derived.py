@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headwater.search.several import SeveralResult
     from headwater.serving.online import Online
     from headwater.timeseries.features import FeatureTable
+    from headwater.timeseries.training import TrainingSet
 
 __all__ = ["DerivedNouns"]
 
@@ -125,6 +126,49 @@ class DerivedNouns:
         if refresh:
             found.refresh()
         return found
+
+    def training_set(
+        self: DerivingLake,
+        labels: Any,
+        features: Any,
+        *,
+        time: str | None = None,
+        by: str | Sequence[str] | None = None,
+        known_at: Any = None,
+        tolerance: Any = None,
+    ) -> TrainingSet:
+        """Labels, each with the features that were known for it: joined by event time and by commit time.
+
+        Parameters
+        ----------
+        labels
+            A table or view by its name, a stream, or rows: Arrow, pandas, polars or a DataFrame of Spark's.
+        features
+            Names of tables, views and feature tables, or streams that filter and select rows of one; one or several.
+            Each label is given the latest row of its keys up to its own time.
+        time, by
+            The columns of the labels: when each was to be predicted, and the keys by which features are looked up. A
+            feature table and a stream are looked up by their own ``by``, which have to be columns of the labels.
+        known_at
+            The moment at which the features of a label had to be visible in the lake: a column of the labels, a
+            timestamp for all, or a delay after ``time`` (a ``timedelta``). Without it all that the tables say now
+            counts, and ``report`` says for how many labels that gives what was not known at their time.
+        tolerance
+            How far before a label's time its features may lie ("7 days").
+
+        >>> import headwater as hw, tempfile
+        >>> from datetime import datetime, UTC
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> scores = lake.write("scores", [{"card": "a", "ts": datetime(2026, 1, 1, tzinfo=UTC), "score": 5}])
+        >>> before = datetime.now(UTC)
+        >>> _ = scores.update({"score": "9"}, where="card = 'a'")
+        >>> labels = [{"card": "a", "ts": datetime(2026, 1, 2, tzinfo=UTC), "fraud": True}]
+        >>> lake.training_set(labels, "scores", time="ts", by="card").to_pylist()[0]["score"]
+        9
+        """
+        from headwater.timeseries.training.training_set import training_set
+
+        return training_set(self, labels, features, time=time, by=by, known_at=known_at, tolerance=tolerance)
 
     # ------------------------------------------------------------------ exports
 

@@ -107,7 +107,7 @@ class TableVersion:
         keys: Any,
         columns: Sequence[str] | None = None,
         options: FetchOptions = _PLAIN,
-        now_ms: int | None = None,
+        now_ms: float | np.ndarray[Any, Any] | None = None,
     ) -> Frame:
         """The values of columns for keys, in the order of the keys, as an Arrow IPC stream.
 
@@ -118,8 +118,8 @@ class TableVersion:
         columns : sequence of str, optional
             all but the key by default
         options : FetchOptions
-        now_ms : int, optional
-            the time by which the age of rows is judged
+        now_ms : float or array, optional
+            the time by which the age of rows is judged; one for all, or for each key
         """
         projection = self.projection(columns, options)
         located = self._layers.find(keys if isinstance(keys, KeyBatch) else self.keys(keys))
@@ -133,7 +133,7 @@ class TableVersion:
         projection = self.projection(columns, options)
         return projection if projection.is_plain and self.ttl_ms is None else None
 
-    def _status(self, located: Located, now_ms: int | None) -> Status:
+    def _status(self, located: Located, now_ms: float | np.ndarray[Any, Any] | None) -> Status:
         """The status of each row; rows that are too old are taken out of ``located``."""
         status = np.where(located.records == 0, np.uint8(NOT_FOUND), np.uint8(0))
         if self.ttl_ms is not None and self.event_time is not None:

@@ -128,6 +128,32 @@ class NotFoundError(InputError, LookupError):
         )
 
     @classmethod
+    def not_published(cls, name: str, asked: str, first: str | None, kind: KindWords) -> Self:
+        known = "nothing that it published is known" if first is None else f"it is known since {first}"
+        return cls(
+            "E1618",
+            f"the {kind.singular} `{name}` published nothing at {asked}, as far as is known",
+            hint=f"{known}; what was published before Headwater wrote that down is lost",
+        )._about(name)
+
+    @classmethod
+    def source_replaced(cls, name: str, source: str, kind: KindWords) -> Self:
+        return cls(
+            "E1619",
+            f"what the {kind.singular} `{name}` answered then came of another table than `{source}` is now",
+            hint="it cannot be read any more; ask for a later moment",
+        )._about(source)
+
+    @classmethod
+    def history_gone(cls, name: str, asked: str, since: str, where: str) -> Self:
+        return cls(
+            "E1115",
+            f"what `{name}` said at {asked} is not known any more: log entries or files of that time were deleted",
+            where=where,
+            hint=f"it is known since {since}; keep more with delta.logRetentionDuration, and vacuum less",
+        )._about(name)
+
+    @classmethod
     def no_commit(cls, timestamp: str, side: str, where: str) -> Self:
         return cls(
             "E1111",

@@ -28,7 +28,7 @@ from headwater.serving.keys import KeyBatch, KeyCodec
 from headwater.serving.layers import Layers
 from headwater.serving.record_writer import order_words
 
-__all__ = ["Contradiction", "TableChange", "ordered_change", "plain_change", "went_and_came"]
+__all__ = ["Contradiction", "TableChange", "as_binary", "of_keys", "ordered_change", "plain_change", "went_and_came"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -73,7 +73,7 @@ def _sides(batches: Iterable[pa.RecordBatch], schema: pa.Schema, codec: KeyCodec
     keys = codec.encode([table.column(p.name) for p in codec.parts])
     if keys.nulls is not None:
         raise InputError.null_keys([p.name for p in codec.parts], where)
-    names = _as_binary(keys)
+    names = as_binary(keys)
     plus = pa.array(weight > 0)
     minus = pa.array(weight < 0)
     return _Sides(
@@ -188,10 +188,10 @@ def ordered_change(
         lost = keys.filter(pa.array(gone))
         rest = pc.invert(pc.is_in(candidate_keys, lost))
         found = [candidates.filter(rest)]
-        found += [rows for rows in (_of_keys(to_stored(b, schema), codec, lost) for b in search()) if rows.num_rows]
+        found += [rows for rows in (of_keys(to_stored(b, schema), codec, lost) for b in search()) if rows.num_rows]
         table = pa.Table.from_batches(found, found[0].schema).combine_chunks()
         candidates = table.to_batches()[0] if table.num_rows else candidates.slice(0, 0)
-        candidate_keys = _as_binary(codec.encode([candidates.column(p.name) for p in codec.parts]))
+        candidate_keys = as_binary(codec.encode([candidates.column(p.name) for p in codec.parts]))
         times = np.ones(len(candidate_keys), np.int64)
         times[: found[0].num_rows] = sides.weights[rest.to_numpy(zero_copy_only=False)]
     mine = position(candidate_keys)
@@ -238,8 +238,9 @@ def _served_words(layers: Layers, records: Numbers) -> Numbers:
     return buffer[: 8 * len(records)].view(np.int64)
 
 
-def _of_keys(rows: pa.RecordBatch, codec: KeyCodec, wanted: pa.Array) -> pa.RecordBatch:
-    keys = _as_binary(codec.encode([rows.column(p.name) for p in codec.parts]))
+def of_keys(rows: pa.RecordBatch, codec: KeyCodec, wanted: pa.Array) -> pa.RecordBatch:
+    """The rows of some keys."""
+    keys = as_binary(codec.encode([rows.column(p.name) for p in codec.parts]))
     return rows.filter(pc.is_in(keys, wanted))
 
 
@@ -251,7 +252,7 @@ def _positions(keys: pa.Array) -> Callable[[pa.Array], Numbers]:
     return position
 
 
-def _as_binary(keys: KeyBatch) -> pa.Array:
+def as_binary(keys: KeyBatch) -> pa.Array:
     """Keys as an array of their bytes."""
     offsets = pa.py_buffer(keys.offsets.astype(np.int64))
     return pa.Array.from_buffers(

@@ -42,6 +42,7 @@ from headwater.serving.store import Following, OnlineStore
 from headwater.serving.version import TableVersion
 
 if TYPE_CHECKING:
+    from headwater.lake.table import Table
     from headwater.serving.answer import Answer
 
 __all__ = ["Online", "OnlinePlan"]
@@ -67,6 +68,7 @@ class Online(RecordedArtefact):
 
     kind = words_of("online")
     record_type = OnlineRecord
+    remembers = True
 
     def __init__(self, name: str, environment: Environment) -> None:
         super().__init__(name, environment)
@@ -162,6 +164,49 @@ class Online(RecordedArtefact):
         frame = version.fetch(keys, columns, options)
         return Answer(frame, frontier=version.frontier, versions={self.name: version.number})
 
+    def as_of(
+        self,
+        keys: Any,
+        columns: Sequence[str] | None = None,
+        *,
+        known_at: Any,
+        found: bool = True,
+        status: bool = False,
+        event_time: bool = False,
+        missing: Literal["null", "drop"] = "null",
+    ) -> Any:
+        """What `fetch` answered at a moment, byte for byte: what a model was given then is what it is trained on.
+
+        Parameters
+        ----------
+        keys, columns, found, status, event_time, missing
+            as for `fetch`
+        known_at
+            a timestamp; a frontier or the number of a version, as an answer names them; or the name of a column of
+            ``keys``, a table of labels, each with a moment of its own: then the result is an Arrow table, with the
+            version that answered in ``_version``
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> spend = lake.write("spend", [{"id": 1, "total": 10.5}])
+        >>> features = lake.online("features", "spend", key="id", refresh=True)
+        >>> served = features.fetch([1])
+        >>> _ = spend.update({"total": "5.0"}), features.refresh()
+        >>> features.as_of([1], known_at=served.frontier).to_pylist(), features.fetch([1]).to_pylist()
+        ([{'total': 10.5}], [{'total': 5.0}])
+        """
+        from headwater.serving.online.past import answer_at, answers_at
+
+        options = FetchOptions(found, status, event_time, missing)
+        names = keys.keys() if isinstance(keys, dict) else getattr(keys, "column_names", getattr(keys, "columns", ()))
+        if isinstance(known_at, str) and known_at in list(names):
+            return answers_at(self, keys, columns, options, known_at)
+        return answer_at(self, keys, columns, options, known_at)
+
+    def source_table(self, name: str) -> Table:
+        """A table of the lake."""
+        return self._environment.table(name)
+
     def read(self) -> pa.RecordBatchReader:
         """All rows, as of `frontier`; an error if it was never built."""
         return self._read_record(self.record)
@@ -175,11 +220,14 @@ class Online(RecordedArtefact):
 
     def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         """The rows that the source has at ``at``, of several with one key that with the largest order."""
-        base = self.pinned(Frontier(), at).pinned[self._meant.source]
-        schema = pa.schema([f.with_nullable(True) for f in self._meant.stored])
+        return self.rows_of(self._meant, self.pinned(Frontier(), at).pinned[self._meant.source])
+
+    def rows_of(self, meant: Definition, base: Snapshot) -> pa.RecordBatchReader:
+        """The rows that a definition serves of a source."""
+        schema = pa.schema([f.with_nullable(True) for f in meant.stored])
         rows: Iterator[pa.RecordBatch] = iter(select(base, schema.names))
-        if self._meant.order_by is not None:
-            deciding = select(base, [*self._meant.key, self._meant.order_by])
+        if meant.order_by is not None:
+            deciding = select(base, [*meant.key, meant.order_by])
             rows = _taken(rows, _largest(deciding))
         batches = (pa.record_batch(b.columns, schema.names).cast(schema) for b in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)

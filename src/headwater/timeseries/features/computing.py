@@ -20,6 +20,7 @@ from headwater.timeseries.node import Node
 from headwater.timeseries.running.here import run_here
 from headwater.timeseries.running.narrowing import narrowed
 from headwater.timeseries.sources.delta import DeltaSource
+from headwater.timeseries.sources.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,9 +47,11 @@ class Computation:
     def of(cls, plan: Node) -> Computation:
         """The plan with less to read, and the engine for that."""
         less = narrowed(plan)
-        sizes = [leaf.size for leaf in leaves_of(less) if isinstance(leaf, DeltaSource)]
+        sources = [leaf for leaf in leaves_of(less) if isinstance(leaf, Source)]
+        sizes = [leaf.size for leaf in sources]
         rows = sum(size.rows if size.rows is not None else (size.bytes or 0) // 32 for size in sizes)
         few = rows <= HERE_ROWS and sum(size.bytes or 0 for size in sizes) <= HERE_BYTES
+        few &= all(leaf.tasks() is not None for leaf in sources)
         return cls(less, rows, "local" if few else "spark")
 
     def collect(self, environment: Environment, schema: pa.Schema) -> pa.Table:

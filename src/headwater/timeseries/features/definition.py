@@ -3,8 +3,8 @@
 The definition is the value of the domain ``headwater.features``, version 1::
 
     {"version": 1, "function": "<module>:<name>", "text": "<the function's text>", "fingerprint": "<16 digits>",
-     "policy": "auto" | "strict" | "full", "time": "<column>" or null, "by": ["<column>", …],
-     "inputs": [{"table": "<name>", "schema": "<Delta schema as JSON>", "columns": ["<name>", …]}, …],
+     "policy": "auto" | "strict" | "full", "time": "<column>" or null, "by": ["<column>", …], "tiebreak": ["<column>",
+     …], "inputs": [{"table": "<name>", "schema": "<Delta schema as JSON>", "columns": ["<name>", …]}, …],
      "schema": "<Delta schema as JSON>"}
 
 The schemas are those of the day of the definition: a stream over a table has the columns that the table had then.
@@ -54,6 +54,7 @@ class Definition:
     policy: Policy
     time: str | None
     by: tuple[str, ...]
+    tiebreak: tuple[str, ...]
     tables: tuple[tuple[str, str, tuple[str, ...]], ...]
     """Name, schema and columns of each table that is read."""
     output: str
@@ -81,6 +82,7 @@ class Definition:
             policy,
             None if order is None else order.time,
             () if order is None else order.by,
+            () if order is None else order.tiebreak,
             tuple(tables),
             Schema.from_arrow(plan.schema).to_json(),
         )
@@ -116,6 +118,7 @@ class Definition:
             "policy": self.policy,
             "time": self.time,
             "by": list(self.by),
+            "tiebreak": list(self.tiebreak),
             "inputs": inputs,
             "schema": self.output,
         }
@@ -136,7 +139,7 @@ class Definition:
     @property
     def ordering(self) -> Ordering | None:
         """The series that the rows are."""
-        return None if self.time is None else Ordering(self.time, self.by)
+        return None if self.time is None else Ordering(self.time, self.by, self.tiebreak)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -161,4 +164,5 @@ def _parsed(text: str) -> Definition:
         raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
     tables = tuple((one["table"], one["schema"], tuple(one["columns"])) for one in found["inputs"])
     rest = {name: found[name] for name in ("function", "text", "fingerprint", "policy", "time")}
-    return Definition(by=tuple(found["by"]), tables=tables, output=found["schema"], **rest)
+    columns = {name: tuple(found[name]) for name in ("by", "tiebreak")}
+    return Definition(**columns, tables=tables, output=found["schema"], **rest)

@@ -69,9 +69,7 @@ class Followed:
             return "what comes of the changed rows"
         of = f" of their {', '.join(self.keys)}" if self.keys else ""
         moving = [leaf for leaf in self.leaves if not leaf.is_constant]
-        if self.time is None or all(
-            leaf.is_unbounded for leaf in moving
-        ):
+        if self.time is None or all(leaf.is_unbounded for leaf in moving):
             return f"all rows{of}"
         if any(leaf.time is None or leaf.before is None or leaf.after is None for leaf in moving):
             ahead = all(leaf.time is not None and leaf.after is not None for leaf in moving)
@@ -123,11 +121,7 @@ def followed(plan: Node, ordering: Ordering | None) -> Followed:
     if not any(leaf.time is not None for leaf in moving):
         time = None
     keys = tuple(n for n in names if all(_same_key(plan, n, leaf) for leaf in moving))
-    if (
-        not linear
-        and not keys
-        and any(leaf.is_unbounded for leaf in moving)
-    ):
+    if not linear and not keys and any(leaf.is_unbounded for leaf in moving):
         which = next(node for node in nodes if isinstance(node, Keyed))
         raise NotFollowed(
             "a changed row may touch every row of the result: "
