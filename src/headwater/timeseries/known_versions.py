@@ -94,7 +94,10 @@ class KnownVersions(Known):
         spans = (self._since, self._until, self._came, self._went)
         asked = (np.ascontiguousarray(place), np.ascontiguousarray(base), np.ascontiguousarray(known, np.int64))
         words = np.ascontiguousarray(self._words)
-        latest_known(read_only(words), *map(read_only, (*spans, *asked, *self._said)), found, tied)
+        came, went, first, last = map(read_only, spans)
+        at, least, moment = map(read_only, asked)
+        order, content = map(read_only, self._said)
+        latest_known(read_only(words), came, went, first, last, at, least, moment, order, content, found, tied)
         if tolerance is not None:
             far = self._time_at(found) < moved(moments, -tolerance)
             found = np.where(far, -1, found)

@@ -14,6 +14,7 @@ from tests.amounts import everyday
 from tests.timeseries.features.feature_world import PaymentWorld
 
 import headwater as hw
+from headwater.timeseries.features.refreshing import FeaturePlan
 
 COMMITS = everyday(4, soak=60)
 SEEDS = everyday(1, soak=20)
@@ -147,6 +148,7 @@ def test_changes_give_what_computing_from_scratch_gives(tmp_path: Path, seed: in
             assert report.mode == planned.mode
             assert report.mode in ("incremental", "noop"), f"{name}: {report.reason}"
             if planned.mode == "incremental":
+                assert isinstance(planned, FeaturePlan)
                 assert FOLLOWED[name][0] in planned.reach, f"{name}: {planned.reach}"
             checked = table.verify()
             assert checked.equal, f"{name}: {checked}"
@@ -190,5 +192,11 @@ def test_every_operator_is_in_one_of_the_lists(tmp_path: Path) -> None:
         walk(build(lake).plan)
     known = {path.stem for path in folder.glob("*.py")}
     parts = {"__init__", "functions", "rolling", "time_join", "computed", "zscore"}  # of others
-    never = {"nearest", "nearest_sharded", "disjoint", "thinned"}  # vectors, intervals and pictures: see below
+    never = {
+        "nearest",
+        "nearest_sharded",
+        "disjoint",
+        "thinned",
+        "known_asof",
+    }  # vectors, intervals, pictures and training
     assert known - seen - parts - never == set()

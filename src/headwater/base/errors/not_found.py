@@ -51,7 +51,7 @@ class NotFoundError(InputError, LookupError):
         return cls(
             "E1617",
             f"the {kind.singular} `{name}` is computed by the function {path}, which this process does not have",
-            hint="import the file that declares it with @hw.feature, or give it: lake.features(name, function)",
+            actions=[Action("give_function", name=name)],
         )._about(name)
 
     @classmethod

@@ -202,6 +202,12 @@ _DERIVED: dict[str, Phrase] = {
         cli=None,
         why="no other verb of the command line drops anything",
     ),
+    "give_function": Phrase(
+        python="give it, «lake.features({name!r}, function)», or import the file that declares it",
+        sql="give it, «lake.features({name!r}, function)», or import the file that declares it",
+        cli_sql="do it from Python, where «lake.features({name!r}, function)» gives it",
+        cli="do it from Python, where «lake.features({name!r}, function)» gives it",
+    ),
     "register_function": Phrase(
         python="register it with «lake.function({name!r}, …)»{tail}",
         sql="register it with «lake.function({name!r}, …)»{tail}",

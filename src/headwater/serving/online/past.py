@@ -14,7 +14,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -34,10 +34,34 @@ from headwater.serving.record_file import RecordFile
 from headwater.serving.version import TableVersion, VersionFacts
 
 if TYPE_CHECKING:
+    from headwater.base.kinds import KindWords
+    from headwater.derived.record_history import RecordHistory
+    from headwater.derived.record_log import RecordLog
+    from headwater.lake.snapshot import Snapshot
+    from headwater.lake.table import Table
     from headwater.serving.answer import Answer
-    from headwater.serving.online.online import Online
+    from headwater.serving.store import OnlineStore
 
 __all__ = ["answer_at", "answers_at", "moment_ms", "version_at"]
+
+
+class Publisher(Protocol):
+    """The online table that is asked."""
+
+    kind: ClassVar[KindWords]
+    store: OnlineStore
+    log: RecordLog
+    history: RecordHistory
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    def source_table(self, name: str) -> Table:
+        """A table of its lake."""
+
+    def rows_of(self, meant: Definition, base: Snapshot) -> pa.RecordBatchReader:
+        """The rows that a definition serves of a source."""
 
 
 def moment_ms(known_at: Any) -> float:
@@ -54,7 +78,7 @@ def moment_ms(known_at: Any) -> float:
     return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp() * 1_000
 
 
-def version_at(online: Online, known_at: Any) -> tuple[Published, float]:
+def version_at(online: Publisher, known_at: Any) -> tuple[Published, float]:
     """The version that was the newest at a moment, and that moment in ms."""
     entries = online.history.entries()
     if isinstance(known_at, Frontier):
@@ -73,7 +97,7 @@ def version_at(online: Online, known_at: Any) -> tuple[Published, float]:
 
 
 def answer_at(
-    online: Online,
+    online: Publisher,
     keys: Any,
     columns: Sequence[str] | None,
     options: FetchOptions,
@@ -90,7 +114,7 @@ def answer_at(
 
 
 def answers_at(
-    online: Online, labels: Any, columns: Sequence[str] | None, options: FetchOptions, known_at: str
+    online: Publisher, labels: Any, columns: Sequence[str] | None, options: FetchOptions, known_at: str
 ) -> pa.Table:
     """What the table answered for each label at the moment that a column of it says; with the version in
     ``_version``.
@@ -130,7 +154,7 @@ class _Opened:
     frontier.
     """
 
-    def __init__(self, online: Online, found: Published, keys: Any) -> None:
+    def __init__(self, online: Publisher, found: Published, keys: Any) -> None:
         self._online, self._found, self._keys = online, found, keys
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 

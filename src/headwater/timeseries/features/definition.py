@@ -163,6 +163,6 @@ def _parsed(text: str) -> Definition:
     if found["version"] != _VERSION:
         raise ValueError(f"its version is {found['version']}, and this Headwater knows {_VERSION}")
     tables = tuple((one["table"], one["schema"], tuple(one["columns"])) for one in found["inputs"])
-    rest = {name: found[name] for name in ("function", "text", "fingerprint", "policy", "time")}
-    columns = {name: tuple(found[name]) for name in ("by", "tiebreak")}
-    return Definition(**columns, tables=tables, output=found["schema"], **rest)
+    rest: dict[str, Any] = {name: found[name] for name in ("function", "text", "fingerprint", "policy", "time")}
+    rest |= {name: tuple(found[name]) for name in ("by", "tiebreak")}
+    return Definition(tables=tables, output=found["schema"], **rest)

@@ -119,8 +119,8 @@ class _Kernel:
                 if rows.num_rows:
                     yield self._joined(rows, known)
             return
-        orders = [(*by, time) for by, time in zip(self.by, self.times, strict=True)]
-        for rows, (held,) in walked(left, [right], *orders, (*self.tiebreak, SINCE), before=_ALL_BEFORE):
+        first, second = ((*by, time) for by, time in zip(self.by, self.times, strict=True))
+        for rows, (held,) in walked(left, [right], first, second, (*self.tiebreak, SINCE), before=_ALL_BEFORE):
             if rows.num_rows:
                 yield self._joined(rows, self._known(held))
 
@@ -161,7 +161,7 @@ def _differ(rows: pa.Table, some: Words, others: Words) -> npt.NDArray[np.bool_]
     """Whether rows at these places are not the same, bit for bit."""
     hashes = RowHash(rows.schema)
     sides = [_lanes(hashes, rows.take(pa.array(at))) for at in (some, others)]
-    return (sides[0] != sides[1]).any(axis=1)
+    return np.asarray((sides[0] != sides[1]).any(axis=1))
 
 
 def _lanes(hashes: RowHash, rows: pa.Table) -> npt.NDArray[np.uint64]:

@@ -52,10 +52,10 @@ class FeatureSource:
             leaf = _table_of(given.plan)
             name = f"features_{number}" if leaf is None else leaf.table.name
             return cls(name, given.plan, given.ordering)
-        name = given if isinstance(given, str) else getattr(given, "name", None)
-        if not isinstance(name, str):
+        named = given if isinstance(given, str) else getattr(given, "name", None)
+        if not isinstance(named, str):
             raise InputError.bad_argument("features", given, "names of tables, views or feature tables, or streams")
-        table = lake.named(name)
+        table = lake.named(named)
         base = table.snapshot
         check_built(table.name, base)
         source = DeltaSource(table.pinned_to(base), tuple(base.schema.names))
