@@ -115,3 +115,24 @@ def test_single_words_never_collide_and_spread_evenly() -> None:
     counts = np.bincount((hashes >> np.uint64(56)).astype(np.int64), minlength=256)
     assert counts.min() > 0.8 * n / 256
     assert counts.max() < 1.2 * n / 256
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_several_words_with_and_without_nulls(words: int, nullable: bool) -> None:
+    """Keys of few words have loops of their own, which have to give what the rule gives."""
+    rng = np.random.default_rng(words)
+    values: list[list[int | None]] = [[int(x) for x in rng.integers(-(2**63), 2**63 - 1, 40)] for _ in range(words)]
+    if nullable:
+        for column in values:
+            for i in np.flatnonzero(rng.random(40) < 0.3):
+                column[int(i)] = None
+    schema = pa.schema([pa.field(f"c{i}", pa.int64(), nullable) for i in range(words)])
+    table = pa.table([pa.array(column, pa.int64()) for column in values], schema=schema)
+    hashes = ZSet.packed(Layout(schema, keys=words), table).hashes.tolist()
+    for got, row in zip(hashes, zip(*values, strict=True), strict=True):
+        h = 0
+        for value in row:
+            h = _fold(h, ((value or 0) + _GOLDEN_RATIO) & _MASK)
+        nulls = sum(1 << i for i, value in enumerate(row) if value is None)
+        assert got == (_fold(h, (nulls + _GOLDEN_RATIO) & _MASK) if nulls else h)

@@ -18,7 +18,7 @@ from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import address_of, byte, load, word
 from headwater.kernels.words import INLINE
 
-__all__ = ["HASH_VERSION", "hash_all", "hash_part", "hash_rows", "mix"]
+__all__ = ["HASH_VERSION", "hash_all", "hash_rows", "mix"]
 
 HASH_VERSION = 1
 
@@ -62,35 +62,73 @@ def _hash_slot(first: int, second: int, base: int) -> np.uint64:
 
 
 @inlined
-def hash_part(h: np.uint64, rows: Rows, i: int, parts: Rows, part: int) -> np.uint64:
-    """Fold one part of row ``i`` into ``h``."""
-    at = parts[part, 0]
-    if parts[part, 2] != -1:  # null bits: a key without nulls has the same hash where it may have some and where not
-        bits = rows[i, at] & parts[part, 2]
-        return h if bits == 0 else mix((h * _GOLDEN) ^ (np.uint64(bits) + _GOLDEN))
-    if parts[part, 1] == 0:
-        return mix((h * _GOLDEN) ^ (np.uint64(rows[i, at]) + _GOLDEN))
-    return mix((h * _GOLDEN) ^ _hash_slot(rows[i, at], rows[i, at + 1], 0))
+def _with_nulls(h: np.uint64, bits: int) -> np.uint64:
+    """Fold the null bits of a key into its hash."""
+    return h if bits == 0 else mix((h * _GOLDEN) ^ (np.uint64(bits) + _GOLDEN))
+
+
+@inlined
+def _folded(h: np.uint64, bits: int) -> np.uint64:
+    """Fold a word into a hash."""
+    return mix((h * _GOLDEN) ^ (np.uint64(bits) + _GOLDEN))
+
+
+@inlined
+def _hash_words(row: int, step: int, n: int, parts: Rows, count: int, null_word: int, nulls: int, out: Hashes) -> None:
+    """Hashes of keys of one to three words: rows are independent, so that the multiplications of several overlap."""
+    a = parts[0, 0]
+    if count == 1:
+        for i in range(n):
+            h = mix(np.uint64(load(row, a)) + _GOLDEN)
+            out[i] = _with_nulls(h, load(row, null_word) & nulls)
+            row += step
+        return
+    b = parts[1, 0]
+    if count == 2:
+        for i in range(n):
+            h = _folded(mix(np.uint64(load(row, a)) + _GOLDEN), load(row, b))
+            out[i] = _with_nulls(h, load(row, null_word) & nulls)
+            row += step
+        return
+    c = parts[2, 0]
+    for i in range(n):
+        h = _folded(_folded(mix(np.uint64(load(row, a)) + _GOLDEN), load(row, b)), load(row, c))
+        out[i] = _with_nulls(h, load(row, null_word) & nulls)
+        row += step
 
 
 @shared
 def hash_all(rows: Rows, parts: Rows, out: Hashes) -> None:
     """Write the hash of the ``parts`` of each row to ``out``."""
     n = rows.shape[0]
-    if parts.shape[0] == 2 and parts[0, 1] == 0 and parts[1, 2] != -1:  # one word, and its null bit
-        row = address_of(rows)
-        step = 8 * rows.shape[1]
-        for i in range(n):
-            h = mix(np.uint64(load(row, parts[0, 0])) + _GOLDEN)
-            bits = load(row, parts[1, 0]) & parts[1, 2]
-            out[i] = h if bits == 0 else mix((h * _GOLDEN) ^ (np.uint64(bits) + _GOLDEN))
-            row += step
+    number = parts.shape[0]
+    row = address_of(rows)
+    step = 8 * rows.shape[1]
+    words = np.int64(0)  # which come first
+    while words < number and parts[words, 1] == 0 and parts[words, 2] == -1:
+        words += 1
+    if 1 <= words <= 3 and words == number:
+        _hash_words(row, step, n, parts, words, 0, 0, out)
         return
+    if 1 <= words <= 3 and words + 1 == number and parts[words, 1] == 0:
+        _hash_words(row, step, n, parts, words, parts[words, 0], parts[words, 2], out)
+        return
+    table = address_of(parts)
     for i in range(n):
         h = np.uint64(0)
-        for part in range(parts.shape[0]):
-            h = hash_part(h, rows, i, parts, part)
+        part = table
+        for _ in range(number):
+            at = load(part, 0)
+            mask = load(part, 2)
+            if mask != -1:
+                h = _with_nulls(h, load(row, at) & mask)
+            elif load(part, 1) == 0:
+                h = _folded(h, load(row, at))
+            else:
+                h = mix((h * _GOLDEN) ^ _hash_slot(load(row, at), load(row, at + 1), 0))
+            part += 24
         out[i] = h
+        row += step
 
 
 @kernel
