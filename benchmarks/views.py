@@ -1,4 +1,4 @@
-"""Views that follow changes, against DuckDB computing their queries again: six shapes, changes of 0.01% to 50% of ten million rows; and what their state takes.
+"""Views that follow changes, against DuckDB computing their queries again: six shapes, changes of 0.01% to 50% of ten million rows; what their first load and their state take.
 
 Both read the same Delta table; a refresh is everything from reading the changes to the commit of the view's own table. ``make bench``
 runs it, or::
@@ -16,12 +16,12 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-from viewing import curve, footprint
+from viewing import curve, footprint, loading
 from viewing.world import SHAPES
 
 from headwater.incremental.operators.fused import compile_now
 
-_SECTIONS = ("curve", "state")
+_SECTIONS = ("curve", "load", "state")
 _CHANGES = 4
 """After how many changes state is measured again."""
 
@@ -61,6 +61,9 @@ def main() -> None:
     if "curve" in options.sections and shapes:
         reports["curve"] = curve.run(options.scale, options.rounds, shapes, options.shares)
         print(reports["curve"].text(), flush=True)
+    if "load" in options.sections and shapes:
+        reports["load"] = loading.run(curve.rows_of(options.scale), options.rounds, shapes)
+        print(reports["load"].text(), flush=True)
     if "state" in options.sections:
         reports["state"] = footprint.run(curve.rows_of(options.scale), _CHANGES, options.shapes)
         print(reports["state"].text(), flush=True)

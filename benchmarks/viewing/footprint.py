@@ -20,7 +20,7 @@ import headwater as hw
 from headwater.derived import upkeep
 from headwater.incremental import spill
 
-__all__ = ["VIEWS", "run"]
+__all__ = ["VIEWS", "begin", "peak", "run", "settle"]
 
 VIEWS = {
     **SHAPES,
@@ -75,27 +75,27 @@ def _measured(name: str, rows: int, rounds: int) -> Footprint:
 
 def _followed(world: World, name: str, rounds: int) -> Footprint:
     view = world.lake.view("v", VIEWS[name], policy="strict")
-    before = _begin()
+    before = begin()
     view.refresh()
-    _settle()
-    build_peak, built = _peak() - before, _state(world.lake)
+    settle()
+    build_peak, built = peak() - before, _state(world.lake)
     refresh_peak = 0
     for _ in range(rounds):
         world.change(_SHARE)
-        before = _begin()
+        before = begin()
         view.refresh()
-        _settle()
-        refresh_peak = max(refresh_peak, _peak() - before)
+        settle()
+        refresh_peak = max(refresh_peak, peak() - before)
     changed = _state(world.lake)
     view.optimize()
-    _settle()
+    settle()
     optimized = _state(world.lake)
     verification = view.verify()
     assert verification.equal, f"{name}: {verification}"
     return Footprint(built, changed, optimized, build_peak, refresh_peak)
 
 
-def _settle() -> None:
+def settle() -> None:
     upkeep.wait()
     spill.background().submit(lambda: None).result()
 
@@ -105,13 +105,13 @@ def _state(lake: hw.Lake) -> int:
     return sum(file.stat().st_size for file in folder.glob("*/runs/*"))
 
 
-def _begin() -> int:
+def begin() -> int:
     """Forget the largest size that this process had, and give the size that it has."""
     _CLEAR.write_text("5")
     return _kilobytes("VmRSS") * 1024
 
 
-def _peak() -> int:
+def peak() -> int:
     return _kilobytes("VmHWM") * 1024
 
 
