@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from headwater.incremental.layout import Layout
 
-__all__ = ["merge_to_file"]
+__all__ = ["Sections", "finished", "merge_to_file", "reserve"]
 
 _WORD = 8
 
@@ -38,19 +38,19 @@ def merge_to_file(left: Run, right: Run, bound: Bound | None, fd: int) -> Header
     layout = left.layout
     most = len(left) + len(right)
     heap = sum(run.heap.size for run in (left, right) if run.heap is not NO_HEAP)
-    room = _Room(layout, most, heap, directory_bits(most))
-    _reserve(fd, room.end)
+    room = Sections(layout, most, heap, directory_bits(most))
+    reserve(fd, room.end)
     memory = mmap.mmap(fd, room.end)
     count, used = _merged(memory, room, left, right, bound)
     faults.point("state.merge.merged")
     bits = directory_bits(most) if count >= most * 3 // 4 else directory_bits(count)
-    final = _Room(layout, count, used, bits)
-    header = _finished(memory, layout, room, final, rebuild=bits != room.bits)
+    final = Sections(layout, count, used, bits)
+    header = finished(memory, layout, room, final, rebuild=bits != room.bits)
     os.ftruncate(fd, header.length)
     return header
 
 
-class _Room:
+class Sections:
     """Where the sections stand in a file of so many rows."""
 
     def __init__(self, layout: Layout, rows: int, heap: int, bits: int) -> None:
@@ -75,14 +75,15 @@ class _Room:
         return np.frombuffer(memory, dtype, self.lengths[section] // size, self.offsets[section])
 
 
-def _reserve(fd: int, size: int) -> None:
+def reserve(fd: int, size: int) -> None:
+    """Make a file so long, with room on the disk for all of it."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(fd, 0, size)
     else:  # macOS
         os.ftruncate(fd, size)
 
 
-def _merged(memory: mmap.mmap, room: _Room, left: Run, right: Run, bound: Bound | None) -> tuple[int, int]:
+def _merged(memory: mmap.mmap, room: Sections, left: Run, right: Run, bound: Bound | None) -> tuple[int, int]:
     layout = left.layout
     rows = room.array(memory, 0, np.int64).reshape(room.rows, layout.width)
     heap = room.array(memory, 2, np.uint8) if room.lengths[2] else np.empty(1, dtype=np.uint8)
@@ -92,7 +93,7 @@ def _merged(memory: mmap.mmap, room: _Room, left: Run, right: Run, bound: Bound 
     return merge_into(left, right, bound, room.bits, hashes, rows, heap, directory, line)
 
 
-def _finished(memory: mmap.mmap, layout: Layout, room: _Room, final: _Room, *, rebuild: bool) -> Header:
+def finished(memory: mmap.mmap, layout: Layout, room: Sections, final: Sections, *, rebuild: bool) -> Header:
     """Move the sections to where they belong, add the filter, and write the header."""
     for section in (1, 2) if rebuild else (1, 2, 3):
         if final.offsets[section] != room.offsets[section]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from headwater.incremental.layout import Layout
     from headwater.incremental.run import Bound, Run
+    from headwater.incremental.run_header import Header
 
 __all__ = ["Store"]
 
@@ -106,6 +107,11 @@ class Store:
         """The sum of two runs, written straight to a file."""
         self._check_writes()
         return self._runs.write(lambda fd: merge_to_file(left, right, bound, fd), sync=sync).open(left.layout)
+
+    def make(self, layout: Layout, how: Callable[[int], Header]) -> Run:
+        """A run in a new file, which ``how`` fills."""
+        self._check_writes()
+        return self._runs.write(how, sync=False).open(layout)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 

@@ -33,6 +33,9 @@ __all__ = [
     "SUM_WORD",
     "accumulate",
     "accumulate_words",
+    "add_row",
+    "group_of",
+    "most_weight",
     "new_table",
 ]
 
@@ -49,7 +52,7 @@ def new_table(rows: int) -> Directory:
 
 
 @inlined
-def _most(specs: Rows) -> int:
+def most_weight(specs: Rows) -> int:
     """How large weights may be, added up, so that nothing that is made of them can overflow."""
     most = np.int64(1 << 62)
     for s in range(specs.shape[0]):
@@ -59,7 +62,7 @@ def _most(specs: Rows) -> int:
 
 
 @inlined
-def _group(
+def group_of(
     hashes: Hashes,
     rows: Rows,
     i: int,
@@ -117,7 +120,7 @@ def _look_at_gates(rows: Rows, i: int, conditions: Rows, passed: Flags) -> None:
 
 
 @inlined
-def _add_words(row: int, w: int, spec: int, payload: int, to: int) -> None:
+def add_row(row: int, w: int, spec: int, payload: int, to: int) -> None:
     """Add what a row comes to for an accumulator that is words; row,
     spec and the line that is added to are addresses.
     """
@@ -163,10 +166,10 @@ def accumulate_words(
     weight = rows.shape[1] - 1
     passed = np.empty(gates, np.bool_)
     total = np.int64(0)
-    most = _most(specs)
+    most = most_weight(specs)
     m = np.int64(known)
     for i in range(rows.shape[0]):
-        g = _group(
+        g = group_of(
             hashes,
             rows,
             i,
@@ -196,7 +199,7 @@ def accumulate_words(
         for s in range(specs.shape[0]):
             spec = address_of(specs) + 8 * specs.shape[1] * s
             if conditions.shape[0] == 0 or passed[load(spec, 2)]:
-                _add_words(row, w, spec, payload, to)
+                add_row(row, w, spec, payload, to)
     return m
 
 
@@ -240,11 +243,11 @@ def accumulate(
     limbs = np.zeros(20, np.uint64)
     spare = np.zeros(24, np.uint64)
     total = np.int64(0)
-    most = _most(specs)
+    most = most_weight(specs)
     m = np.int64(known)
     p = np.int64(part_count)
     for i in range(rows.shape[0]):
-        g = _group(
+        g = group_of(
             hashes,
             rows,
             i,
@@ -275,7 +278,7 @@ def accumulate(
             if what != FLOAT and what != PRODUCT:  # noqa: PLR1714
                 row = address_of(rows) + 8 * rows.shape[1] * i
                 spec = address_of(specs) + 8 * specs.shape[1] * s
-                _add_words(row, w, spec, payload, address_of(out) + 8 * out.shape[1] * g)
+                add_row(row, w, spec, payload, address_of(out) + 8 * out.shape[1] * g)
             else:
                 index = specs[s, 3]
                 exponent = np.int64(0)

@@ -25,6 +25,7 @@ __all__ = [
     "OVERFLOW",
     "add_weights_at",
     "consolidate",
+    "consolidate_piece",
     "is_consolidated",
     "weight_bound",
     "weight_bound_of",
@@ -96,7 +97,7 @@ def write_line(hashes: Hashes, rows: Rows, heap: int, directory: int, bits: int,
 
 
 @shared
-def _consolidate_piece(
+def consolidate_piece(
     hashes: Hashes,
     source: int,
     width: int,
@@ -221,7 +222,7 @@ def consolidate(
     while pieces < bits and pieces < _MOST_PIECES and ((n * (width + 3)) >> pieces) > _PIECE:
         pieces += 1
     if pieces < 2:
-        m, seen = _consolidate_piece(
+        m, seen = consolidate_piece(
             hashes, address_of(rows), width, order, payload, bits, 0, buckets, m, seen, out_hashes, to, directory
         )
     else:
@@ -232,7 +233,7 @@ def consolidate(
         each = buckets >> pieces
         for piece in range(1 << pieces):
             a = starts[piece]
-            m, seen = _consolidate_piece(
+            m, seen = consolidate_piece(
                 near_hashes[a : starts[piece + 1]],
                 address_of(near) + 8 * width * a,
                 width,
