@@ -231,7 +231,11 @@ class Sources:
 
     def total_rows(self) -> int:
         """How many rows all sources have."""
-        return sum(_live_rows(base) for base in self.pinned.values())
+        return sum(map(self.rows_of, self.pinned))
+
+    def rows_of(self, name: str) -> int:
+        """How many rows a source has."""
+        return _live_rows(self.pinned[name]) if name in self.pinned else 0
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

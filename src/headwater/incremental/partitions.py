@@ -104,7 +104,15 @@ def _filed(size: int) -> mmap.mmap:
 
 
 class Partitions:
-    """The rows of a run that is to be; ``expected`` is about how many rows come.
+    """The rows of a run that is to be.
+
+    Parameters
+    ----------
+    layout : Layout
+    expected : int
+        about how many rows come
+    fitting : bool
+        is the directory for the rows that are left, however many came? So is that of a run of consolidated rows
 
     >>> import pyarrow as pa
     >>> from headwater.incremental.layout import Layout
@@ -116,8 +124,9 @@ class Partitions:
     (3, 2)
     """
 
-    def __init__(self, layout: Layout, expected: int) -> None:
+    def __init__(self, layout: Layout, expected: int, *, fitting: bool = False) -> None:
         self.layout = layout
+        self._fitting = fitting
         words = max(1, expected) * (layout.width + 1)
         self._bits = max(_FEWEST_BITS, min(_MOST_BITS, (words // _PIECE).bit_length()))
         self._per_block = _BLOCK // (8 * (layout.width + 1))
@@ -176,7 +185,8 @@ class Partitions:
             few, self._few = self._few, []
             hashes = np.concatenate([z.hashes for z in few]) if few else None
             whole = concatenate(few, self.layout)
-            return Run.of(ZSet(self.layout, whole.rows, whole.owners, hashes=hashes))
+            rows = ZSet(self.layout, whole.rows, whole.owners, hashes=hashes)
+            return Run.of(rows.consolidate() if self._fitting else rows)
         if store is not None:
             return store.make(self.layout, self._to_file)
         bits = directory_bits(self._rows)
@@ -189,7 +199,7 @@ class Partitions:
             hashes, rows = hashes[:count].copy(), rows[:count].copy()
         if used < heap.size and self._long:
             heap = heap[:used].copy()
-        final = _final_bits(bits, count, used)
+        final = self._final_bits(bits, count, used)
         if final != bits:
             directory = np.empty((1 << final) + 1, dtype=np.int32)
             index_run(hashes, rows, heap, final, directory, np.empty(LINE, dtype=np.int64))
@@ -204,7 +214,7 @@ class Partitions:
         heap = room.array(memory, 2, np.uint8) if self._long else NO_HEAP
         hashes, directory = room.array(memory, 1, np.uint64), room.array(memory, 3, np.int32)
         count, used = self._sorted_into(room.bits, hashes, rows, heap, directory)
-        bits = _final_bits(room.bits, count, used)
+        bits = self._final_bits(room.bits, count, used)
         header = finished(memory, layout, room, Sections(layout, count, used, bits), rebuild=bits != room.bits)
         os.ftruncate(fd, header.length)
         return header
@@ -229,6 +239,11 @@ class Partitions:
         self._arena = None
         self._owners = {}
         return count, used
+
+    def _final_bits(self, bits: int, count: int, used: int) -> int:
+        """How large the directory is, as `Run.made` has it: made anew where much cancelled out, or where there is a heap."""
+        right = directory_bits(count)
+        return right if used or self._fitting or bits > right + 2 else bits
 
     def _with_strings(self, rows: Words, heap: npt.NDArray[np.uint8], used: int) -> int:
         """Copy long strings behind those that the heap has; rows have their distances from its beginning."""
@@ -291,9 +306,3 @@ class Partitions:
         finally:
             for future in ahead:
                 future.cancel()
-
-
-def _final_bits(bits: int, count: int, used: int) -> int:
-    """How large the directory is, as `Run.made` has it: made anew where much cancelled out, or where there is a heap."""
-    fitting = directory_bits(count)
-    return fitting if used or bits > fitting + 2 else bits

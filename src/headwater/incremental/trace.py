@@ -125,6 +125,11 @@ class Trace:
         self._staged = run
         return run
 
+    @property
+    def staged(self) -> Run | None:
+        """The run that is staged."""
+        return self._staged
+
     def stage_loose(self, delta: ZSet) -> None:
         """Prepare to add a change that perhaps nobody asks for in this step.
 

@@ -21,6 +21,7 @@ from headwater.incremental.aggregates.aggregation import Extreme, selected
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.moving import word_moves
+from headwater.incremental.partitions import Partitions
 from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
@@ -87,6 +88,7 @@ class Extremes:
         self._payload = sums.payload
         self.accumulators = 0
         self._begun: Future[Run] | None = None
+        self._loaded: Run | None = None
         self._ends: list[_End] = []
         for last in (False, True):
             some = [(output.column(a.name), self._layout.column(a.column)) for a in wanted if a.last == last]
@@ -136,9 +138,18 @@ class Extremes:
         """Have the values of a large change sorted on another thread, while the sums are added up;
         `step` waits for it.
         """
-        self._begun = sorting.run_of(self._own(delta))
+        self._begun = sorting.run_of(self.values(delta))
 
-    def _own(self, delta: ZSet) -> ZSet:
+    def loading(self, expected: int) -> Partitions:
+        """What the values of all rows are put into that are loaded at once, as `values` gives them; `loaded` takes their run."""
+        return Partitions(self._layout, expected)
+
+    def loaded(self, run: Run) -> None:
+        """Have the values of a table that was loaded at once for the change of the next step."""
+        self._loaded = run
+
+    def values(self, delta: ZSet) -> ZSet:
+        """The values of a change, by key and in order."""
         chosen = selected(delta, self._where, self._required)
         own = self._arrangement.apply(chosen)
         if own.rows is chosen.rows:
@@ -147,8 +158,12 @@ class Extremes:
 
     def _staged(self, delta: ZSet) -> Run | None:
         begun, self._begun = self._begun, None
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            self._values.check()
+            return self._values.stage_run(loaded) if len(loaded) else None
         if begun is None:
-            return self._values.stage(self._own(delta))
+            return self._values.stage(self.values(delta))
         self._values.check()
         run = begun.result()
         return self._values.stage_run(run) if len(run) else None
@@ -274,7 +289,7 @@ class Extremes:
 
     def rollback(self) -> None:
         """Forget staged state."""
-        self._begun = None
+        self._begun = self._loaded = None
         for trace in self.traces().values():
             trace.rollback()
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from headwater.base.errors import ConstraintError
 from headwater.incremental.aggregates.aggregation import Accumulator, Array, Words
+from headwater.incremental.aggregates.sums_of_table import SumsOfTable
 from headwater.incremental.layout import Layout
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
@@ -36,6 +37,8 @@ ROWS = Accumulator(COUNT)
 _KINDS = {"double": (floats.DOUBLE, 53), "float": (floats.DOUBLE, 53), "pair": (floats.PAIR, 128)}
 _PART = "part"
 _GIVEN = -1
+_WORTH_TWO_PASSES = 16_384
+_PIECE_ROWS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,12 @@ class Sums:
         """One row for each key that the first delta has, with what all of them add to its sums."""
         layout = self.layout
         n = len(deltas[0])
+        whole = self.loading() if n >= _WORTH_TWO_PASSES else None
+        if whole is not None:
+            for start in range(0, n, _PIECE_ROWS):
+                part = slice(start, start + _PIECE_ROWS)
+                whole.feed(ZSet(deltas[0].layout, deltas[0].rows[part], hashes=deltas[0].hashes[part]))
+            return self._without_parts(whole.finish(deltas[0].owners))
         room = n * len(self._products) if len(deltas) == 1 else sum(map(len, deltas)) * len(self._products)
         table = new_table(n)
         hashes = np.empty(n, dtype=np.uint64)
@@ -215,14 +224,24 @@ class Sums:
             if known == OVERFLOW:
                 raise ConstraintError.weight_overflow()
         if not parts:
-            self._part_rows, self._part_hashes = part_rows[:0], hashes[:0]
-            return ZSet(layout, out[:known], deltas[0].owners, hashes=hashes[:known])
+            return self._without_parts(ZSet(layout, out[:known], deltas[0].owners, hashes=hashes[:known]))
         groups = groups[:parts]
         self._part_rows = part_rows[:parts]
         self._part_rows[:, 0] = out[groups, 0]
         self._part_rows[:, key_to : key_to + key_words] = out[groups, key_to : key_to + key_words]
         self._part_hashes = hashes[groups]
         return ZSet(layout, out[:known], deltas[0].owners, hashes=hashes[:known])
+
+    def _without_parts(self, touched: ZSet) -> ZSet:
+        self._part_rows, self._part_hashes = touched.rows[:0], touched.hashes[:0]
+        return touched
+
+    def loading(self) -> SumsOfTable | None:
+        """Adds up a whole table in pieces; None where sums have parts, or rows come from several feeds."""
+        if self._products or len(self._feeds) > 1:
+            return None
+        feed = self._feeds[0]
+        return SumsOfTable(self.layout, feed.layout, feed.conditions, feed.gates, feed.specs)
 
     def nothing(self) -> ZSet:
         """The one key of an aggregate without keys, with no change."""

@@ -200,7 +200,7 @@ class Circuit(Dataflow):
             return
         transaction.outputs = self._run(holds=transaction.holds)
         if transaction.holds:
-            transaction.commit = self._commit
+            transaction.commit = self.commit
 
     def _input(self, name: str) -> Vertex:
         found = self.inputs.get(name)
@@ -232,10 +232,10 @@ class Circuit(Dataflow):
             self.rollback()
             raise
         if not holds:
-            self._commit()
+            self.commit()
         return Outputs(outputs)
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
         """Make a step permanent."""
         self.schedule().commit()
         self.steps += 1

@@ -25,6 +25,7 @@ from headwater.incremental.aggregates.general import General, Groups
 from headwater.incremental.aggregates.mode import Mode, Modes
 from headwater.incremental.aggregates.quantile import Quantile, Quantiles
 from headwater.incremental.aggregates.sums import Request, Sums, gated
+from headwater.incremental.aggregates.sums_of_table import SumsOfTable
 from headwater.incremental.aggregates.tally import Tally, float_words, normalised
 from headwater.incremental.aggregates.user import Derivation, UserLinear
 from headwater.incremental.arrangement import Arrangement
@@ -32,11 +33,12 @@ from headwater.incremental.layout import Layout, Placed
 from headwater.incremental.operators.fused import Fused
 from headwater.incremental.operators.node import Kind, Node
 from headwater.incremental.packing import Owners
+from headwater.incremental.partitions import RunMaker
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 from headwater.kernels.finish import changes, finish
 
-__all__ = ["Aggregate"]
+__all__ = ["Aggregate", "Load"]
 
 _WORTH_PIECES = 32_768
 """From how many rows on a step in pieces, some of them on another thread, is quicker than one call."""
@@ -206,17 +208,24 @@ class Aggregate(Node):
             found = self._fused.step(deltas[0])
             if found is not None:
                 return found
-        delta = normalised(self._arrangement.apply(deltas[0]), self._floats)
-        if self._derivation is not None:
-            delta = self._derivation.apply(delta)
+        delta = self._normal(deltas[0])
         if not len(delta) and not self.restless:
             return self.empty
         fed = [delta, *(tally.step(delta) for _, tally in self._feeds)]
         for stage, feed in self._stages:
             if many and isinstance(stage, Extremes):
                 stage.begin(fed[feed])
+        touched = self._sums.accumulated(fed) if len(delta) else self._sums.nothing()
+        return self._changed(touched, fed, deltas[0].owners)
+
+    def _normal(self, delta: ZSet) -> ZSet:
+        """A change of the input by key, with the columns that are read."""
+        found = normalised(self._arrangement.apply(delta), self._floats)
+        return found if self._derivation is None else self._derivation.apply(found)
+
+    def _changed(self, touched: ZSet, fed: Sequence[ZSet], owners: Owners) -> ZSet:
+        """The change of the output, given what is added to the sums of the keys touched."""
         sums = self._sums
-        touched = sums.accumulated(fed) if len(delta) else sums.nothing()
         n = len(touched)
         old = sums.old(touched)
         out = np.zeros((2 * n, self.layout.width), dtype=np.int64)
@@ -229,7 +238,7 @@ class Aggregate(Node):
         given = bool(self.layout.keys) or self._was_given()
         sums.stage(touched, given=not given)
         try:
-            owners = self._finish_general(touched, old, out)
+            owners = (*owners, *self._finish_general(touched, old, out))
         except ExpressionError as error:
             raise self._with_key(error, touched, old) from None
         if self.layout.keys:
@@ -238,7 +247,17 @@ class Aggregate(Node):
             before = np.array([[int(given)]], dtype=np.int64)
             count = changes(1 - before, 0, before, out)
         owners += tuple(o for stage, _ in self._stages for o in stage.owners())
-        return ZSet(self.layout, out[:count], (*deltas[0].owners, *owners), net=True)
+        return ZSet(self.layout, out[:count], owners, net=True)
+
+    # -- a table at once -------------------------------------------------------------------------------------------
+
+    def loading(self, expected: int) -> Load | None:
+        """Takes a whole table in pieces, while there is no state; None where it has to be given as one step."""
+        sums = self._sums.loading()
+        stages = [stage for stage, _ in self._stages]
+        if sums is None or self._feeds or not all(isinstance(stage, Extremes) for stage in stages):
+            return None
+        return Load(self, sums, [stage for stage in stages if isinstance(stage, Extremes)], expected)
 
     def _with_key(self, error: ExpressionError, touched: ZSet, old: Words) -> ExpressionError:
         """The error with the first key whose value cannot be given: halves are tried until it is alone."""
@@ -304,3 +323,36 @@ class Aggregate(Node):
         for stage, _ in self._stages:
             found |= stage.traces()
         return found
+
+
+class Load:
+    """A table on its way into an aggregate: sums grow with the keys, and values are sorted in partitions."""
+
+    def __init__(self, node: Aggregate, sums: SumsOfTable, stages: Sequence[Extremes], expected: int) -> None:
+        self._node, self._sums, self._stages = node, sums, stages
+        self._values = [stage.loading(expected) for stage in stages]
+        self._owners: dict[int, object] = {}
+
+    def feed(self, rows: ZSet) -> None:
+        """Take rows in."""
+        delta = self._node._normal(rows)
+        if not len(delta.rows):
+            return
+        self._sums.feed(delta)
+        if len(self._node._sums.layout.slots):
+            self._owners |= {id(o): o for o in delta.owners}
+        for stage, values in zip(self._stages, self._values, strict=True):
+            values.feed(stage.values(delta))
+
+    def finish(self, store: RunMaker | None) -> ZSet:
+        """The answer, with the state staged."""
+        node = self._node
+        for stage, values in zip(self._stages, self._values, strict=True):
+            stage.loaded(values.finish(store))
+        touched = self._sums.finish(tuple(self._owners.values()))
+        if not len(touched):
+            if not node.restless:
+                return node.empty
+            touched = node._sums.nothing()
+        nothing = ZSet.empty(node._arranged)
+        return node._changed(touched, [nothing] * len(node._stages or [0]), touched.owners)

@@ -174,13 +174,17 @@ class Chain:
 
     # -- a step ----------------------------------------------------------------------------------------------------
 
-    def step(self, delta: ZSet) -> ZSet:
-        """What the last member gives, for what comes to the first."""
+    def passed(self, delta: ZSet) -> ZSet:
+        """What comes out of the chain, in the arrangement's layout if it ends with one, but not yet in its trace."""
         try:
-            found = self._passed(delta)
+            return self._passed(delta)
         except ExpressionError:
             self._alone(delta)
             raise
+
+    def step(self, delta: ZSet) -> ZSet:
+        """What the last member gives, for what comes to the first."""
+        found = self.passed(delta)
         if self._arrange is None:
             return found
         return self._arrange.staged(found) if len(found.rows) else self._arrange.empty

@@ -21,6 +21,8 @@ from headwater.incremental.aggregates.tally import float_words, normalised
 from headwater.incremental.layout import Layout
 from headwater.incremental.moving import Moving
 from headwater.incremental.operators.node import Kind, Node
+from headwater.incremental.partitions import Partitions
+from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
 
@@ -70,17 +72,43 @@ class Weigh(Node):
     def step(self, deltas: Sequence[ZSet]) -> ZSet:
         parts = []
         for delta, moving in zip(deltas, self._movings, strict=True):
-            parts.append(normalised(ZSet(self._whole, moving.moved(delta.rows), delta.owners), self._floats))
+            parts.append(self._moved(delta, moving))
         delta = concatenate(parts, self._whole).consolidate()
-        payload = self._whole.payload
         old = self.trace.weights(delta)
-        change = self._weigh(old + delta.rows[:, payload:]) - self._weigh(old)
+        change = self._weigh(old + delta.rows[:, self._whole.payload :]) - self._weigh(old)
         self.trace.stage(delta)
+        return self._weighed(delta, change)
+
+    def _moved(self, delta: ZSet, moving: Moving) -> ZSet:
+        return normalised(ZSet(self._whole, moving.moved(delta.rows), delta.owners), self._floats)
+
+    def _weighed(self, delta: ZSet, change: Weights) -> ZSet:
+        """The rows of a change, with the change of their weights."""
+        payload = self._whole.payload
         at = np.flatnonzero(change)
         rows = np.empty((len(at), self.layout.width), dtype=np.int64)
         rows[:, :-1] = delta.rows[at, :payload]
         rows[:, -1] = change[at]
         return ZSet(self.layout, rows, delta.owners)
+
+    # -- a table at once -------------------------------------------------------------------------------------------
+
+    def loading(self, expected: int) -> Partitions:
+        """What whole tables are put into, each as `counted` gives it; `loaded` gives the answer."""
+        return Partitions(self._whole, expected, fitting=True)
+
+    def counted(self, port: int, rows: ZSet) -> ZSet:
+        """Rows of an input, with their weight in it."""
+        return self._moved(rows, self._movings[port])
+
+    def loaded(self, run: Run) -> ZSet:
+        """The answer for all rows, which are staged."""
+        if not len(run):
+            return self.empty
+        self.trace.check()
+        self.trace.stage_run(run)
+        delta = run.zset()
+        return self._weighed(delta, self._weigh(delta.rows[:, self._whole.payload :]))
 
     def commit(self) -> None:
         self.trace.commit()

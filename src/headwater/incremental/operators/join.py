@@ -18,6 +18,7 @@ from headwater.incremental.layout import Layout
 from headwater.incremental.moving import bit_moves, word_moves
 from headwater.incremental.operators.arrange import Arrange
 from headwater.incremental.operators.node import Kind, Node
+from headwater.incremental.run import Run
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels import probe as kernels
@@ -145,6 +146,17 @@ class Join(Node):
             return one
         two = self._from_right.run(right, self._left.trace, staged=False)
         return concatenate([one, two], self.layout) if len(one.rows) else two
+
+    def looked_up(self, side: int, rows: ZSet) -> ZSet:
+        """The pairs of rows of one side, 0 for the left, with those that are staged for the other, and for no others."""
+        if side == 0:
+            return self._from_left.run(rows, self._right.trace, staged=True)
+        return self._from_right.run(rows, self._left.trace, staged=True)
+
+    def staged(self, side: int) -> list[Run]:
+        """What is staged for one side."""
+        run = (self._left, self._right)[side].trace.staged
+        return [] if run is None else [run]
 
 
 def null_keys(layout: Layout) -> int:

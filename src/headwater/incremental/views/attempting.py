@@ -29,11 +29,13 @@ from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.circuit.table_load import can_load
 from headwater.incremental.layout import Layout
 from headwater.incremental.manifest import Manifest
 from headwater.incremental.views import catching_up, output_table, packing_up
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, Live
+from headwater.incremental.views.loading import load_tables
 from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.record import StateAt, ViewRecord
 from headwater.incremental.views.state_folder import ViewFolder
@@ -136,6 +138,17 @@ class ViewAttempt(Attempt):
         self.timings["step"] = time.perf_counter() - end
         faults.point("view.refresh.stepped", self.view)
         return rows, transaction.outputs.zset(OUTPUT)
+
+    def loaded(
+        self, circuit: Circuit, sources: Sources, definition: Definition, task: events.Task | None
+    ) -> tuple[int, ZSet]:
+        """Feed a circuit without state with all rows of its sources; how many rows that were, and the view's rows."""
+        if not can_load(circuit):
+            return self.stepped(circuit, sources.rows, definition, task)
+        with self.timed("load"):
+            rows, found = load_tables(circuit, sources, definition, self.live.folder.store, task)
+        faults.point("view.refresh.stepped", self.view)
+        return rows, found
 
     def followed(
         self, circuit: Circuit, sources: Sources, task: events.Task | None, *, holds: bool = False

@@ -285,7 +285,10 @@ class RefreshAttempt(ViewAttempt):
                 circuit = built(meant)
                 backfill = self._backfill(circuit) if keep else None
                 task.expect(None if backfill is not None else sources.total_rows() or None)
-                rows_in, result = self.stepped(circuit, sources.rows, meant, task, backfill)
+                if backfill is None:
+                    rows_in, result = self.loaded(circuit, sources, meant, task)
+                else:
+                    rows_in, result = self.stepped(circuit, sources.rows, meant, task, backfill)
             with self.timed("publish"):
                 if metadata is None:
                     changed = reconcile(self.base, addresses, result)
