@@ -149,6 +149,7 @@ class Partitions:
             self._few.append(rows)
             return
         if self._arena is None:
+            self._bits = min(self._bits, directory_bits(self._rows))  # a partition is some entries of the directory
             self._arena = _Arena(1 << self._bits, self._per_block)
             few, self._few = self._few, []
             for some in few:

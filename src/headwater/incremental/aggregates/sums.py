@@ -24,6 +24,7 @@ from headwater.base.errors import ConstraintError
 from headwater.incremental.aggregates.aggregation import Accumulator, Array, Words
 from headwater.incremental.aggregates.sums_of_table import SumsOfTable
 from headwater.incremental.layout import Layout
+from headwater.incremental.packing import Owners
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
 from headwater.kernels import floats, probe
@@ -174,7 +175,7 @@ class Sums:
             for start in range(0, n, _PIECE_ROWS):
                 part = slice(start, start + _PIECE_ROWS)
                 whole.feed(ZSet(deltas[0].layout, deltas[0].rows[part], hashes=deltas[0].hashes[part]))
-            return self._without_parts(whole.finish(deltas[0].owners))
+            return self.summed(whole, deltas[0].owners)
         room = n * len(self._products) if len(deltas) == 1 else sum(map(len, deltas)) * len(self._products)
         table = new_table(n)
         hashes = np.empty(n, dtype=np.uint64)
@@ -224,7 +225,8 @@ class Sums:
             if known == OVERFLOW:
                 raise ConstraintError.weight_overflow()
         if not parts:
-            return self._without_parts(ZSet(layout, out[:known], deltas[0].owners, hashes=hashes[:known]))
+            self._part_rows, self._part_hashes = part_rows[:0], hashes[:0]
+            return ZSet(layout, out[:known], deltas[0].owners, hashes=hashes[:known])
         groups = groups[:parts]
         self._part_rows = part_rows[:parts]
         self._part_rows[:, 0] = out[groups, 0]
@@ -232,16 +234,18 @@ class Sums:
         self._part_hashes = hashes[groups]
         return ZSet(layout, out[:known], deltas[0].owners, hashes=hashes[:known])
 
-    def _without_parts(self, touched: ZSet) -> ZSet:
-        self._part_rows, self._part_hashes = touched.rows[:0], touched.hashes[:0]
-        return touched
-
     def loading(self) -> SumsOfTable | None:
         """Adds up a whole table in pieces; None where sums have parts, or rows come from several feeds."""
         if self._products or len(self._feeds) > 1:
             return None
         feed = self._feeds[0]
         return SumsOfTable(self.layout, feed.layout, feed.conditions, feed.gates, feed.specs)
+
+    def summed(self, table: SumsOfTable, owners: Owners) -> ZSet:
+        """What the rows of a table add to the sums: a row for each key."""
+        touched = table.finish(owners)
+        self._part_rows, self._part_hashes = touched.rows[:0], touched.hashes[:0]
+        return touched
 
     def nothing(self) -> ZSet:
         """The one key of an aggregate without keys, with no change."""

@@ -185,6 +185,7 @@ class _Arranged(Stage):
         self.entry.figures.steps = 1
         self._rows.feed(rows)
         if self._arrange.is_loose:
+            self.entry.figures.rows_out += len(rows.rows)
             self.hand_on(rows)
 
     def finish(self) -> None:
@@ -195,6 +196,7 @@ class _Arranged(Stage):
         trace.check()
         trace.stage_run(run)
         if not self._arrange.is_loose:
+            self.entry.figures.rows_out += len(run)
             self.hand_on(run.zset())
 
 
@@ -214,6 +216,7 @@ class _Joined(Stage):
             self.give(self._join.looked_up(port, rows), len(rows))
         else:
             self._waits[port] = True
+            self.entry.figures.rows_in += len(rows)
 
     def complete(self, port: int) -> None:
         self._complete[port] = True
@@ -223,7 +226,7 @@ class _Joined(Stage):
         if all(self._waits):
             for run in self._join.staged(0):
                 for rows in _pieces(run):
-                    self.give(self._join.looked_up(0, rows), len(rows))
+                    self.give(self._join.looked_up(0, rows), 0)
 
 
 class _Aggregated(Stage):
@@ -239,7 +242,8 @@ class _Aggregated(Stage):
         self._load.feed(rows)
 
     def finish(self) -> None:
-        self.give(self._load.finish(self.store), self._rows)
+        if self._rows or self.node.restless:
+            self.give(self._load.finish(self.store), self._rows)
 
 
 class _Weighed(Stage):

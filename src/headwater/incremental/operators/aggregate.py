@@ -347,12 +347,12 @@ class Load:
     def finish(self, store: RunMaker | None) -> ZSet:
         """The answer, with the state staged."""
         node = self._node
-        for stage, values in zip(self._stages, self._values, strict=True):
-            stage.loaded(values.finish(store))
-        touched = self._sums.finish(tuple(self._owners.values()))
+        touched = node._sums.summed(self._sums, tuple(self._owners.values()))
         if not len(touched):
             if not node.restless:
                 return node.empty
             touched = node._sums.nothing()
+        for stage, values in zip(self._stages, self._values, strict=True):
+            stage.loaded(values.finish(store))
         nothing = ZSet.empty(node._arranged)
         return node._changed(touched, [nothing] * len(node._stages or [0]), touched.owners)
