@@ -150,7 +150,7 @@ class _Chained(Stage):
 
     def take(self, port: int, rows: ZSet) -> None:
         found = self.chain.passed(rows)
-        self.entry.took(len(found.rows), 0.0)
+        self.entry.took(len(found.rows) if self._arranged is None else 0, 0.0)
         for member in self.entry.members:
             member.figures.steps = 1
         if self._arranged is None:
