@@ -34,6 +34,7 @@ from headwater.incremental import spill
 from headwater.incremental.run import NO_HEAP, Run, directory_bits
 from headwater.incremental.run_merge import Sections, finished, reserve
 from headwater.incremental.zset import ZSet, concatenate
+from headwater.kernels.arrays import Directory
 from headwater.kernels.consolidate import LINE, OVERFLOW
 from headwater.kernels.merge import index_run, long_bytes, own_strings
 from headwater.kernels.partition import scatter, sort_partition
@@ -188,8 +189,9 @@ class Partitions:
             whole = concatenate(few, self.layout)
             rows = ZSet(self.layout, whole.rows, whole.owners, hashes=hashes)
             return Run.of(rows.consolidate() if self._fitting else rows)
-        if store is not None:
-            return store.make(self.layout, self._to_file)
+        return self._in_memory() if store is None else store.make(self.layout, self._to_file)
+
+    def _in_memory(self) -> Run:
         bits = directory_bits(self._rows)
         hashes = np.empty(self._rows, dtype=np.uint64)
         rows = np.empty((self._rows, self.layout.width), dtype=np.int64)
@@ -221,7 +223,7 @@ class Partitions:
         return header
 
     def _sorted_into(
-        self, bits: int, hashes: npt.NDArray[np.uint64], rows: Words, heap: npt.NDArray[np.uint8], directory: Words
+        self, bits: int, hashes: npt.NDArray[np.uint64], rows: Words, heap: npt.NDArray[np.uint8], directory: Directory
     ) -> tuple[int, int]:
         """Write the consolidated rows of all partitions; give how many they are, and how many bytes of heap."""
         each = 1 << (bits - self._bits)
@@ -257,7 +259,7 @@ class Partitions:
             rows[(rows[:, slot] & 0xFFFFFFFF) > 12, slot + 1] += used
         return used + size
 
-    def _pieces(self, bits: int, directory: Words) -> Iterator[tuple[npt.NDArray[np.uint64], Words, int]]:
+    def _pieces(self, bits: int, directory: Directory) -> Iterator[tuple[npt.NDArray[np.uint64], Words, int]]:
         """The sorted rows of each partition, in the order of the partitions, made by several threads a little ahead."""
         arena = self._arena
         assert arena is not None
