@@ -1,12 +1,13 @@
 """Partitions: a run made of many rows that come in pieces, without ever holding them twice.
 
-A step sorts what it is given at once. Of a whole table that would be a matrix of all rows, another one that is divided by hash, and a third that is
-sorted. Here rows go to one of up to 1,024 partitions by the top bits of their hash, as they come, and each partition is sorted while it lies in
-the cache (`headwater.kernels.partition`), on as many threads as there are. Partitions are ranges of hashes: one after the other they are the
-run. With a store it is written to a file as it is made, and mapped.
+A step sorts what it is given at once. Of a whole table that would be a matrix of all rows, another one that is divided
+by hash, and a third that is sorted. Here rows go to one of up to 1,024 partitions by the top bits of their hash, as
+they come, and each partition is sorted while it lies in the cache (`headwater.kernels.partition`), on as many threads
+as there are. Partitions are ranges of hashes: one after the other they are the run. With a store it is written to a
+file as it is made, and mapped.
 
-What lies in partitions is memory of the process up to a budget, and beyond that a file without a name, whose pages the system can put away. The blocks of a
-partition are given back when it is sorted.
+What lies in partitions is memory of the process up to a budget, and beyond that a file without a name, whose pages the
+system can put away. The blocks of a partition are given back when it is sorted.
 
 Invariant: the run is that of `Run.of` of all rows together, byte for byte.
 """
@@ -182,7 +183,9 @@ class Partitions:
                 arena.grow()
 
     def finish(self, store: RunMaker | None = None) -> Run:
-        """The run of all rows: in a file of the store, or in memory if there is none or there are few. Nothing is here afterwards."""
+        """The run of all rows: in a file of the store, or in memory if there is none or there are few. Nothing is
+        here afterwards.
+        """
         if self._arena is None:
             few, self._few = self._few, []
             hashes = np.concatenate([z.hashes for z in few]) if few else None
@@ -244,7 +247,9 @@ class Partitions:
         return count, used
 
     def _final_bits(self, bits: int, count: int, used: int) -> int:
-        """How large the directory is, as `Run.made` has it: made anew where much cancelled out, or where there is a heap."""
+        """How large the directory is, as `Run.made` has it: made anew where much cancelled out, or where there is a
+        heap.
+        """
         right = directory_bits(count)
         return right if used or self._fitting or bits > right + 2 else bits
 

@@ -1,8 +1,9 @@
 """Adding rows up by key in two passes, for many rows in pieces that stay in the cache.
 
-`find_groups` says in which line of the output each row's key stands, and `add_groups` is one plain loop for each accumulator. It gives what
-`headwater.kernels.accumulate.accumulate_words` gives, which decides for each row and accumulator what to do; here that is decided once for all
-rows of a piece. Keys stay known from one piece to the next, in a table that is made larger when there are many.
+`find_groups` says in which line of the output each row's key stands, and `add_groups` is one plain loop for each
+accumulator. It gives what `headwater.kernels.accumulate.accumulate_words` gives, which decides for each row and
+accumulator what to do; here that is decided once for all rows of a piece. Keys stay known from one piece to the next,
+in a table that is made larger when there are many.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, return-value, unreachable, var-annotated"
@@ -107,8 +108,8 @@ def add_groups(
 ) -> int:
     """Add rows to the lines of their groups, as `accumulate_words` does.
 
-    ``total`` is how much weight was added before, taken positive; give it with that of these rows, or OVERFLOW where weights are too large
-    to be sure of.
+    ``total`` is how much weight was added before, taken positive; give it with that of these rows, or OVERFLOW where
+    weights are too large to be sure of.
     """
     n = rows.shape[0]
     weight = rows.shape[1] - 1

@@ -1,9 +1,10 @@
-"""Partitions: rows put where others of the same top bits of the hash are, as they come, and sorted one partition at a time.
+"""Partitions: rows put where others of the same top bits of the hash are, as they come, and sorted one partition at a
+time.
 
-A table that is loaded at once is sorted in pieces that fit the cache. The pieces are cut while rows come: `scatter` appends each row, its hash
-first, to the open block of its partition, in memory that never moves; a partition is a list of blocks. `sort_partition` gathers them and
-consolidates them as `headwater.kernels.consolidate` does. Since partitions are ranges of hashes, what it gives of all of them, one after
-the other, is the run of all rows.
+A table that is loaded at once is sorted in pieces that fit the cache. The pieces are cut while rows come: `scatter`
+appends each row, its hash first, to the open block of its partition, in memory that never moves; a partition is a list
+of blocks. `sort_partition` gathers them and consolidates them as `headwater.kernels.consolidate` does. Since
+partitions are ranges of hashes, what it gives of all of them, one after the other, is the run of all rows.
 
 Invariant: rows of a partition are gathered in the order in which they came.
 """
@@ -33,10 +34,11 @@ def scatter(
     used: Positions,
     first: int,
 ) -> int:
-    """Append rows from ``first`` on to the blocks of their partitions; give where it stopped, which is before the end if blocks ran out.
+    """Append rows from ``first`` on to the blocks of their partitions; give where it stopped, which is before the end
+    if blocks ran out.
 
-    ``blocks`` are addresses, of which ``used[1]`` are there and ``used[0]`` taken; ``owner`` says by which partition. ``current`` is the open
-    block of each partition, and ``fill`` how many rows it has.
+    ``blocks`` are addresses, of which ``used[1]`` are there and ``used[0]`` taken; ``owner`` says by which partition.
+    ``current`` is the open block of each partition, and ``fill`` how many rows it has.
     """
     width = rows.shape[1]
     step = np.int64(8 * (width + 1))
@@ -79,10 +81,11 @@ def sort_partition(
     out: Rows,
     directory: Directory,
 ) -> tuple[int, int]:
-    """Consolidate the rows of some blocks, the last of which has ``last_fill``; give (their number or OVERFLOW, a bound of weights).
+    """Consolidate the rows of some blocks, the last of which has ``last_fill``; give (their number or OVERFLOW, a
+    bound of weights).
 
-    ``hashes`` and ``rows`` are as long as the partition and are written to. The entries ``begin`` to ``end`` of the directory count from
-    the beginning of the partition.
+    ``hashes`` and ``rows`` are as long as the partition and are written to. The entries ``begin`` to ``end`` of the
+    directory count from the beginning of the partition.
     """
     width = rows.shape[1]
     step = np.int64(8 * (width + 1))

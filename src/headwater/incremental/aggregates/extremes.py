@@ -141,7 +141,9 @@ class Extremes:
         self._begun = sorting.run_of(self.values(delta))
 
     def loading(self, expected: int) -> Partitions:
-        """What the values of all rows are put into that are loaded at once, as `values` gives them; `loaded` takes their run."""
+        """What the values of all rows are put into that are loaded at once, as `values` gives them; `loaded` takes
+        their run.
+        """
         return Partitions(self._layout, expected)
 
     def loaded(self, run: Run) -> None:

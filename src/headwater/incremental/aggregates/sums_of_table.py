@@ -1,7 +1,8 @@
 """Sums of a table that comes in pieces: one line for each key, which grow with the keys and not with the rows.
 
-A piece that fits the cache is added up in two passes (`headwater.kernels.accumulate_groups`). Only sums that are words can be added so: counts
-and sums of whole numbers. What may overflow is checked over all pieces together, as it would be in one step.
+A piece that fits the cache is added up in two passes (`headwater.kernels.accumulate_groups`). Only sums that are words
+can be added so: counts and sums of whole numbers. What may overflow is checked over all pieces together, as it would
+be in one step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Whole tables into a circuit without state, as one step that never holds them at once.
 
 The tables are fed one after the other, the smaller ones first, in pieces that go all the way through the circuit
-(`headwater.incremental.circuit.table_stages`) before the next one is read. The state that comes out is that of the one step it stands for, run for
-run; so is the answer. Until `finish` nothing is permanent, and an error anywhere leaves the circuit without state, as it was.
+(`headwater.incremental.circuit.table_stages`) before the next one is read. The state that comes out is that of the one
+step it stands for, run for run; so is the answer. Until `finish` nothing is permanent, and an error anywhere leaves
+the circuit without state, as it was.
 
 >>> import headwater as hw, pyarrow as pa
 >>> from headwater.incremental.circuit.table_load import TableLoad
@@ -40,14 +41,17 @@ __all__ = ["TableLoad", "can_load"]
 
 
 def can_load(circuit: Circuit) -> bool:
-    """Whether tables can be given in pieces: on one shard, to inputs of plain rows, without cycles, before the first step."""
+    """Whether tables can be given in pieces: on one shard, to inputs of plain rows, without cycles, before the first
+    step.
+    """
     if circuit.shards > 1 or circuit.steps or not all(isinstance(v.node, Source) for v in circuit.inputs.values()):
         return False
     return all(before.id < v.id for v in circuit.vertices for before in v.inputs)
 
 
 class TableLoad:
-    """One step of a circuit that has made none, of whole tables; a ``with`` block that rolls back unless `finish` was called.
+    """One step of a circuit that has made none, of whole tables; a ``with`` block that rolls back unless `finish` was
+    called.
 
     Parameters
     ----------
@@ -70,7 +74,9 @@ class TableLoad:
 
     @property
     def order(self) -> list[str]:
-        """The inputs, in the order in which they should be fed: the smaller first, so that the larger look up in them."""
+        """The inputs, in the order in which they should be fed: the smaller first, so that the larger look up in
+        them.
+        """
         return sorted(self._circuit.inputs, key=lambda name: self._expected.get(name, 0))
 
     def _build(self, store: RunMaker | None) -> None:

@@ -1,9 +1,10 @@
 """The stages of a circuit that is given whole tables in pieces (`headwater.incremental.circuit.table_load`).
 
-A stage takes pieces from those before it, by port, and hands on what it can say already. When an input is complete its stage is told; when all
-inputs of a stage are, it gives the rest. What looks at each row by itself works piece by piece. Arrangements, aggregates and distinct
-rows go into partitions and are complete at the end. Of a join, the side that is complete first is looked up in by the pieces of the other. All other
-operators are given everything as one step, which is what a circuit does without this.
+A stage takes pieces from those before it, by port, and hands on what it can say already. When an input is complete its
+stage is told; when all inputs of a stage are, it gives the rest. What looks at each row by itself works piece by
+piece. Arrangements, aggregates and distinct rows go into partitions and are complete at the end. Of a join, the side
+that is complete first is looked up in by the pieces of the other. All other operators are given everything as one
+step, which is what a circuit does without this.
 
 Nothing is given out before it is final: an aggregate has no answer for half a table, whose sum might not even fit.
 """
