@@ -148,7 +148,7 @@ class Join(Node):
         return concatenate([one, two], self.layout) if len(one.rows) else two
 
     def looked_up(self, side: int, rows: ZSet) -> ZSet:
-        """The pairs of rows of one side, 0 for the left, with those that are staged for the other, and for no others."""
+        """The pairs of rows of one side, 0 for the left, with those that are staged for the other side."""
         if side == 0:
             return self._from_left.run(rows, self._right.trace, staged=True)
         return self._from_right.run(rows, self._left.trace, staged=True)
