@@ -15,7 +15,7 @@ import pytest
 from headwater.base.errors import NotFoundError
 from headwater.cli import main
 from headwater.cli._screen import Screen
-from headwater.cli._verbs import all_verbs
+from headwater.cli._verbs import all_verbs, verb_names
 
 Capture = pytest.CaptureFixture[str]
 
@@ -60,7 +60,7 @@ def test_unknown_verb(capsys: Capture) -> None:
     assert main(["docter"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    verbs = "demo, doctor, history, index, lookup, refresh, search, serve, sql, status, tables, views, warm"
+    verbs = ", ".join(verb_names())
     assert err == f"error[E8001]: no verb `docter`\n  hint: did you mean `doctor`? verbs: {verbs}\n"
 
 

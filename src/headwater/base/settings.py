@@ -28,7 +28,7 @@ __all__ = ["Explanation", "Settings", "current", "explain", "override", "unknown
 
 _PREFIX = "HEADWATER_"
 # Read by headwater.testing, by tests, and by the configuration of a server.
-_NOT_SETTINGS = ("HEADWATER_FAULTS", "HEADWATER_TEST_", "HEADWATER_SERVE__")
+_NOT_SETTINGS = ("HEADWATER_PROFILE", "HEADWATER_FAULTS", "HEADWATER_TEST_", "HEADWATER_SERVE__")
 
 Parse = Callable[[object], object]
 

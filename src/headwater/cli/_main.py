@@ -57,12 +57,36 @@ def _dispatch(words: list[str], screen: Screen) -> int:
     _add_common(parser)
     words.remove(name)
     try:
-        arguments = parser.parse_intermixed_args(words)  # names may stand behind options
+        arguments = _parsed(parser, words)
     except _HelpAsked:
         screen.data(parser.format_help().rstrip())
         return Exit.OK
     screen.lake = getattr(arguments, "lake", None)
     return verb.run(arguments, screen)
+
+
+def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """The arguments, names behind options too; inside a project's folder the lake may be left out, and is the
+    project's.
+    """
+    from headwater.cli._lake import is_place, project_above
+
+    root = project_above() if any(action.dest == "lake" for action in parser._actions) else None
+    if root is None:
+        return parser.parse_intermixed_args(words)
+    try:
+        arguments = parser.parse_intermixed_args(words)
+    except _UsageError as error:
+        try:
+            return parser.parse_intermixed_args([root, *words])
+        except _UsageError:
+            raise error from None
+    if is_place(arguments.lake):
+        return arguments
+    try:
+        return parser.parse_intermixed_args([root, *words])
+    except _UsageError:
+        return arguments
 
 
 def _without_verb(words: list[str], screen: Screen) -> int:

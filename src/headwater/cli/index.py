@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
     listed: list[dict[str, Any]] = []
     stale = False
-    with open_lake(arguments.lake) as lake:
+    with open_lake(arguments) as lake:
         for name in arguments.names or lake.environment().names("index"):
             index = lake.index(name)
             done: dict[str, Any] = {}

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.base.errors import InputError
     from headwater.cli._verbs import Exit
 
-    with open_lake(arguments.lake) as lake:
+    with open_lake(arguments) as lake:
         version = lake.online(arguments.table).current
         names = version.key
         texts = _texts(arguments, len(names))

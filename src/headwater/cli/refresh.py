@@ -5,21 +5,26 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli._lake import add_lake, open_lake
+from headwater.cli._lake import add_lake, open_lake, open_project
 from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
     from headwater.base.errors import HeadwaterError
     from headwater.derived.reports import Refresh
 
-SUMMARY = "refresh views and exports, all or those named, each after what it reads"
+SUMMARY = "refresh everything derived in a project or a lake, or what is named, each after what it reads"
 
 _HEADINGS = ("name", "mode", "rows in", "rows out", "seconds", "frontier", "why")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_lake(parser)
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a view or an export (default: all of them)")
+    parser.add_argument(
+        "names",
+        metavar="NAME",
+        nargs="*",
+        help="what to refresh; in a project also +node, node+ and tag:name (default: all)",
+    )
     parser.add_argument("--full", action="store_true", help="compute those that are named from scratch")
     parser.add_argument(
         "--engine",
@@ -32,11 +37,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="leave what they read as it is; exit code 3 if that is stale",
     )
 
+    group = parser.add_argument_group("in a project")
+    group.add_argument("--strict", action="store_true", help="fail a node rather than compute it from scratch again")
+    group.add_argument("--watch", action="store_true", help="go on, and refresh whenever a table changes")
+    group.add_argument(
+        "--interval", metavar="SECONDS", type=float, default=0.2, help="how often --watch looks (default: 0.2)"
+    )
+    group.add_argument("--workers", metavar="N", type=int, help="how many nodes at a time")
+    group.add_argument(
+        "--wait", metavar="TIME", help="how long to wait for another refresh of the project, such as 10m"
+    )
+    group.add_argument("--metrics", metavar="[HOST:]PORT", help="serve Prometheus metrics there while it runs")
+    group.add_argument("--log-json", action="store_true", help="log each event as a line of JSON on stderr")
+
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
-    with open_lake(arguments.lake) as lake:
+    project = open_project(arguments)
+    if project is not None:
+        from headwater.cli._project import refresh_project
+
+        return refresh_project(project, arguments, screen)
+
+    with open_lake(arguments) as lake:
         engine = arguments.engine
         if engine == "spark":
             lake.spark  # noqa: B018  it starts a session, which views then have

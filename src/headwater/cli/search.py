@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
     columns = None if arguments.columns is None else [c for c in arguments.columns.split(",") if c]
     default: Any = "and" if arguments.conjunction else "or"
-    with open_lake(arguments.lake) as lake:
+    with open_lake(arguments) as lake:
         if "," in arguments.index:
             for option in ("filter", "order_by", "version", "count"):
                 if getattr(arguments, option) not in (None, False):

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     format_ = arguments.format or ("json" if arguments.json else format_of(arguments.output))
     printer = Printer(screen, format_, arguments.output, arguments.max_rows)
     printer.check()
-    runner = Runner(open_lake(arguments.lake), arguments.engine, arguments.dialect, parameters, screen.say)
+    runner = Runner(open_lake(arguments), arguments.engine, arguments.dialect, parameters, screen.say)
     script = _script(arguments)
     if script is None:
         from headwater.cli._prompt import Prompt

@@ -5,22 +5,28 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli._lake import add_lake, open_lake
+from headwater.cli._lake import add_lake, open_lake, open_project
 from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
     from headwater.derived.status import Status
 
-SUMMARY = "list what is derived in a lake: how fresh each view and export is; exit code 3 if one is stale"
+SUMMARY = "list how fresh everything derived is, in a project or a lake; exit code 3 if something is stale"
 
 _HEADINGS = ("name", "kind", "frontier", "freshness", "rows", "last refresh", "mode", "seconds")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_lake(parser, optional=True)
+    parser.add_argument("names", metavar="NODE", nargs="*", help="of a project: node, +node, node+ or tag:name")
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    project = open_project(arguments)
+    if project is not None:
+        from headwater.cli._project import show_status
+
+        return show_status(project, arguments.names, screen)
     return show(arguments, screen)
 
 
@@ -31,10 +37,11 @@ def show(arguments: argparse.Namespace, screen: Screen, kind: str | None = None)
     from headwater.cli._listing import print_entries
     from headwater.cli._verbs import Exit
 
-    lake = open_lake(arguments.lake)
+    lake = open_lake(arguments)
     found: list[Status] = []
     failed: dict[str, HeadwaterError] = {}
-    for name in lake.artefacts() if kind is None else lake.environment().names(kind):
+    asked = getattr(arguments, "names", None)
+    for name in (asked or lake.artefacts()) if kind is None else lake.environment().names(kind):
         try:
             found += lake.status(name)
         except HeadwaterError as error:  # one damaged view does not hide the others

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
     from headwater.observe.format import human_bytes
 
-    lake = open_lake(arguments.lake)
+    lake = open_lake(arguments)
     facts = [{"name": name, "kind": kind, **_facts(lake, name)} for name, kind in lake.catalog.kinds().items()]
     if screen.as_json:
         screen.document({"lake": lake.location, "tables": facts})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from headwater.cli import status
+from headwater.cli._lake import add_lake
 from headwater.cli._screen import Screen
 
 SUMMARY = "list the materialized views of a lake: how fresh each is; exit code 3 if one is stale"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    status.configure(parser)
+    add_lake(parser, optional=True)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -31,10 +31,12 @@ from headwater.derived.reports import Refresh
 from headwater.pipeline.cpu import CpuShares
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.ledger import Entry, Ledger
+from headwater.pipeline.logs import log_node
 from headwater.pipeline.node import Node
 from headwater.pipeline.pins import Pins
 from headwater.pipeline.retries import retried
 from headwater.pipeline.run import NodeRun, NodeState, Run
+from headwater.pipeline.tracing import span
 
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
@@ -149,7 +151,7 @@ class Execution:
             return
         start = time.perf_counter()
         try:
-            with self.shares.at_work(one.name):
+            with self.shares.at_work(one.name), span("node", node=one.name, kind=one.kind, run=self.run.id):
                 self._state(one, "running")
                 self._refreshed(one, start)
         except HeadwaterError as error:
@@ -256,6 +258,7 @@ class Execution:
 
     def _state(self, one: NodeRun, state: NodeState) -> None:
         one.state = state
+        log_node(self.run, one)
         self.options.on_change(one)
 
 

@@ -152,18 +152,18 @@ class ProjectPlan(Mapping[str, NodePlan]):
 
 
 def plan_nodes(
-    graph: Graph, names: Sequence[str], environment: Environment, *, full: bool, strict: bool, engine: str
+    graph: Graph, names: Sequence[str], environment: Environment, *, full: bool, strict: bool
 ) -> dict[str, NodePlan]:
     """What would be done to some nodes, in their order."""
-    return _Planning(graph, names, environment, full=full, strict=strict, engine=engine).run()
+    return _Planning(graph, names, environment, full=full, strict=strict).run()
 
 
 class _Planning:
     def __init__(
-        self, graph: Graph, names: Sequence[str], environment: Environment, *, full: bool, strict: bool, engine: str
+        self, graph: Graph, names: Sequence[str], environment: Environment, *, full: bool, strict: bool
     ) -> None:
         self.graph, self.names, self.environment = graph, names, environment
-        self.full, self.strict, self.engine = full, strict, engine
+        self.full, self.strict = full, strict
         self.have = dict(environment.artefacts())
         self.pins = Pins(environment)
         self.plans: dict[str, NodePlan] = {}
@@ -227,7 +227,9 @@ class _Planning:
         total = found.rows or self._total(node.name)
         known = None if changing else sum(found.changes.values()) if found.mode == "incremental" else total
         seconds = _seconds(found)
-        return self._made(node, found.mode, found.reason, rows=known, rows_total=total, seconds=seconds)
+        return self._made(
+            node, found.mode, found.reason, rows=known, rows_total=total, seconds=seconds, engine=_engine(found)
+        )
 
     def _total(self, name: str) -> int | None:
         """How many rows the sources of a node have, as far as the logs know."""
@@ -240,7 +242,7 @@ class _Planning:
         return None if name in self.plans and self.plans[name].change is not None else base.num_rows
 
     def _made(self, node: Node, mode: PlanMode, reason: str, **more: Any) -> NodePlan:
-        return NodePlan(name=node.name, kind=node.kind, mode=mode, reason=reason, engine=self.engine, **more)
+        return NodePlan(name=node.name, kind=node.kind, mode=mode, reason=reason, **more)
 
 
 def _seconds(found: RefreshPlan) -> float | None:
@@ -248,3 +250,8 @@ def _seconds(found: RefreshPlan) -> float | None:
     given = {"incremental": "incremental_seconds", "full": "full_seconds"}.get(found.mode)
     seconds = getattr(found, given, None) if given is not None else 0.0
     return None if seconds is None else round(float(seconds), 6)
+
+
+def _engine(found: RefreshPlan) -> str:
+    """Who would do the work, where the kind has a choice."""
+    return str(getattr(found, "engine", _LOCAL))

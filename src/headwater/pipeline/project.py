@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from headwater.base import settings
 from headwater.base.errors import HeadwaterError, ProjectError
 from headwater.base.kinds import words_of
 from headwater.base.storage import open_storage
@@ -38,6 +39,8 @@ from headwater.pipeline.execution import Execution, Gate, Options
 from headwater.pipeline.files import Files, find_root, raised, read_files
 from headwater.pipeline.graph import Graph, build_graph
 from headwater.pipeline.ledger import SCHEMA, Ledger
+from headwater.pipeline.logs import log_run
+from headwater.pipeline.metrics import observe_run
 from headwater.pipeline.node import Node
 from headwater.pipeline.outline_cache import OutlineCache
 from headwater.pipeline.planning import ProjectPlan, plan_nodes
@@ -45,6 +48,8 @@ from headwater.pipeline.project_lock import project_lock
 from headwater.pipeline.project_status import ProjectStatus, status_of
 from headwater.pipeline.run import NodeRun, Run
 from headwater.pipeline.selection import selected
+from headwater.pipeline.tracing import span
+from headwater.pipeline.watch import watch
 from headwater.pipeline.why import Why, explain
 
 if TYPE_CHECKING:
@@ -53,7 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Project"]
 
-ENGINES = ("local", "spark")
+ENGINES = ("auto", "local", "spark")
 _CACHE = ".headwater"
 _MOST_WORKERS = 4
 
@@ -138,7 +143,7 @@ class Project:
     def _lake(self, engine: str) -> Lake:
         if engine not in self._lakes:
             session = None
-            if engine == "spark":
+            if engine != "local":
                 from headwater.spark.session import spark
 
                 meant = self._profile.spark
@@ -158,10 +163,9 @@ class Project:
 
     def engine(self, asked: str | None = None) -> str:
         """Who does the work: what is asked for, or what the profile says."""
-        known = ENGINES if self._profile.spark is not None or asked == "spark" else ENGINES[:1]
         if asked is not None and asked not in ENGINES:
             raise ProjectError.wrong_engine(asked, ENGINES, f"profile {self.profile_name}")
-        return asked or known[-1]
+        return asked or ("local" if self._profile.spark is None else "auto")
 
     # -- the graph -------------------------------------------------------------------------------------------------
 
@@ -273,8 +277,9 @@ class Project:
     def plan(self, *selectors: str, full: bool = False, strict: bool = False, engine: str | None = None) -> ProjectPlan:
         """What `refresh` would do to each node, why, and what it is expected to take; nothing is changed."""
         names = selected(self.graph, selectors, str(self.root))
-        environment = self.lake.environment()
-        plans = plan_nodes(self.graph, names, environment, full=full, strict=strict, engine=self.engine(engine))
+        chosen = self.engine(engine)
+        with settings.override(view_engine="auto" if chosen == "spark" else chosen):
+            plans = plan_nodes(self.graph, names, self.lake.environment(), full=full, strict=strict)
         return ProjectPlan(self.name, plans, self.unmanaged)
 
     def apply(self, *selectors: str) -> dict[str, str]:
@@ -315,7 +320,7 @@ class Project:
         strict
             leave a node as it is, as a failure, rather than compute it from scratch again
         engine
-            "local" or "spark"; that of the profile by default
+            "local", "spark", or "auto", by the rows to be read, as a profile with ``spark:`` has it by default
         workers
             how many nodes at a time
         wait_seconds
@@ -340,7 +345,22 @@ class Project:
         with self._locked(wait_seconds):
             lake = self._lake(chosen)
             self.__dict__.pop("_kinds", None)
-            return Execution(lake, self.name, self.graph, names, options, stopped=stopped or threading.Event()).go()
+            with settings.override(view_engine=chosen), span("refresh", project=self.name) as add:
+                run = Execution(lake, self.name, self.graph, names, options, stopped=stopped or threading.Event()).go()
+                add(run=run.id, ok=run.ok, nodes=len(run))
+        log_run(run)
+        observe_run(run)
+        return run
+
+    def watch(
+        self, *selectors: str, stopped: threading.Event, interval_seconds: float = 0.2, **options: Any
+    ) -> Iterator[Run]:
+        """Refresh now, and then whenever a table changes, until ``stopped`` is set; gives each refresh.
+
+        ``options`` are those of `refresh`. Only nodes that read a changed table, directly or through others, are
+        refreshed; those that failed are tried again now and then.
+        """
+        return watch(self, selectors, stopped=stopped, interval_seconds=interval_seconds, **options)
 
     def _locked(self, wait_seconds: float) -> Any:
         return project_lock(self.lake.catalog.root, self.name, wait_seconds=wait_seconds)
@@ -358,7 +378,7 @@ class Project:
 
     def why(self, name: str) -> Why:
         """Why a node is stale, and why its next refresh would be what it would be."""
-        return explain(self.lake, self.name, self.graph, self._node(name), self.engine())
+        return explain(self.lake, self.name, self.graph, self._node(name))
 
     def history(self, name: str | None = None, *, limit: int | None = None) -> pa.Table:
         """The publishes of the project's nodes, newest first: rows of the table ``headwater.ledger``."""

@@ -76,12 +76,12 @@ class Why:
         return markup.facts(self.node.name, self.facts())
 
 
-def explain(lake: Lake, project: str, graph: Graph, node: Node, engine: str) -> Why:
+def explain(lake: Lake, project: str, graph: Graph, node: Node) -> Why:
     """The reasons of a node of a project."""
     environment = lake.environment()
     upstream = graph.upstream([node.name]) if not node.is_source else set()
     names = [name for name in graph.kept if name in upstream or name == node.name]
-    plans = plan_nodes(graph, names, environment, full=False, strict=False, engine=engine)
+    plans = plan_nodes(graph, names, environment, full=False, strict=False)
     own = plans.pop(node.name, None)
     return Why(
         node=node,

@@ -1,0 +1,91 @@
+"""The command line inside a project's folder: the lake may be left out, and exit codes say how it went."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater as hw
+from headwater.cli import main
+
+MOMENT = datetime(2025, 1, 1, tzinfo=UTC)
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Path:
+    assert main(["init", str(tmp_path / "shop")]) == 0
+    monkeypatch.chdir(tmp_path / "shop" / "views")
+    capsys.readouterr()
+    return tmp_path / "shop"
+
+
+def as_json(capsys: Capture, code: int, *words: str) -> Any:
+    assert main([*words, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_project_from_nothing_to_history(shop: Path, capsys: Capture) -> None:
+    assert [one["mode"] for one in as_json(capsys, 0, "plan")["nodes"]] == ["full"] * 4
+    assert as_json(capsys, 3, "status")["ok"] is False
+    run = as_json(capsys, 0, "refresh")
+    assert run["ok"] and run["frontier"] == {"notes": 0, "orders": 0}
+    assert as_json(capsys, 0, "status")["ok"] is True
+    assert {row["node"] for row in as_json(capsys, 0, "history")["history"]} == {one["name"] for one in run["nodes"]}
+    assert as_json(capsys, 0, "why", "customer_online")["plan"]["mode"] == "noop"
+    assert main(["refresh"]) == 0
+    assert "noop" in capsys.readouterr().out
+
+
+def test_verbs_of_a_lake_find_the_project(shop: Path, capsys: Capture) -> None:
+    main(["refresh"])
+    capsys.readouterr()
+    assert main(["tables"]) == 0 and "customer_spend" in capsys.readouterr().out
+    assert main(["sql", "-c", "SELECT count(*) AS n FROM headwater.ledger", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.split()[1] == "4"
+    assert main(["lookup", "customer_online", "3"]) == 0
+    assert main(["history", "orders"]) == 0 and "CREATE TABLE" in capsys.readouterr().out
+    assert main(["history", str(shop / "lake"), "orders"]) == 0
+    assert main(["tables", str(shop)]) == 0
+
+
+def test_exit_codes(shop: Path, capsys: Capture) -> None:
+    assert main(["refresh", "nope"]) == 1
+    assert main(["refresh", "--nope"]) == 2
+    main(["refresh"])
+    hw.connect(shop / "lake").table("orders").delete("order_id = 1")
+    assert main(["status"]) == 0  # within its target
+    (shop / "headwater.yaml").write_text((shop / "headwater.yaml").read_text().replace("1 hour", "1 ms"))
+    assert main(["status"]) == 3 and main(["why", "customer_spend"]) == 3
+    (shop / "views" / "customer_spend.sql").write_text("-- polcy: auto\nSELECT 1 AS a FROM orders")
+    capsys.readouterr()
+    assert main(["plan"]) == 1
+    said = capsys.readouterr().err
+    assert "unknown key `polcy`" in said and "views/customer_spend.sql:1:4" in said and "did you mean `policy`" in said
+
+
+def test_profiles(shop: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["plan", "--profile", "clster"]) == 1
+    assert "did you mean `cluster`" in capsys.readouterr().err
+    text = (shop / "headwater.yaml").read_text().replace("local: {}", "local: {}\n  other: {lake: other}")
+    (shop / "headwater.yaml").write_text(text)
+    hw.connect(shop / "other").write("orders", [{"order_id": 1, "customer_id": 1, "amount": 2.0, "ordered_at": MOMENT}])
+    monkeypatch.setenv("HEADWATER_PROFILE", "other")
+    assert main(["tables"]) == 0 and "notes" not in capsys.readouterr().out
+
+
+def test_outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "."]) == 1 and "headwater init" in capsys.readouterr().err
+
+
+def test_help_loads_no_project() -> None:
+    code = "import sys; from headwater.cli import main; main(['--help']); print([m for m in sys.modules if 'pipeline' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
