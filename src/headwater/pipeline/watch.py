@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.base.errors import HeadwaterError
@@ -49,8 +49,9 @@ class Watched(Protocol):
     def root(self) -> Path:
         """Its folder."""
 
-    def refresh(self, *selectors: str, **options: Any) -> Run:
-        """Refresh some of it."""
+    @property
+    def refresh(self) -> Callable[..., Run]:
+        """Refreshes some of it."""
 
 
 def watch(
