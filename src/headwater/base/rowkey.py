@@ -32,7 +32,7 @@ from headwater.base.errors import UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Codes", "column_codes", "plain_type", "row_codes", "take_rows"]
+__all__ = ["Codes", "column_codes", "count_common", "plain_type", "row_codes", "take_rows"]
 
 Ids = npt.NDArray[np.int64]
 
@@ -89,6 +89,17 @@ def row_codes(table: pa.Table, columns: Sequence[str | int] | None = None) -> Co
         if rows.all_distinct:
             break  # no other column can tell more rows apart
     return _dense(rows)
+
+
+def count_common(one: pa.Table, other: pa.Table) -> int:
+    """How many rows of ``other`` are among those of ``one``; the two have the same columns.
+
+    >>> import pyarrow as pa
+    >>> count_common(pa.table({"x": [1, 2]}), pa.table({"x": [2, 2, 3]}))
+    2
+    """
+    codes = row_codes(pa.concat_tables([one, other])).ids
+    return int(np.isin(codes[one.num_rows :], codes[: one.num_rows]).sum())
 
 
 def column_codes(column: pa.ChunkedArray | pa.Array, *, label: str = "") -> Codes:

@@ -10,14 +10,18 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
+import pyarrow as pa
+
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import KindWords
 from headwater.derived.contract import Derived
 from headwater.derived.environment import Environment
 from headwater.derived.plan import RefreshPlan
+from headwater.derived.publishes import Publish, publishes_of_table
 from headwater.derived.record import Record
 from headwater.derived.reports import Refresh
 from headwater.derived.status import Status
+from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["Artefact"]
@@ -37,6 +41,11 @@ class Artefact(Derived):
     def name(self) -> str:
         """The name of the artefact."""
         return self._name
+
+    @property
+    def environment(self) -> Environment:
+        """The lake as it sees it."""
+        return self._environment
 
     # -- what a kind supplies --------------------------------------------------------------------------------------
 
@@ -83,6 +92,34 @@ class Artefact(Derived):
     def rows(self) -> int | None:
         """How many rows it has, if that is known without counting."""
         return None
+
+    def of_rows(self, rows: pa.Table) -> pa.Table | None:
+        """What it has of some rows of its source, if it is a function of each row by itself; None where it is not."""
+        return None
+
+    def recompute_over(self, at: Frontier, instead: Mapping[str, Relation]) -> pa.RecordBatchReader | None:
+        """What `recompute` would give at ``at``, were the rows of some sources others; None where it cannot tell."""
+        return None
+
+    def found(self, rows: pa.Table) -> list[dict[str, object]]:
+        """Where rows of it are found now, as whoever asks it would find them: facts for people, one for each place."""
+        return []
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that tell its rows apart; none where that is not known."""
+        return ()
+
+    def carried(self, table: str, columns: Sequence[str]) -> Mapping[str, str] | None:
+        """For each column of a key of a source, its own column that holds it in every row that depends on rows with the
+        key; None where the rows that depend on them cannot be told by their columns.
+        """
+        return None
+
+    def publishes(self) -> list[Publish]:
+        """The commits by which it came to be what it is, oldest first, as far as the log still has them."""
+        base = self._environment.table(self._name).current()
+        return [] if base is None else publishes_of_table(base, self.kind.name)
 
     # -- what all of them offer ------------------------------------------------------------------------------------
 

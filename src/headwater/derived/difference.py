@@ -26,12 +26,14 @@ from headwater.base import rowkey
 from headwater.base.change import WEIGHT, ChangeBatch
 from headwater.base.scratch import scratch_parent
 
-__all__ = ["ROW_BYTES", "Difference"]
+__all__ = ["ROW_BYTES", "Difference", "difference_of"]
 
 Buckets = npt.NDArray[np.int64]
 ROW_BYTES = 100
 """What adding rows up takes for each, beside the rows themselves: codes, hash tables and permutations."""
 
+_BUCKETS = 64
+_MEMORY_BYTES = 128 << 20
 _WEIGHT_FIELD = pa.field(WEIGHT, pa.int64(), nullable=False)
 
 
@@ -153,3 +155,31 @@ def _unless_empty(table: pa.Table) -> Iterator[ChangeBatch]:
     found = ChangeBatch.from_table(table).consolidate()
     if found.num_rows:
         yield found
+
+
+def difference_of(old: pa.RecordBatchReader, new: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """What turns one stream of rows into another, bit for bit, with a weight for each row.
+
+    >>> found = difference_of(pa.table({"x": [1, 2]}).to_reader(), pa.table({"x": [2, 3]}).to_reader())
+    >>> sorted((row["x"], row["_weight"]) for row in found.read_all().to_pylist())
+    [(1, -1), (3, 1)]
+    """
+    from headwater.derived.digest import RowHash  # with kernels, which most processes never need
+
+    schema = pa.schema([pa.field(f.name, rowkey.plain_type(f.type)) for f in new.schema])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        hashed = RowHash(schema)
+        with Difference(schema, buckets=_BUCKETS, memory_bytes=_MEMORY_BYTES) as difference:
+            for stream, weight in ((old, -1), (new, 1)):
+                for batch in stream:
+                    columns = [batch.column(f.name).cast(f.type) for f in schema]
+                    plain = pa.RecordBatch.from_arrays(columns, schema=schema)
+                    lanes = hashed.exact_lanes(plain, hashed.plain_lanes(plain))
+                    places = (lanes[:, 1] & np.uint64(_BUCKETS - 1)).astype(np.int64)
+                    rows = pa.Table.from_batches([plain])
+                    difference.add(rows, np.full(plain.num_rows, weight, dtype=np.int64), places)
+            for change in difference.buckets():
+                yield from change.table.to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema.append(_WEIGHT_FIELD), batches())

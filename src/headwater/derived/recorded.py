@@ -25,6 +25,7 @@ from headwater.derived.environment import Environment
 from headwater.derived.handle import Handle
 from headwater.derived.place import Place, place_of
 from headwater.derived.plan import RefreshPlan
+from headwater.derived.publishes import Publish, publishes_of_log
 from headwater.derived.record import Record
 from headwater.derived.record_history import RecordHistory
 from headwater.derived.record_log import Committed, RecordLog
@@ -101,6 +102,10 @@ class RecordedArtefact(Handle):
     def record(self) -> Any:
         """What the newest commit says."""
         return self.record_of(self.committed())
+
+    def publishes(self) -> list[Publish]:
+        """The commits that are kept, oldest first."""
+        return publishes_of_log(self.log)
 
     @property
     def reads(self) -> tuple[str, ...]:

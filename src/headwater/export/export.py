@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.base import events, faults
+from headwater.base import events, faults, rowkey
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import words_of
@@ -34,6 +35,7 @@ from headwater.lake.actions import AddFile
 from headwater.lake.file_changes import ChangedFile, file_changes
 from headwater.lake.select import select
 from headwater.lake.snapshot import Snapshot
+from headwater.sql import expressions
 
 __all__ = ["Export"]
 
@@ -117,6 +119,24 @@ class Export(RecordedArtefact):
         rows = select(base, meant.columns, meant.where, files=files)
         batches = (pa.record_batch(batch.columns, schema.names).cast(schema) for batch in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def of_rows(self, rows: pa.Table) -> pa.Table:
+        """The columns of those rows that meet the condition."""
+        if self._meant.where is not None:
+            wanted = expressions.parse_condition(self._meant.where, schema=rows.schema)
+            rows = rows.filter(pc.fill_null(expressions.evaluate(wanted, rows), False))
+        return rows.select(self._meant.columns).cast(self._meant.output)
+
+    def found(self, rows: pa.Table) -> list[dict[str, object]]:
+        """The files that hold some of the rows, and how many of them."""
+        wanted, places = rows.cast(self._meant.output), []
+        for path in self.record.paths:
+            with self.storage.open_input(path) as source:
+                there = pq.read_table(source).cast(self._meant.output)
+            count = rowkey.count_common(wanted, there)
+            if count:
+                places.append({"file": self.storage.location(path), "rows": count})
+        return places
 
     # -- refreshing ------------------------------------------------------------------------------------------------
 

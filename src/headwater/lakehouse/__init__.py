@@ -20,6 +20,7 @@ from headwater.lake import snapshot
 from headwater.lake.catalog import TABLE, Catalog
 from headwater.lake.table import Table
 from headwater.lakehouse.derived import DerivedNouns
+from headwater.lakehouse.proof import ProofVerbs
 
 if TYPE_CHECKING:
     from headwater.derived.environment import Environment
@@ -63,7 +64,7 @@ def connect(
     return Lake(Catalog(root), spark)
 
 
-class Lake(DerivedNouns):
+class Lake(DerivedNouns, ProofVerbs):
     """A lake: tables by name. Made by `connect`."""
 
     def __init__(self, catalog: Catalog, spark: SparkSession | None = None) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchIndex"]
 
+_WITNESSED = 10
+_HITS = 1_000
+
 
 class SearchIndex(KeptIndex):
     """A search index. Made by ``lake.index``."""
@@ -79,6 +82,20 @@ class SearchIndex(KeptIndex):
             fields=fields, default=default, lenient=lenient, vector=vector, vector_column=vector_column, fuse=fuse,
         )  # fmt: skip
         return self.steadily(lambda: search(self.reader(), request))
+
+    def found(self, rows: pa.Table) -> list[dict[str, object]]:
+        """For each of some rows, a query of words from it, and at which rank the row is found."""
+        from headwater.search.witness import query_of
+
+        places: list[dict[str, object]] = []
+        for row in rows.slice(0, _WITNESSED).to_pylist():
+            query = query_of(self.meant, row)
+            if query is None:
+                continue
+            hits = self.search(query, columns=self.meant.columns, k=_HITS, default="and")
+            rank = next((n for n, one in enumerate(hits, 1) if all(one[c] == row[c] for c in self.meant.columns)), None)
+            places.append({"query": query, "found": rank is not None, "rank": rank, "hits": len(hits)})
+        return places
 
     def filter(self, where: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """The rows that meet a condition of Spark SQL, exactly those that a scan gives;

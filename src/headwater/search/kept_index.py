@@ -234,6 +234,10 @@ class KeptIndex(RecordedArtefact):
         """The same, by reading every row of the table at ``at`` and taking its text apart."""
         return scanned_postings(self._meant, self.pinned(Frontier(), at).pinned[self._meant.source])
 
+    def of_rows(self, rows: pa.Table) -> pa.Table:
+        """Their values that it indexes: what it knows of each row."""
+        return rows.select(self._meant.columns)
+
     def details(self) -> IndexStatus:
         """How far it covers the table as it is now, and what it takes."""
         record: IndexRecord = self.record

@@ -91,6 +91,14 @@ class NotFoundError(InputError, LookupError):
         )
 
     @classmethod
+    def commit_gone(cls, number: int, oldest: int, newest: int, name: str, kind: KindWords) -> Self:
+        return cls(
+            "E1115",
+            f"commit {number} of the {kind.singular} `{name}` is not kept any more",
+            hint=f"{kind.plural} keep their last commits: here {oldest} to {newest}",
+        )._about(name)
+
+    @classmethod
     def timestamp(cls, timestamp: str, first: str, where: str) -> Self:
         return cls(
             "E1104",

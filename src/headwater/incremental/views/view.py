@@ -54,8 +54,10 @@ from headwater.incremental.views.words import WORDS
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
 from headwater.lake.published import check_built
+from headwater.lake.relation import Relation
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
+from headwater.sql.passage import identifying, passage
 from headwater.sql.plan.wording import worded_plan
 
 if TYPE_CHECKING:
@@ -122,6 +124,17 @@ class View(Handle):
     def reads(self) -> tuple[str, ...]:
         """The names of the tables that the query names, sorted."""
         return self._stored.reads
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What its query groups by."""
+        return identifying(self._meant.plan)
+
+    def carried(self, table: str, columns: Sequence[str]) -> Mapping[str, str] | None:
+        """Where its query passes the columns of a key of a table through (`headwater.sql.passage`)."""
+        meant = self._meant
+        relations = {relation for relation, (name, _) in meant.tables.items() if name == table}
+        return passage(meant.plan, relations, columns)
 
     @property
     def record(self) -> ViewRecord:
@@ -232,11 +245,17 @@ class View(Handle):
 
     def recompute(self, at: Frontier) -> pa.RecordBatchReader:
         """The rows that the query gives at ``at``, computed by a query engine and streamed while it runs."""
+        return self.recompute_over(at, {})
+
+    def recompute_over(self, at: Frontier, instead: Mapping[str, Relation]) -> pa.RecordBatchReader:
+        """The same, with other rows in the place of some tables: what the view would be, were they so."""
         meant = self._meant
         sources = Sources.pin(self.name, meant.inputs.values(), Frontier(), at, self._environment, kind=WORDS)
-        record = self.record
-        clock = record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
-        reader = self._environment.compute(meant.answer_at(clock), sources.relations(), meant.sql)
+        relations: dict[str, Snapshot | Relation] = dict(sources.relations())
+        for one in meant.inputs.values():
+            if one.table in instead:
+                relations[one.relation] = instead[one.table]
+        reader = self._environment.compute(meant.answer_at(self.clock_at(at)), relations, meant.sql)
         schema = pa.schema([f.with_nullable(True) for f in meant.schema])
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -245,10 +264,32 @@ class View(Handle):
                 seconds += watch.seconds()  # whoever reads may do slow things between two batches
                 yield batch.cast(schema)
                 watch = Stopwatch()
-            one = lives.live(self._environment.root, self.name)
-            one.measured_query(meant.sql, sources.total_rows(), seconds + watch.seconds())
+            if not instead:
+                one = lives.live(self._environment.root, self.name)
+                one.measured_query(meant.sql, sources.total_rows(), seconds + watch.seconds())
 
         return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def relations_at(self, at: Frontier) -> dict[str, Snapshot | Relation]:
+        """What the names in its query stand for at a frontier."""
+        inputs = self._meant.inputs.values()
+        return dict(Sources.pin(self.name, inputs, Frontier(), at, self._environment, kind=WORDS).relations())
+
+    def why_not_elsewhere(self) -> str | None:
+        """Why its text does not give the same rows on another engine that speaks Spark SQL; None where it does."""
+        meant = self._meant
+        if meant.functions:
+            return f"its query calls {', '.join(sorted(meant.functions))}(), which is registered in this process"
+        if meant.policy == "full" and self.record.clock is not None:
+            return "its query reads the clock"
+        if meant.answer != meant.plan:
+            return "SQL leaves open which of several rows its query means"
+        return None
+
+    def clock_at(self, at: Frontier) -> datetime:
+        """What current_timestamp() stood for when it came to a frontier, if that is its own; else it is now."""
+        record = self.record
+        return record.clock if record.clock is not None and record.frontier == at else datetime.now(UTC)
 
     def verify(self) -> Verification:
         """Hold the rows against a recomputation at their frontier, in bounded memory; floats may differ in their last

@@ -100,6 +100,11 @@ class Online(RecordedArtefact):
         return self._meant.key
 
     @property
+    def identity(self) -> tuple[str, ...]:
+        """Its key."""
+        return self._meant.key
+
+    @property
     def rows(self) -> int | None:
         """How many keys have a row."""
         return int(self.record.rows)
@@ -231,6 +236,20 @@ class Online(RecordedArtefact):
             rows = _taken(rows, _largest(deciding))
         batches = (pa.record_batch(b.columns, schema.names).cast(schema) for b in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def of_rows(self, rows: pa.Table) -> pa.Table | None:
+        """Their keys and columns; None where of several rows with one key the last one counts."""
+        if self._meant.order_by is not None:
+            return None
+        stored = pa.schema([f.with_nullable(True) for f in self._meant.stored])
+        return rows.select(stored.names).cast(stored)
+
+    def found(self, rows: pa.Table) -> list[dict[str, object]]:
+        """What it answers now for the keys of some rows."""
+        keys = rows.select(self._meant.key).group_by(list(self._meant.key)).aggregate([])
+        answer = self.fetch({name: keys.column(name) for name in self._meant.key})
+        listed = zip(keys.to_pylist(), answer.found.tolist(), answer.to_pylist(), strict=True)
+        return [{"key": key, "found": there, "answer": row if there else None} for key, there, row in listed]
 
     # -- refreshing ------------------------------------------------------------------------------------------------
 
