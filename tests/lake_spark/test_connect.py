@@ -36,10 +36,18 @@ try:
     table.append(session.range(6000, 6003).selectExpr("id", "'x' AS k", "current_timestamp() AS ts"))
 except hw.ConstraintError as e:
     print(e.code, e.message)
-query = (
-    table.spark_changes().writeStream.foreachBatch(foreach_batch_append(lake.table("copy"), "q"))
-    .option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
-)
+def started():
+    writer = table.spark_changes().writeStream.foreachBatch(foreach_batch_append(lake.table("copy"), "q"))
+    return writer.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start()
+
+# The server gives the Python that it starts ten seconds to say so, which no setting changes.
+for _ in range(20):
+    try:
+        query = started()
+        break
+    except Exception as e:
+        if "Python worker failed to connect back" not in str(e):
+            raise
 query.awaitTermination()
 print(lake.table("copy").count())
 

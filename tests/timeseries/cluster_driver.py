@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 import headwater as hw
 from headwater.timeseries.running import stages
@@ -88,6 +88,9 @@ def main(url: str, folder: str, kinds: list[str]) -> None:
         "spark.eventLog.dir": f"file://{folder}/events",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executor.extraJavaOptions": os.environ["EXECUTOR_JAVA_OPTIONS"],
+        # Both executors are there before the first task, so each of them holds blocks when one is killed.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE_S}s",
         # A lost executor is noticed by its socket, and its blocks are made again at once.
         "spark.shuffle.io.maxRetries": "1",
         "spark.shuffle.io.retryWait": "1s",
