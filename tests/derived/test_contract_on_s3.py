@@ -1,4 +1,4 @@
-"""The laws hold on object storage too, for views of three shapes, for exports and for online tables."""
+"""The laws hold on object storage too, for views of three shapes, for exports, online tables and feature tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from tests.incremental.views.test_contract import SHAPES
 from tests.incremental.views.world import World
 from tests.serving.stock import Stock
+from tests.timeseries.features.feature_world import PaymentWorld
+from tests.timeseries.features.test_contract import Features, rated
 
 from headwater.base.frontier import Frontier
 from headwater.derived.artefact import Artefact
@@ -81,3 +83,10 @@ class TestExport(OnS3):
 class TestOnline(OnS3):
     def open_subject(self, folder: Path, seed: int) -> Stock:  # type: ignore[override]
         return Stock(self.server.url(f"online_{self.place}"), seed, options=self.server.options)
+
+
+class TestFeatures(OnS3):
+    def open_subject(self, folder: Path, seed: int) -> Features:  # type: ignore[override]
+        place = self.server.url(f"features_{self.place}")
+        world = PaymentWorld(place, seed, options=self.server.options, mapped=True)
+        return Features(world, rated, "payments", "rates")

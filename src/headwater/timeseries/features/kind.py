@@ -53,26 +53,28 @@ def define(name: str, build: Build | None, environment: Environment, *, policy: 
 
     One that was computed by another function keeps its rows until it is refreshed.
     """
-    declared = feature.get(name)
-    if build is None:
-        if declared is None or environment.table(name).exists():
-            return KIND.open(name, environment)
+    declared, table = feature.get(name), environment.table(name)
+    if build is None and declared is not None and not table.exists():
         build = declared.function
+    if build is None:
+        return _with_policy(KIND.open(name, environment), policy)
     if not callable(build):
         raise InputError.bad_argument("build", build, "a function that takes a lake and gives a stream")
     if policy is None and declared is not None and declared.function is build:
         policy = declared.options.get("policy")
-    table = environment.table(name)
     remember(environment.root.url, table.name, build)
     if table.exists():
-        found = KIND.open(table.name, environment)
-        stored = found.meant
-        if policy is not None and policy != stored.policy:
-            output_table.redefine(table.snapshot, replace(stored, policy=policy).checked())
-        return found
+        return _with_policy(KIND.open(table.name, environment), policy)
     lake = SourceLake(environment, lambda one: environment.table(one).snapshot, {}, unbuilt=True)
     meant = Definition.of_stream(build, built(build, lake), policy or "auto")
     environment.check_free(table.name)
     if output_table.create(table.storage, output_table.metadata_for(table.name, meant), meant) is None:
         return define(name, build, environment, policy=policy)  # somebody else was quicker
     return FeatureTable(table.name, table, environment)
+
+
+def _with_policy(found: FeatureTable, policy: Policy | None) -> FeatureTable:
+    """The same, to be refreshed by this policy from now on."""
+    if policy is not None and policy != found.policy:
+        output_table.redefine(found.table.snapshot, replace(found.meant, policy=policy).checked())
+    return found
