@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -10,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.incremental.killing import Server
 from tests.timeseries.features.feature_world import PaymentWorld
+from tests.timeseries.features.test_contract import rated
 
 import headwater as hw
 from headwater.base.errors import ConflictError, HeadwaterError, InputError, NotFoundError, UnsupportedError
@@ -214,10 +219,31 @@ def test_many_small_files_are_put_together(lake: Lake, monkeypatch: pytest.Monke
     assert table.verify().equal
 
 
+@pytest.mark.long
+def test_killed_at_random_it_is_before_or_after(tmp_path: Path) -> None:
+    world, rng = PaymentWorld(tmp_path, 3), random.Random(7)
+    world.lake.features("rated", rated, refresh=True)
+    server = Server("tests.timeseries.features.kill_server")
+    for number in range(int(os.environ.get("HEADWATER_TEST_KILLS", "8"))):
+        for _ in range(3):
+            world.commit(rng)
+        life = {"full": bool(number % 2), "after_ms": rng.uniform(5, 250)}
+        assert server.live(folder=str(tmp_path), **life) == signal.SIGKILL
+        assert hw.connect(tmp_path).features("rated", rated).verify().equal
+    server.close()
+    table = world.lake.features("rated")
+    table.refresh()
+    assert table.frontier == world.head("payments", "rates")
+    assert table.verify().equal
+    table.refresh(full=True)
+    table.compact()
+    table.table.vacuum(retention_hours=0, enforce_retention=False)
+    files = {path.name for path in (tmp_path / "rated").glob("*.parquet")}
+    assert files == {Path(path).name for path in table.table.snapshot.files}
+
+
 @pytest.mark.spark
 def test_spark_computes_the_same(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import random
-
     world, rng = PaymentWorld(tmp_path, 6), random.Random(6)
     lake = hw.connect(tmp_path, spark=spark)
     monkeypatch.setattr(computing, "HERE_ROWS", -1)

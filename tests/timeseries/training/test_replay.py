@@ -13,7 +13,7 @@ import pytest
 from tests.amounts import everyday
 
 import headwater as hw
-from headwater.base.errors import HeadwaterError, NotFoundError, UnsupportedError
+from headwater.base.errors import HeadwaterError, InputError, NotFoundError, UnsupportedError
 from headwater.lake.history import commit_times
 from headwater.lakehouse import Lake
 
@@ -206,6 +206,29 @@ def test_a_vacuum_says_since_when_it_can_be_told(tmp_path: Path) -> None:
     labels = labels.set_column(2, "known", pa.array([datetime.fromtimestamp(since / 1000, UTC)]))
     (row,) = history.lake.training_set(labels, "scores", **ask).to_pylist()
     assert row["score"] in (1, None)
+
+
+def test_what_cannot_be_joined_says_what_to_give(tmp_path: Path) -> None:
+    lake = hw.connect(tmp_path)
+    lake.write("scores", pa.table({"card": ["a"], "ts": [START], "score": [1]}))
+    labels = pa.table({"card": ["a"], "at": [START], "n": [1]})
+    for given, match in (
+        ({"time": "at", "by": "card"}, "lake.stream"),
+        ({"by": "card"}, "`time` is None"),
+        ({"time": "nothing", "by": "card"}, "no column `nothing`"),
+    ):
+        with pytest.raises(HeadwaterError, match=match):
+            lake.training_set(labels, "scores", **given)
+    scores = lake.stream("scores", time="ts", by="card")
+    for known_at, match in (("n", "timestamps"), ("soon", "a column of the labels"), (3, "known_at")):
+        with pytest.raises(InputError, match=match):
+            lake.training_set(labels, scores, time="at", by="card", known_at=known_at)
+    with pytest.raises(NotFoundError, match="no column `card`"):
+        lake.training_set(labels.drop_columns(["card"]), scores, time="at", known_at=START)
+    with pytest.raises(InputError, match="each source once"):
+        lake.training_set(labels, [scores, scores], time="at", by="card")
+    with pytest.raises(InputError, match="features"):
+        lake.training_set(labels, [], time="at", by="card")
 
 
 def test_two_rows_that_could_be_meant_are_refused(tmp_path: Path) -> None:

@@ -65,6 +65,11 @@ class FeatureSource:
             assert meant is not None, "its kind says so"
             ordering = meant.ordering or ordering
         assert ordering is not None
+        known = {column.lower() for column in source.names}
+        missing = [column for column in ordering.columns if column.lower() not in known]
+        if missing:
+            expected = f'a stream that says what `{missing[0]}` is there: lake.stream("{table.name}", time=…, by=[…])'
+            raise InputError.bad_argument("features", table.name, expected)
         found = Stream(source).ordered(ordering.time, by=ordering.by, tiebreak=ordering.tiebreak)
         assert found.ordering is not None
         return cls(table.name, source, found.ordering)
