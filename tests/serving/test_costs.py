@@ -41,7 +41,7 @@ def test_columns_that_are_almost_always_null_cost_next_to_nothing(tmp_path: Path
     plain = floats(rows)
     wide = plain
     for number in range(50):
-        values = [None] * rows
+        values: list[float | None] = [None] * rows
         values[number] = 1.5
         wide = wide.append_column(f"rare{number}", pa.array(values, pa.float64()))
     more = version_of(wide, ["key"], tmp_path).bytes - version_of(plain, ["key"], tmp_path).bytes
@@ -59,7 +59,7 @@ def test_each_version_has_a_seed_of_its_own_and_keys_cannot_be_chosen_to_collide
     assert len(set(seeds)) == len(seeds)
     codec = online.current.mapped.codec
 
-    def slots(keys: list[str], seed: int) -> np.ndarray:  # type: ignore[type-arg]
+    def slots(keys: list[str], seed: int) -> np.ndarray:
         batch = codec.keys(keys)
         hashes = np.empty(len(keys), np.uint64)
         hash_keys(read_only(batch.data), read_only(batch.offsets), seed - (1 << 64) if seed >> 63 else seed, hashes)
