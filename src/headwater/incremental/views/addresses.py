@@ -326,6 +326,10 @@ class Addresses:
     def build(self, keys: Keys, places: Places) -> None:
         """Have just these rows, listed once for each copy, in any order; the files are numbered already."""
         self.where, self.more, self._pending = Trace(_WHERE), Trace(_MORE), []
+        self.fill(keys, places)
+
+    def fill(self, keys: Keys, places: Places) -> None:
+        """The same, where there are none yet."""
         order, new = sorted_keys(keys)
         keys, places = keys[order], places[order]
         first = np.flatnonzero(new)

@@ -35,6 +35,7 @@ __all__ = [
     "VECTORS",
     "Changed",
     "Share",
+    "change_feed",
     "places_of",
     "prefix_at",
     "publish",
@@ -108,7 +109,7 @@ def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:
         if not has_feed:
             return []
         if batch is None:
-            return _feed(base, delta, went, came)
+            return change_feed(base, delta, went, delta, came)
         at = small_files.new_path(prefix_at(base), feed=True)
         return [small_files.write_feed(base.storage, metadata, batch, at, deleted=len(went))]
 
@@ -151,7 +152,7 @@ def publish_share(base: Snapshot, addresses: Addresses, delta: ZSet, *, feed: bo
     addresses.change([(leaving.keys, places)], [(coming.keys, places_of(addresses, adds))])
     addresses.count(np.concatenate([gone_keys, come_keys]), np.concatenate([leaving.more, coming.more]))
     addresses.settle()
-    return Share(adds, _feed(base, delta, went, came) if feed else [], places, len(came))
+    return Share(adds, change_feed(base, delta, went, delta, came) if feed else [], places, len(came))
 
 
 def _is_said(base: Snapshot, edit: Edit, gone: int) -> bool:
@@ -173,11 +174,11 @@ def _sides(delta: ZSet) -> tuple[Words, Words]:
     return np.flatnonzero(weights < 0), np.flatnonzero(weights > 0)
 
 
-def _feed(base: Snapshot, delta: ZSet, went: Words, came: Words) -> list[Action]:
-    schema = _loose(delta)
+def change_feed(base: Snapshot, old: ZSet, went: Words, new: ZSet, came: Words) -> list[Action]:
+    """Write the rows that went, and those that came, to the change feed."""
     changes = {
-        kind: pa.Table.from_batches(rows_in_order(delta, which), schema)
-        for kind, which in (("delete", went), ("insert", came))
+        kind: pa.Table.from_batches(rows_in_order(rows, which), _loose(rows))
+        for kind, rows, which in (("delete", old, went), ("insert", new, came))
     }
     return data_files.change_feed(base.state.metadata, base.storage, changes, prefix=prefix_at(base), flush=False)
 

@@ -22,6 +22,8 @@ from headwater.incremental.views.addresses import Addresses, Keys, Places, Words
 from headwater.incremental.views.publishing import (
     VECTORS,
     Changed,
+    Share,
+    change_feed,
     places_of,
     prefix_at,
     publish,
@@ -35,7 +37,7 @@ from headwater.lake.edit import remove_rows
 from headwater.lake.scan import POSITION, read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Located", "first_rows", "keys_in_files", "reconcile", "replace_all"]
+__all__ = ["Located", "first_rows", "keys_in_files", "reconcile", "reconcile_share", "replace_all"]
 
 
 def first_rows(base: Snapshot, batches: Iterator[pa.RecordBatch]) -> Changed:
@@ -78,6 +80,22 @@ def reconcile(base: Snapshot, addresses: Addresses, result: ZSet) -> Changed:
     kept = {f.path for f in edit.adds}
     addresses.forget(f.path for f in edit.removes if f.path not in kept)
     return Changed(edit.adds + adds, edit.removes, cdc, len(new), len(gone))
+
+
+def reconcile_share(base: Snapshot, addresses: Addresses, there: ZSet, result: ZSet, *, feed: bool) -> Share:
+    """`reconcile` of a share of the rows, with all that equal one of it; ``there`` are its rows now, whose weights are
+    the places where they lie.
+    """
+    keys, old, places = row_keys(result), row_keys(there), there.weights
+    stays, more = _difference(old, keys, result.weights)
+    which = np.repeat(np.arange(len(result), dtype=np.int64), more)
+    went = np.flatnonzero(~stays)
+    adds = write_in_order(base, base.state.metadata, rows_in_order(result, which)) if len(which) else []
+    new = places_of(addresses, adds)
+    addresses.fill(np.concatenate([old[stays], keys[which]]), np.concatenate([places[stays], new]))
+    addresses.settle()
+    cdc = change_feed(base, there, went, result, which) if feed else []
+    return Share(adds, cdc, places[went], len(which))
 
 
 def replace_all(base: Snapshot, metadata: Metadata, addresses: Addresses, result: ZSet) -> Changed:

@@ -78,13 +78,12 @@ def engine_of(
     environment: Environment,
     sources: Sources,
     plan: ViewPlan,
-    base: Snapshot,
 ) -> Chosen:
     """Who computes a refresh that is planned so."""
     full = plan.mode == "full"
     rows = sources.total_rows() if full else sum(plan.changes.values())
     query = plan.way == "query" and definition.policy != "full"
-    return choose(view, definition, environment, rows, full=full, empty=not base.files, query=query)
+    return choose(view, definition, environment, rows, query=query)
 
 
 def refresh(
@@ -132,7 +131,7 @@ class RefreshAttempt(ViewAttempt):
             at = self.record.frontier
             self.done = Refresh(before=at, after=at, mode="noop", reason=plan.reason, name=self.view)
             return
-        chosen = engine_of(self.view, self.definition, self.environment, sources, plan, self.base)
+        chosen = engine_of(self.view, self.definition, self.environment, sources, plan)
         if self.live.suspicious:
             with self.timed("sweep"):
                 orphans.sweep(self.base, self.record.published, prefix=PREFIX, vectors_folder=VECTORS)

@@ -49,17 +49,15 @@ def asked_for(engine: Engine | None) -> Iterator[None]:
         yield
 
 
-def choose(
-    view: str, definition: Definition, environment: Environment, rows: int, *, full: bool, empty: bool, query: bool
-) -> Chosen:
+def choose(view: str, definition: Definition, environment: Environment, rows: int, *, query: bool) -> Chosen:
     """The engine of a refresh that reads so many rows.
 
-    ``empty`` says whether the view has no rows, and ``query`` whether an SQL engine would compute it.
+    ``query`` says whether an SQL engine would compute it.
     """
     asked = settings.current().view_engine
     if asked == "local":
         return Chosen("local", "it was asked for")
-    why_not = _why_not(definition, environment, full=full, empty=empty)
+    why_not = _why_not(definition, environment)
     if asked == "spark":
         if why_not is not None:
             hint = "refresh it with engine='local', or with 'auto', which does that"
@@ -77,7 +75,7 @@ def choose(
     return Chosen("spark", f"{rows:,} rows are at least the {least:,} from which Spark is worth its start")
 
 
-def _why_not(definition: Definition, environment: Environment, *, full: bool, empty: bool) -> str | None:
+def _why_not(definition: Definition, environment: Environment) -> str | None:
     if environment.session is None and not is_here():
         return "the lake has no Spark session; connect it with hw.connect(…, spark=hw.spark())"
     if definition.policy == "full":
@@ -85,8 +83,6 @@ def _why_not(definition: Definition, environment: Environment, *, full: bool, em
     if definition.functions:
         named = ", ".join(f"`{name}`" for name in definition.functions)
         return f"it calls functions of your own ({named}), which tasks do not have"
-    if full and not empty:
-        return "it has rows, and only what differs from them is to be published"
     return None
 
 

@@ -13,17 +13,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from headwater.base import faults
 from headwater.base.storage import Storage
 from headwater.derived.state_folder import StateFolder
 from headwater.incremental.held_runs import fresh, hold
 from headwater.incremental.layout import Layout
 from headwater.incremental.manifest import RunEntry, TraceEntry
-from headwater.incremental.run import Run
-from headwater.incremental.run_file import RunFile, write_narrow
+from headwater.incremental.run import Run, merged
+from headwater.incremental.run_file import RunFile, write_narrow, write_run
 from headwater.incremental.trace import Trace
 
 __all__ = ["HeldState"]
+
+_MAPPED_ROWS = 32_768
+"""From how many rows on a run is stored as it is read: every task of the next refresh would have to unpack it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class HeldState:
         faults.point("state.run.before_write", file)
         fd = os.open(staged, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            header = write_narrow(run, fd)
+            header = write_narrow(run, fd) if len(run) < _MAPPED_ROWS else write_run(run, fd)
             if self.flush:
                 os.fsync(fd)
         finally:
@@ -81,15 +86,22 @@ class HeldState:
             folder.upload(f"runs/{file}")
         return [file, header.rows, header.length]
 
-    def slices(self, entry: TraceEntry, layout: Layout, shard: int, shards: int) -> Sequence[Run]:
-        """The rows of some runs whose hashes are in a shard's range."""
-        import numpy as np
+    def merged(self, runs: Sequence[RunEntry], layout: Layout, shard: int, shards: int) -> Run | None:
+        """The sum of those rows of some runs whose hashes are in a shard's range; None if nothing is left."""
+        found = self._slices(runs, layout, shard, shards)
+        if not found:
+            return None
+        whole = merged(found) if len(found) > 1 else found[0]
+        return whole if len(whole) else None
 
+    def _slices(self, runs: Sequence[RunEntry], layout: Layout, shard: int, shards: int) -> list[Run]:
         folder = StateFolder(self.root, self.path)
         low, high = ((shard << 64) // shards, ((shard + 1) << 64) // shards)
         found = []
-        for one in entry.runs:
+        for one in runs:
             run = self._run(folder, one, layout)
+            if run.file is not None:
+                run.file.verify()  # what is merged loses its checksums
             begin = int(np.searchsorted(run.hashes, np.uint64(low)))
             end = len(run) if high >> 64 else int(np.searchsorted(run.hashes, np.uint64(high)))
             if end > begin:

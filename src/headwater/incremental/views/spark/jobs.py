@@ -8,7 +8,7 @@ sent to it by their hashes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,16 +16,19 @@ from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.parts import SHARDS, Cut, cut
 from headwater.incremental.dataflow.fingerprint import fingerprints
+from headwater.incremental.manifest import RunEntry
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, built
 from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.shares import Share
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["PUBLISHED", "Cutting", "Feed", "Job", "Publishing", "cutting"]
+__all__ = ["PUBLISHED", "THERE", "Cutting", "Feed", "Job", "Publishing", "cutting"]
 
 PUBLISHED = -1
 """The leaf of rows that are only published."""
+THERE = -2
+"""The leaf of rows that the view has already; where each lies is its weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Job:
     root: Storage
     publishing: Publishing | None
     settings: Mapping[str, Any]
+    merges: Mapping[str, tuple[RunEntry, ...]] = field(default_factory=dict)
+    """Runs that are put together, by the names of their traces: each shard takes a range of hashes."""
 
 
 class Cutting:

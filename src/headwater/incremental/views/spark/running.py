@@ -29,9 +29,9 @@ from headwater.incremental.views.live import built
 from headwater.incremental.views.publishing import VECTORS, Changed
 from headwater.incremental.views.record import StateAt
 from headwater.incremental.views.spark.held_state import HeldState
-from headwater.incremental.views.spark.jobs import PUBLISHED, Cutting, Feed, Job, Publishing
+from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Feed, Job, Publishing
 from headwater.incremental.views.spark.places import Place
-from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left
+from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left, of_view
 from headwater.incremental.views.spark.tasks import Report
 from headwater.incremental.views.state_folder import ViewFolder
 from headwater.lake import deletion_vectors, partitions
@@ -50,6 +50,9 @@ _PASSED_ON = (
     "target_file_bytes",
     "state_memory_bytes",
 )
+_MOST_ALIKE = 6
+"""So many runs of about one size may a trace have for each shard."""
+_CLASS_BITS = 3
 _NUMBERS = 64
 """So many files may a shard write in one refresh."""
 
@@ -88,10 +91,15 @@ class _Run:
     before: Manifest | None
     shards: int
     made: Cutting
+    addresses: Addresses
+    """The files of the view, by their numbers; their rows' addresses are the tasks' affair."""
     reports: list[Report] = field(default_factory=list)
     left: dict[int, dict[str, int]] = field(default_factory=dict)
     """By goal: the files in which rows were left, with their sizes."""
     stages: list[Stage] = field(default_factory=list)
+    merged: dict[str, list[RunEntry]] = field(default_factory=dict)
+    replaced: dict[str, set[str]] = field(default_factory=dict)
+    """By trace: the files of runs that `merged` takes the place of."""
 
     @property
     def _scratch(self) -> str:
@@ -109,23 +117,65 @@ class _Run:
             feeds = tuple(Feed(v.id, v.inputs[0].id if isinstance(v.node, Exchange) else v.id) for v in part.leaves)
             own = {v.id for v in part.goals}
             publishes = output in own and self.made.is_placed
+            feeds += self._there() if publishes else ()
             left = own & later | ({output} & own if not publishes else set())
             self._job(f"part {number + 1} of {len(cut.parts)}", number, feeds, tuple(sorted(left)), publishes=publishes)
         if not self.made.is_placed:
-            self._job("publish", None, (Feed(PUBLISHED, output),), (), publishes=True)
+            self._job("publish", None, (Feed(PUBLISHED, output), *self._there()), (), publishes=True)
+
+    def _there(self) -> tuple[Feed, ...]:
+        """The rows that the view has, where a result that was computed from scratch is held against them."""
+        return (Feed(THERE, self.made.output.id),) if self.before is None and self.base.files else ()
+
+    def merge(self) -> None:
+        """Put runs together, where a trace has many of about one size."""
+        runs = self._runs()
+        merges = {name: due for name, some in runs.items() if (due := _due(some, _MOST_ALIKE * self.shards))}
+        if not merges:
+            return
+        job = replace(self._described(None, (), (), (), publishes=False), merges=merges)
+        for report in self._done(job, "merge runs"):
+            for name, (file, rows, size) in report.runs.items():
+                self.merged.setdefault(name, []).append(RunEntry(file, rows, size))
+        self.replaced = {name: {run.file for run in some} for name, some in merges.items()}
+
+    def _runs(self) -> dict[str, tuple[RunEntry, ...]]:
+        """All runs of each trace, with those that were written."""
+        found = {name: entry.runs for name, entry in self._traces().items() if entry.bound is None}
+        for report in self.reports:
+            for name, (file, rows, size) in report.runs.items():
+                found[name] = (*found.get(name, ()), RunEntry(file, rows, size))
+        return found
 
     def _job(
         self, what: str, part: int | None, feeds: tuple[Feed, ...], left: tuple[int, ...], *, publishes: bool
     ) -> None:
-        shares = self._shares({f.goal for f in feeds})
+        shares = self._shares({f.goal for f in feeds if f.leaf != THERE})
+        if any(f.leaf == THERE for f in feeds):
+            shares += of_view(self.addresses.files, self.base.files, self.place.tasks)
+        reports = self._done(self._described(part, feeds, tuple(shares), left, publishes=publishes), what)
+        for report in reports:
+            for goal, (_, path, size) in report.left.items():
+                self.left.setdefault(int(goal), {})[path] = size
+        self.reports += reports
+
+    def _described(
+        self,
+        part: int | None,
+        feeds: tuple[Feed, ...],
+        shares: tuple[Share, ...],
+        left: tuple[int, ...],
+        *,
+        publishes: bool,
+    ) -> Job:
         chosen = {k: v for k, v in asdict(settings.current()).items() if k in _PASSED_ON}
         relations = self.definition.inputs.items()
-        job = Job(
+        return Job(
             definition=self.definition.text,
             part=part,
             shards=self.shards,
             feeds=feeds,
-            shares=tuple(shares),
+            shares=shares,
             bases={
                 r: without_files(self.sources.pinned[i.table]) for r, i in relations if i.table in self.sources.pinned
             },
@@ -136,19 +186,19 @@ class _Run:
             publishing=self._publishing() if publishes else None,
             settings=chosen,
         )
+
+    def _done(self, job: Job, what: str) -> Sequence[Report]:
+        """Run a job."""
         reports = self.place.reports(job, f"{self.view}: {what}")
         if sorted(r.shard for r in reports) != list(range(self.shards)):
             why = f"tasks reported {len(reports)} shards of {self.shards}"
             raise StorageError.failed(self.folder.root.url, why)
-        for report in reports:
-            for goal, (_, path, size) in report.left.items():
-                self.left.setdefault(int(goal), {})[path] = size
-        self.reports += reports
         runs = [run for report in reports for run in report.runs.values()]
         rows = sum(r.inserted + r.deleted + sum(n for n, _, _ in r.left.values()) for r in reports)
         self.stages.append(
-            Stage(what, len(shares), self.shards, rows, sum(r[1] for r in runs), sum(r[2] for r in runs))
+            Stage(what, len(job.shares), self.shards, rows, sum(r[1] for r in runs), sum(r[2] for r in runs))
         )
+        return reports
 
     def _shares(self, goals: set[int]) -> list[Share]:
         cut, shares = self.made.cut, []
@@ -174,15 +224,14 @@ class _Run:
         return {} if self.before is None else together(self.before)
 
     def _publishing(self) -> Publishing:
-        feed = self.before is not None and self.base.writes_change_feed
-        following = 1 if self.before is None else int(self.before.extra["extra"]["next"])
-        return Publishing(without_files(self.base), feed, following, _NUMBERS)
+        feed = bool(self.base.files) and self.base.writes_change_feed
+        return Publishing(without_files(self.base), feed, self.addresses.next_file, _NUMBERS)
 
     # -- what was written ------------------------------------------------------------------------------------------
 
-    def changed(self, addresses: Addresses) -> Changed:
+    def changed(self) -> Changed:
         """The actions of the commit; the addresses get the files that came."""
-        found = Changed()
+        found, addresses = Changed(), self.addresses
         gone: dict[int, BitMap64] = {}
         for report in self.reports:
             found.adds += [AddFile.from_json(add) for add in report.adds]
@@ -210,24 +259,25 @@ class _Run:
             found.cdc = []
         return found
 
-    def manifest(self, addresses: Addresses, at: StateAt) -> Manifest:
+    def manifest(self, at: StateAt) -> Manifest:
         """The state after it."""
+        addresses = self.addresses
         circuit = built(self.definition, shards=1)
         names = fingerprints(circuit)
-        new: dict[str, list[RunEntry]] = {}
-        for report in self.reports:
-            for name, (file, rows, size) in report.runs.items():
-                new.setdefault(name, []).append(RunEntry(file, rows, size))
-        files = [f"{self.folder.path}/runs/{run.file}" for runs in new.values() for run in runs]
-        self._check_here(self.folder.root, files)
-        had = self._traces()
+        had, runs = self._traces(), self._runs()
+        known = {run.file for entry in had.values() for run in entry.runs}
         entries = {}
         for name, trace in durable.traces_of(circuit, addresses.traces).items():
             old = had.get(name)
-            before = () if old is None else old.runs
-            bound = None if old is None else old.bound
-            entries[name] = TraceEntry(trace.layout.fingerprint, bound, (*before, *new.pop(name, ())))
-        assert not new, "tasks save what the local runtime looks for"
+            gone = self.replaced.get(name, set())
+            kept = [run for run in runs.pop(name, ()) if run.file not in gone]
+            if old is not None and old.bound is not None:
+                entries[name] = old
+            else:
+                entries[name] = TraceEntry(trace.layout.fingerprint, None, (*kept, *self.merged.get(name, ())))
+        assert not runs, "tasks save what the local runtime looks for"
+        new = {run.file for entry in entries.values() for run in entry.runs} - known
+        self._check_here(self.folder.root, [f"{self.folder.path}/runs/{file}" for file in sorted(new)])
         saved = {**addresses.to_json(), "boot": boot_id(), "at": at.to_json()}
         outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
         facts = {"shards": 1, "extra": saved, "outputs": outputs, "figures": self._figures()}
@@ -251,6 +301,15 @@ class _Run:
                 "executors on other machines need a storage that all share"
             )
             raise StorageError.failed(storage.url, why)
+
+
+def _due(runs: Sequence[RunEntry], most: int) -> tuple[RunEntry, ...]:
+    """The runs that are put together now: those of a class of sizes with too many, and all smaller ones."""
+    classes: dict[int, list[RunEntry]] = {}
+    for run in runs:
+        classes.setdefault(run.rows.bit_length() // _CLASS_BITS, []).append(run)
+    full = [size for size, some in classes.items() if len(some) > most]
+    return tuple(run for size, some in classes.items() for run in some if full and size <= max(full))
 
 
 def together(manifest: Manifest) -> dict[str, TraceEntry]:
@@ -282,17 +341,20 @@ def run(
 
     ``before`` is the state of what is committed, or None to build it from all rows.
     """
-    made = Cutting(definition)
-    one = _Run(view, definition, base, sources, place, folder, before, shards, made)
-    with events.task(f"refresh {view} on Spark", unit="jobs"):
-        one.run()
     addresses = Addresses()
     if before is not None:
         addresses.load(before.extra["extra"])
         if set(addresses.files.values()) != set(base.files):
             raise CorruptionError.derived_state("it does not know the files that the table has", base.where)
-    changed = one.changed(addresses)
-    manifest = one.manifest(addresses, at)
+    else:
+        for path in base.files:
+            addresses.number(path)
+    one = _Run(view, definition, base, sources, place, folder, before, shards, Cutting(definition), addresses)
+    with events.task(f"refresh {view} on Spark", unit="jobs"):
+        one.run()
+        one.merge()
+    changed = one.changed()
+    manifest = one.manifest(at)
     for paths in one.left.values():
         for path in paths:
             folder.root.delete(path)

@@ -19,7 +19,7 @@ from headwater.lake.changes import FileChange, read_change
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Changes", "Files", "Left", "Share", "gathered", "of_changes", "of_files", "of_left"]
+__all__ = ["Changes", "Files", "Left", "Own", "Share", "gathered", "of_changes", "of_files", "of_left", "of_view"]
 
 _SHARE_BYTES = 32 << 20
 _LEAST_BYTES = 1 << 20
@@ -71,7 +71,20 @@ class Left:
                     yield pa.Table.from_batches([batch])
 
 
-Share = Files | Changes | Left
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Data files of the view itself, with the numbers that addresses have for them."""
+
+    files: tuple[tuple[int, AddFile], ...]
+
+    def read(self, base: Snapshot, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The number of a file, and live rows of it, with their positions as the last column."""
+        for number, add in self.files:
+            for batch in read_file(base, add, names, positions=True):
+                yield number, batch
+
+
+Share = Files | Changes | Left | Own
 
 
 def of_files(relation: str, files: Sequence[AddFile], tasks: int) -> list[Share]:
@@ -126,6 +139,13 @@ def of_left(goal: int, paths: Mapping[str, int], tasks: int) -> list[Share]:
         shares[at].append(path)
         sizes[at] += size + 1
     return [Left(goal, tuple(share)) for share in shares if share]
+
+
+def of_view(numbers: Mapping[int, str], files: Mapping[str, AddFile], tasks: int) -> list[Share]:
+    """The rows that a view has, by its files."""
+    count = max(1, min(len(files), 2 * tasks))
+    listed = sorted(((n, files[path]) for n, path in numbers.items()), key=lambda one: one[1].size)
+    return [Own(tuple(listed[i::count])) for i in range(count)]
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch | pa.Table]:

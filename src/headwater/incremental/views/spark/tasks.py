@@ -13,15 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.base import faults, settings
+from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit import feeding
 from headwater.incremental.circuit.parts import Cone, place_of
-from headwater.incremental.dataflow.vertex import Vertex
-from headwater.incremental.views.addresses import Addresses, split_address
+from headwater.incremental.dataflow.vertex import Vertex, shard_of
+from headwater.incremental.views.addresses import Addresses, address, split_address
 from headwater.incremental.views.publishing import publish_share
-from headwater.incremental.views.spark.jobs import PUBLISHED, Cutting, Job, cutting
+from headwater.incremental.views.reconciling import reconcile_share
+from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Job, cutting
 from headwater.incremental.views.spark.rows import by_row, scattered, schema_of, table_of, zset_of
-from headwater.incremental.views.spark.shares import Left, gathered
-from headwater.incremental.zset import ZSet
+from headwater.incremental.views.spark.shares import Left, Own, gathered
+from headwater.incremental.zset import Positions, ZSet
 from headwater.lake import deletion_vectors
 from headwater.spark import blocks
 
@@ -84,6 +86,9 @@ class Sending:
             for table in share.tables(self.job.root):
                 yield from self._sent(made, {share.goal: zset_of(layout, [table])}, number)
             return
+        if isinstance(share, Own):
+            yield from self._there(made, share)
+            return
         source = made.circuit.inputs[share.relation]
         wanted = {f.goal for f in self.job.feeds if f.goal in made.cut.scanned}
         cone = made.cut.scan([g for g in wanted if source in made.cut.scanned[g].leaves])
@@ -94,11 +99,30 @@ class Sending:
             found = cone.run(made.circuit, {source.id: given})
             yield from self._sent(made, {source.id: given, **found}, number)
 
+    def _there(self, made: Cutting, share: Own) -> Iterator[blocks.Sent]:
+        """Rows that the view has, sent to where its rows are computed; where each lies stands for its weight."""
+        assert self.job.publishing is not None
+        layout, base = made.output.layout, self.job.publishing.base
+        for number, batch in share.read(base, layout.names):
+            rows = pa.Table.from_arrays(batch.columns[:-1], schema=layout.schema)
+            there = ZSet.packed(layout, rows, address(number, batch.column(batch.num_columns - 1).to_numpy()))
+            places = self._published(made, there)
+            side = next(i for i, one in enumerate(self.job.feeds) if one.leaf == THERE)
+            for shard, table in scattered(there, places, self.job.shards):
+                yield shard, side, table
+
+    def _published(self, made: Cutting, rows: ZSet) -> Positions:
+        """The shards in which rows of the view are published."""
+        placed = made.output.placed_by
+        if self.job.part is None or placed is None:
+            return by_row(rows, self.job.shards)
+        return shard_of(Arrangement(rows.layout, list(placed), keys=len(placed)), rows, self.job.shards)
+
     def _sent(self, made: Cutting, found: dict[int, ZSet], number: int) -> Iterator[blocks.Sent]:
         shards = self.job.shards
         for side, one in enumerate(self.job.feeds):
             rows = found.get(one.goal)
-            if rows is None or not len(rows):
+            if rows is None or not len(rows) or one.leaf == THERE:
                 continue
             if one.leaf == PUBLISHED:
                 places = by_row(rows, shards)
@@ -134,17 +158,22 @@ class Stepping:
 
     def _work(self, made: Cutting, given: dict[int, ZSet], report: Report) -> None:
         job = self.job
-        if job.part is None:
-            self._publish(given[PUBLISHED], report)
+        if job.merges:
+            self._merge(made, report)
             return
+        if job.part is None:
+            self._publish(given[PUBLISHED], given.get(THERE), report)
+            return
+        there = given.pop(THERE, None)
         part = made.cut.parts[job.part]
         first = report.shard == 0
-        if not any(map(len, given.values())) and not first:
+        has_rows = any(map(len, given.values())) or (there is not None and len(there) > 0)
+        if not has_rows and not first:
             return
         for vertex in part.vertices:
             for name, trace in vertex.nodes[0 if first else 1].traces().items():
                 job.state.open(f"{made.names[vertex.id]}/{name}/0", trace)
-        if not any(map(len, given.values())) and not part.has_work(first=True):
+        if not has_rows and not part.has_work(first=True):
             return
         found = part.run(made.circuit, given, first=first)
         self._save(made, part, report)
@@ -152,7 +181,19 @@ class Stepping:
             if goal in found and len(found[goal]):
                 report.left[str(goal)] = self._left(goal, found[goal], report.shard)
         if job.publishing is not None:
-            self._publish(found[made.output.id], report)
+            self._publish(found[made.output.id], there, report)
+
+    def _merge(self, made: Cutting, report: Report) -> None:
+        """Put runs together, those of its range of hashes."""
+        job, traces = self.job, dict(Addresses().traces)
+        for vertex in made.circuit.vertices:
+            traces |= {f"{made.names[vertex.id]}/{name}/0": trace for name, trace in vertex.node.traces().items()}
+        attempt = uuid.uuid4().hex[:12]
+        for i, (name, runs) in enumerate(job.merges.items()):
+            run = job.state.merged(runs, traces[name].layout, report.shard, job.shards)
+            if run is not None:
+                file = f"{job.state.epoch:012d}-{report.shard:05d}-{attempt}-m{i:02d}.run"
+                report.runs[name] = job.state.put(run, file)
 
     def _save(self, made: Cutting, part: Cone, report: Report) -> None:
         copy = 0 if report.shard == 0 else 1
@@ -173,17 +214,20 @@ class Stepping:
                 writer.write_table(table_of(part))
         return len(rows), path, rows.rows.nbytes
 
-    def _publish(self, rows: ZSet, report: Report) -> None:
+    def _publish(self, rows: ZSet, there: ZSet | None, report: Report) -> None:
         job, publishing = self.job, self.job.publishing
         assert publishing is not None
         delta = rows.consolidate()
-        if not len(delta):
+        if not len(delta) and (there is None or not len(there)):
             return
         addresses = Addresses()
         for name, trace in addresses.traces.items():
             job.state.open(name, trace)
         first = addresses.next_file = publishing.next_file + report.shard * publishing.numbers
-        share = publish_share(publishing.base, addresses, delta, feed=publishing.feed)
+        if there is None:
+            share = publish_share(publishing.base, addresses, delta, feed=publishing.feed)
+        else:
+            share = reconcile_share(publishing.base, addresses, there, delta, feed=publishing.feed)
         assert addresses.next_file - first <= publishing.numbers, "a shard writes a few files"
         report.adds = [f.to_action()["add"] for f in share.adds]
         report.cdc = share.cdc
