@@ -1,26 +1,32 @@
 """The lives of views that are killed (`tests.incremental.killing`).
 
 Commands come as JSON lines on stdin: ``{"folder": …, "views": […]}`` with ``"after_ms"``, the moment of the kill, or ``"point"`` and
-``"nth"``. The child opens the lake and refreshes the views, one after the other. The answer is the child's wait status.
+``"nth"``. The child opens the lake and refreshes the views, one after the other, with
+``"engine": "spark"`` by the tasks of Spark's runtime, which run in the child. The answer is its wait status.
 """
 
 from __future__ import annotations
 
 import tempfile
+from contextlib import nullcontext
 from typing import Any
 
 from tests.incremental.killing import serve
 
 import headwater as hw
+from headwater.base import settings
 from headwater.derived import upkeep
 from headwater.incremental.views import packing_up
+from headwater.incremental.views.spark.places import here
 
 
 def live(command: dict[str, Any]) -> None:
     """One life: refresh each view, until the end or the kill."""
     lake = hw.connect(command["folder"])
-    for name in command["views"]:
-        lake.view(name).refresh(full=command.get("full", False))
+    engine = command.get("engine", "local")
+    with here() if engine == "spark" else nullcontext(), settings.override(view_engine=engine, view_spark_shards=3):
+        for name in command["views"]:
+            lake.view(name).refresh(full=command.get("full", False))
     upkeep.wait()
 
 

@@ -13,6 +13,7 @@ of the machine it was written, and every byte of it is checked before it is used
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,9 +31,11 @@ from headwater.incremental.trace import Trace
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.record import StateAt
 
-__all__ = ["ViewFolder"]
+__all__ = ["SCRATCH", "ViewFolder"]
 
 _BOOT = "boot"
+SCRATCH = "spark"
+"""The folder of what tasks leave for later tasks; nothing in it is of use after a commit."""
 
 
 @contextmanager
@@ -206,6 +209,8 @@ class ViewFolder(StateFolder):
             self.store.sweep(kept)
         if self.remote:
             self._sweep_remote(name)
+        else:
+            shutil.rmtree(os.path.join(self.folder, SCRATCH), ignore_errors=True)
 
     def _sweep_remote(self, name: str | None) -> None:
         keep = set()

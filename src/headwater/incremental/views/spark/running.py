@@ -33,7 +33,7 @@ from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Fe
 from headwater.incremental.views.spark.places import Place
 from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left, of_view
 from headwater.incremental.views.spark.tasks import Report
-from headwater.incremental.views.state_folder import ViewFolder
+from headwater.incremental.views.state_folder import SCRATCH, ViewFolder
 from headwater.lake import deletion_vectors, partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.edit import removal
@@ -103,7 +103,7 @@ class _Run:
 
     @property
     def _scratch(self) -> str:
-        return f"{self.folder.path}/spark/{self.base.version + 1:012d}"
+        return f"{self.folder.path}/{SCRATCH}/{self.base.version + 1:012d}"
 
     @property
     def _epoch(self) -> int:
@@ -255,8 +255,6 @@ class _Run:
         addresses.forget(f.path for f in edit.removes if f.path not in kept)
         found.adds = edit.adds + found.adds
         found.removes = edit.removes
-        if not found.deleted:
-            found.cdc = []
         return found
 
     def manifest(self, at: StateAt) -> Manifest:
