@@ -59,6 +59,7 @@ from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, pub
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.spark.choice import Chosen, choose, shard_count
+from headwater.incremental.views.spark.journal import Goal, unfinished
 from headwater.incremental.views.together import begin
 from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet
@@ -103,8 +104,21 @@ def refresh(
             attempt.refresh(until, full=full, newest=newest)
         if attempt.done is not None:
             tidying.ask(view, table, environment, attempt.base)
-            return attempt.done
+            if not attempt.continues:
+                return attempt.done
+            return _continued(attempt.done, refresh(view, table, environment, until, full=False, timings=timings))
     raise AssertionError("the last attempt raises")
+
+
+def _continued(first: Refresh, then: Refresh) -> Refresh:
+    """The report of a build that went on from an interrupted one, and of following what had changed since."""
+    return replace(
+        first,
+        after=then.after,
+        rows_in=first.rows_in + then.rows_in,
+        rows_out=first.rows_out + then.rows_out,
+        seconds=first.seconds + then.seconds,
+    )
 
 
 def view_attempts(view: str, table: Table, environment: Environment) -> Iterator[RefreshAttempt]:
@@ -114,6 +128,9 @@ def view_attempts(view: str, table: Table, environment: Environment) -> Iterator
 
 class RefreshAttempt(ViewAttempt):
     """One try to refresh a view, or to give it another definition."""
+
+    continues = False
+    """Whether sources have changed since an interrupted build began that this one goes on with."""
 
     def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
         """Do it, and leave the report in ``done``."""
@@ -132,14 +149,15 @@ class RefreshAttempt(ViewAttempt):
             self.done = Refresh(before=at, after=at, mode="noop", reason=plan.reason, name=self.view)
             return
         chosen = engine_of(self.view, self.definition, self.environment, sources, plan)
-        if self.live.suspicious:
+        begun = unfinished(self.live.folder, self.base, self.definition) if chosen.engine == "spark" else None
+        if self.live.suspicious and begun is None:
             with self.timed("sweep"):
                 orphans.sweep(self.base, self.record.published, prefix=PREFIX, vectors_folder=VECTORS)
             self.live.suspicious = False
             self.sweeps = True
         faults.point("view.refresh.begin", self.view)
         with events.task(f"refresh {self.view}", unit="rows") as task:
-            if chosen.engine == "spark" and self._on_spark(sources, plan, chosen, task):
+            if chosen.engine == "spark" and self._on_spark(sources, plan, chosen, task, begun):
                 return
             if plan.mode == "incremental":
                 task.expect(sum(plan.changes.values()) or None)
@@ -154,13 +172,22 @@ class RefreshAttempt(ViewAttempt):
                         raise UnsupportedError.recompute(self.view, plan.reason, WORDS) from None
             self.anew(sources, plan.reason, task, plan=plan)
 
-    def _on_spark(self, sources: Sources, plan: ViewPlan, chosen: Chosen, task: events.Task) -> bool:
-        """Have it computed by Spark's tasks; False if it has to be done here after all."""
+    def _on_spark(
+        self, sources: Sources, plan: ViewPlan, chosen: Chosen, task: events.Task, begun: Goal | None
+    ) -> bool:
+        """Have it computed by Spark's tasks; False if it has to be done here after all.
+
+        A build that was ``begun`` and did not end is gone on with, at the versions that it was for.
+        """
         from headwater.incremental.views.spark.places import place_for
         from headwater.incremental.views.spark.running import run
 
         place = place_for(self.environment)
         follows = plan.mode == "incremental"
+        if begun is not None and not follows:
+            at_begin = self._begun(sources, begun)
+            self.continues = at_begin is not None and at_begin.frontier != sources.frontier
+            sources = at_begin or sources
         rows_in = sum(plan.changes.values()) if follows else sources.total_rows()
         record = ViewRecord(frontier=sources.frontier, published=self.base.version + 1, rates=self.record.rates)
         try:
@@ -174,7 +201,7 @@ class RefreshAttempt(ViewAttempt):
                 self.live.folder,
                 self.at(record),
                 before=before,
-                shards=shard_count(rows_in, place.tasks),
+                shards=begun.shards if begun is not None else shard_count(rows_in, place.tasks),
             )
         except Unusable:
             return False  # the local runtime finds out for itself, and builds another state
@@ -192,8 +219,21 @@ class RefreshAttempt(ViewAttempt):
         self.live.discard()
         self.commit("REFRESH MATERIALIZED VIEW", outcome.changed, record, rows=rows_in)
         self.live.discard()
-        self._report(sources, last, f"{plan.reason}; on Spark, since {chosen.reason}")
+        self.live.folder.clear()
+        more = f"; {outcome.taken_over} shards were done before it was interrupted" if outcome.taken_over else ""
+        self._report(sources, last, f"{plan.reason}; on Spark, since {chosen.reason}{more}")
         return True
+
+    def _begun(self, sources: Sources, begun: Goal) -> Sources | None:
+        """The sources at the versions that a build was for which did not end; None if they are not what they were."""
+        try:
+            inputs = self.definition.inputs.values()
+            found = Sources.pin(self.view, inputs, Frontier(), begun.frontier, self.environment, kind=WORDS)
+        except NotFoundError:
+            return None
+        known, now = found.frontier.identities, sources.frontier.identities
+        same = all(known[name].id == now[name].id for name in known)
+        return found if same and found.frontier == begun.frontier else None
 
     def _from_changes(self, sources: Sources, plan: ViewPlan, task: events.Task) -> None:
         watch = Stopwatch()

@@ -13,7 +13,6 @@ of the machine it was written, and every byte of it is checked before it is used
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -210,7 +209,7 @@ class ViewFolder(StateFolder):
         if self.remote:
             self._sweep_remote(name)
         else:
-            shutil.rmtree(os.path.join(self.folder, SCRATCH), ignore_errors=True)
+            self.clear()
 
     def _sweep_remote(self, name: str | None) -> None:
         keep = set()
@@ -218,6 +217,12 @@ class ViewFolder(StateFolder):
             keep = {f"runs/{file}" for file in self.listed(name).files}
             keep.add(f"manifests/{name}")
         self.sweep_remote(keep)
+
+    def clear(self) -> None:
+        """Delete what tasks left for others: a commit was made, so nobody needs it."""
+        for entry in list(self.root.list(f"{self.path}/{SCRATCH}")):
+            self.root.delete(entry.path)
+        self.root.remove_folder(f"{self.path}/{SCRATCH}")
 
     def remove(self) -> None:
         """Delete all of it: the view is no more."""

@@ -14,11 +14,19 @@ from typing import Any
 
 import pytest
 from tests.incremental.killing import Server
-from tests.incremental.views.test_kill import kill_again_and_again
+from tests.incremental.views.spark.conftest import on
+from tests.incremental.views.test_kill import check_tidy, kill_again_and_again
+from tests.incremental.views.world import QUERIES, World
+
+from headwater.base.errors import HeadwaterError
+from headwater.incremental.views import live as lives
+from headwater.incremental.views.spark.places import here
+from headwater.testing.faults import FaultPlan, InjectedError
 
 POINTS = [
     "view.refresh.begin",
     "view.publish.written",
+    "view.journal.before",
     "view.refresh.stepped",
     "state.run.before_write",
     "state.checkpoint.before_manifest",
@@ -50,3 +58,30 @@ def test_kills_of_both_runtimes(server: Server, tmp_path: Path) -> None:
                 yield {"after_ms": chance.uniform(5, 400), "engine": engine}
 
     assert kill_again_and_again(server, tmp_path, 5, commands(), kills) > kills // 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("query", "nth"), [("groups", 3), ("outer", 5), ("projection", 4)])
+def test_a_build_that_was_interrupted_goes_on(query: str, nth: int, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    view = world.lake.view("v", QUERIES[query])
+    plan = FaultPlan().raise_at("view.journal.before", nth=nth, error=InjectedError("gone"))
+    with here(), on("spark", 4), plan, pytest.raises((HeadwaterError, OSError)):
+        view.refresh()
+    assert not view.built
+    lives.forget(view._environment.root, "v")  # another process goes on, and the sources have changed
+    world.orders.append(world.orders.to_arrow().slice(0, 3))
+    world.orders.delete("id = 5")
+    with here(), on("spark", 2):
+        done = view.refresh()
+    assert f"{nth - 1} shards were done before it was interrupted" in done.reason
+    assert done.mode == "full"
+    assert view.frontier == world.head(*view.sources)
+    assert view.verify().equal
+    with on("local"):
+        world.orders.append(world.orders.to_arrow().slice(0, 3))
+        view.refresh()
+    assert view.verify().equal
+    view.optimize()
+    check_tidy(view)
+    assert not (tmp_path / "_headwater/views/v/spark").exists()

@@ -72,6 +72,10 @@ class Job:
     settings: Mapping[str, Any]
     merges: Mapping[str, tuple[RunEntry, ...]] = field(default_factory=dict)
     """Runs that are put together, by the names of their traces: each shard takes a range of hashes."""
+    journal: str | None = None
+    """What the paths begin with under which shards say that they are done."""
+    finished: frozenset[int] = frozenset()
+    """Shards that are, and to which nothing is sent."""
 
 
 class Cutting:

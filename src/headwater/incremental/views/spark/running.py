@@ -30,6 +30,7 @@ from headwater.incremental.views.publishing import VECTORS, Changed
 from headwater.incremental.views.record import StateAt
 from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Feed, Job, Publishing
+from headwater.incremental.views.spark.journal import Goal, Journal
 from headwater.incremental.views.spark.places import Place
 from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left, of_view
 from headwater.incremental.views.spark.tasks import Report
@@ -76,6 +77,8 @@ class Outcome:
     changed: Changed
     manifest: Manifest
     stages: list[Stage] = field(default_factory=list)
+    taken_over: int = 0
+    """How many shards of jobs were done by a build that did not end."""
 
 
 @dataclass(slots=True)
@@ -91,18 +94,23 @@ class _Run:
     before: Manifest | None
     shards: int
     made: Cutting
+    journal: Journal | None
     addresses: Addresses
     """The files of the view, by their numbers; their rows' addresses are the tasks' affair."""
     reports: list[Report] = field(default_factory=list)
     left: dict[int, dict[str, int]] = field(default_factory=dict)
     """By goal: the files in which rows were left, with their sizes."""
     stages: list[Stage] = field(default_factory=list)
+    taken_over: int = 0
+    """How many shards of jobs were done by a build that did not end."""
     merged: dict[str, list[RunEntry]] = field(default_factory=dict)
     replaced: dict[str, set[str]] = field(default_factory=dict)
     """By trace: the files of runs that `merged` takes the place of."""
 
     @property
     def _scratch(self) -> str:
+        if self.journal is not None:
+            return self.journal.path
         return f"{self.folder.path}/{SCRATCH}/{self.base.version + 1:012d}"
 
     @property
@@ -188,8 +196,17 @@ class _Run:
         )
 
     def _done(self, job: Job, what: str) -> Sequence[Report]:
-        """Run a job."""
-        reports = self.place.reports(job, f"{self.view}: {what}")
+        """Run a job, as far as it is not done."""
+        finished: dict[int, Report] = {}
+        if self.journal is not None and not job.merges:
+            number = len(self.stages)
+            finished = self.journal.finished(number)
+            job = replace(job, journal=f"{self.journal.path}/{number:02d}-", finished=frozenset(finished))
+        reports = list(finished.values())
+        if len(finished) < self.shards:
+            ran = self.place.reports(job, f"{self.view}: {what}")
+            reports += [report for report in ran if report.shard not in finished]
+        self.taken_over += len(finished)
         if sorted(r.shard for r in reports) != list(range(self.shards)):
             why = f"tasks reported {len(reports)} shards of {self.shards}"
             raise StorageError.failed(self.folder.root.url, why)
@@ -347,13 +364,14 @@ def run(
     else:
         for path in base.files:
             addresses.number(path)
-    one = _Run(view, definition, base, sources, place, folder, before, shards, Cutting(definition), addresses)
+    journal = None
+    if before is None:
+        journal = Journal(folder, base, definition, Goal(sources.frontier, shards))
+        journal.begin()
+    one = _Run(view, definition, base, sources, place, folder, before, shards, Cutting(definition), journal, addresses)
     with events.task(f"refresh {view} on Spark", unit="jobs"):
         one.run()
         one.merge()
     changed = one.changed()
     manifest = one.manifest(at)
-    for paths in one.left.values():
-        for path in paths:
-            folder.root.delete(path)
-    return Outcome(changed, manifest, one.stages)
+    return Outcome(changed, manifest, one.stages, one.taken_over)

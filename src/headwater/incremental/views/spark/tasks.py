@@ -109,7 +109,8 @@ class Sending:
             places = self._published(made, there)
             side = next(i for i, one in enumerate(self.job.feeds) if one.leaf == THERE)
             for shard, table in scattered(there, places, self.job.shards):
-                yield shard, side, table
+                if shard not in self.job.finished:
+                    yield shard, side, table
 
     def _published(self, made: Cutting, rows: ZSet) -> Positions:
         """The shards in which rows of the view are published."""
@@ -129,7 +130,8 @@ class Sending:
             else:
                 places = place_of(made.circuit.vertices[one.leaf], rows, shards, number)
             for shard, table in scattered(rows, places, shards):
-                yield shard, side, table
+                if shard not in self.job.finished:
+                    yield shard, side, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,17 @@ class Stepping:
     def report(self, shard: int, sides: Sequence[Iterable[pa.Table]]) -> Report:
         """What a shard writes, given the rows of each side."""
         job, report = self.job, Report(shard)
+        if shard in job.finished:
+            return report
         made = cutting(job.definition)
         with settings.override(**job.settings):
             given: dict[int, ZSet] = {}
             for one, tables in zip(job.feeds, sides, strict=True):
                 given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, tables)
             self._work(made, given, report)
+        if job.journal is not None:
+            faults.point("view.journal.before", f"{job.journal}{shard}")
+            job.root.put(f"{job.journal}{shard:05d}.json", report.text().encode())
         return report
 
     def _work(self, made: Cutting, given: dict[int, ZSet], report: Report) -> None:
