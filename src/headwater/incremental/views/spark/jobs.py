@@ -63,8 +63,8 @@ class Job:
     shares: tuple[Share, ...]
     bases: Mapping[str, Snapshot]
     state: HeldState
-    leaves: tuple[int, ...]
-    """The goals whose rows are left for later parts."""
+    leaves: Mapping[int, int | None]
+    """The goals whose rows are left for later parts, and the leaf that they are for, unless there are several."""
     folder: str
     """Where they are left, below the root of the lake."""
     root: Storage

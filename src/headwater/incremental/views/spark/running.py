@@ -9,7 +9,7 @@ commit needs.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -120,16 +120,23 @@ class _Run:
     def run(self) -> None:
         """Run all jobs."""
         cut, output = self.made.cut, self.made.output.id
-        later = {v.inputs[0].id for part in cut.parts for v in part.leaves if isinstance(v.node, Exchange)}
+        later: dict[int, set[int]] = {}
+        for part in cut.parts:
+            for v in part.leaves:
+                if isinstance(v.node, Exchange):
+                    # Two parts may need the same rows, and then read the same files.
+                    later.setdefault(v.inputs[0].id, set()).add(v.id)
+        if not self.made.is_placed:
+            later.setdefault(output, set()).add(PUBLISHED)
         for number, part in enumerate(cut.parts):
             feeds = tuple(Feed(v.id, v.inputs[0].id if isinstance(v.node, Exchange) else v.id) for v in part.leaves)
             own = {v.id for v in part.goals}
             publishes = output in own and self.made.is_placed
             feeds += self._there() if publishes else ()
-            left = own & later | ({output} & own if not publishes else set())
-            self._job(f"part {number + 1} of {len(cut.parts)}", number, feeds, tuple(sorted(left)), publishes=publishes)
+            left = {goal: min(later[goal]) if len(later[goal]) == 1 else None for goal in sorted(own & set(later))}
+            self._job(f"part {number + 1} of {len(cut.parts)}", number, feeds, left, publishes=publishes)
         if not self.made.is_placed:
-            self._job("publish", None, (Feed(PUBLISHED, output), *self._there()), (), publishes=True)
+            self._job("publish", None, (Feed(PUBLISHED, output), *self._there()), {}, publishes=True)
 
     def _there(self) -> tuple[Feed, ...]:
         """The rows that the view has, where a result that was computed from scratch is held against them."""
@@ -141,7 +148,7 @@ class _Run:
         merges = {name: due for name, some in runs.items() if (due := _due(some, _MOST_ALIKE * self.shards))}
         if not merges:
             return
-        job = replace(self._described(None, (), (), (), publishes=False), merges=merges)
+        job = replace(self._described(None, (), (), {}, publishes=False), merges=merges)
         for report in self._done(job, "merge runs"):
             for name, (file, rows, size) in report.runs.items():
                 self.merged.setdefault(name, []).append(RunEntry(file, rows, size))
@@ -156,7 +163,7 @@ class _Run:
         return found
 
     def _job(
-        self, what: str, part: int | None, feeds: tuple[Feed, ...], left: tuple[int, ...], *, publishes: bool
+        self, what: str, part: int | None, feeds: tuple[Feed, ...], left: Mapping[int, int | None], *, publishes: bool
     ) -> None:
         shares = self._shares({f.goal for f in feeds if f.leaf != THERE})
         if any(f.leaf == THERE for f in feeds):
@@ -172,7 +179,7 @@ class _Run:
         part: int | None,
         feeds: tuple[Feed, ...],
         shares: tuple[Share, ...],
-        left: tuple[int, ...],
+        left: Mapping[int, int | None],
         *,
         publishes: bool,
     ) -> Job:

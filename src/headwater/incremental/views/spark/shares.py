@@ -7,7 +7,9 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,11 +21,24 @@ from headwater.lake.changes import FileChange, read_change
 from headwater.lake.scan import read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Changes", "Files", "Left", "Own", "Share", "gathered", "of_changes", "of_files", "of_left", "of_view"]
+__all__ = [
+    "Changes",
+    "Files",
+    "Left",
+    "Own",
+    "Share",
+    "gathered",
+    "leave",
+    "of_changes",
+    "of_files",
+    "of_left",
+    "of_view",
+]
 
 _SHARE_BYTES = 32 << 20
 _LEAST_BYTES = 1 << 20
 _CHUNK_ROWS = 131_072
+_SHARDS = b"shards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +73,31 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Files in which a part has left the rows of one of its goals."""
+    """Files in which a part has left the rows of one of its goals.
+
+    Where they are for one leaf, they lie by their shards, one record batch for each, and need not be looked at again.
+    """
 
     goal: int
     paths: tuple[str, ...]
 
-    def tables(self, root: Storage) -> Iterator[pa.Table]:
-        """The rows, as they were written."""
+    def tables(self, root: Storage) -> Iterator[tuple[int | None, pa.Table]]:
+        """The rows, and the shard that they are for, if that is settled."""
         for path in self.paths:
             with root.open_input(path) as source, pa.ipc.open_stream(source) as reader:
-                for batch in reader:
-                    yield pa.Table.from_batches([batch])
+                known = (reader.schema.metadata or {}).get(_SHARDS)
+                shards: Iterable[int | None] = itertools.repeat(None) if known is None else json.loads(known)
+                for shard, batch in zip(shards, reader, strict=False):
+                    yield shard, pa.Table.from_batches([batch.replace_schema_metadata()])
+
+
+def leave(root: Storage, path: str, schema: pa.Schema, pieces: Sequence[tuple[int | None, pa.Table]]) -> None:
+    """Write rows for `Left`: pieces with their shards, or without where these are not settled."""
+    shards = [shard for shard, _ in pieces]
+    described = schema if None in shards else schema.with_metadata({_SHARDS: json.dumps(shards)})
+    with root.open_output(path) as output, pa.ipc.new_stream(output, described) as writer:
+        for _, table in pieces:
+            writer.write_table(table.combine_chunks().replace_schema_metadata(described.metadata))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from headwater.incremental.views.publishing import publish_share
 from headwater.incremental.views.reconciling import reconcile_share
 from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Job, cutting
 from headwater.incremental.views.spark.rows import by_row, scattered, schema_of, table_of, zset_of
-from headwater.incremental.views.spark.shares import Left, Own, gathered
+from headwater.incremental.views.spark.shares import Left, Own, gathered, leave
 from headwater.incremental.zset import Positions, ZSet
 from headwater.lake import deletion_vectors
 from headwater.spark import blocks
@@ -83,8 +83,12 @@ class Sending:
         share = self.job.shares[number]
         if isinstance(share, Left):
             layout = made.circuit.vertices[share.goal].layout
-            for table in share.tables(self.job.root):
-                yield from self._sent(made, {share.goal: zset_of(layout, [table])}, number)
+            sides = [side for side, one in enumerate(self.job.feeds) if one.goal == share.goal and one.leaf != THERE]
+            for shard, table in share.tables(self.job.root):
+                if shard is None:
+                    yield from self._sent(made, {share.goal: zset_of(layout, [table])}, number)
+                elif shard not in self.job.finished:
+                    yield shard, sides[0], table
             return
         if isinstance(share, Own):
             yield from self._there(made, share)
@@ -125,13 +129,17 @@ class Sending:
             rows = found.get(one.goal)
             if rows is None or not len(rows) or one.leaf == THERE:
                 continue
-            if one.leaf == PUBLISHED:
-                places = by_row(rows, shards)
-            else:
-                places = place_of(made.circuit.vertices[one.leaf], rows, shards, number)
+            places = places_for(made, one.leaf, rows, shards, number)
             for shard, table in scattered(rows, places, shards):
                 if shard not in self.job.finished:
                     yield shard, side, table
+
+
+def places_for(made: Cutting, leaf: int, rows: ZSet, shards: int, spread: int) -> Positions:
+    """The shards of rows that go to a leaf."""
+    if leaf == PUBLISHED:
+        return by_row(rows, shards)
+    return place_of(made.circuit.vertices[leaf], rows, shards, spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +192,9 @@ class Stepping:
             return
         found = part.run(made.circuit, given, first=first)
         self._save(made, part, report)
-        for goal in job.leaves:
-            if goal in found and len(found[goal]):
-                report.left[str(goal)] = self._left(goal, found[goal], report.shard)
+        for goal, leaf in job.leaves.items():
+            if len(found[goal]):
+                report.left[str(goal)] = self._left(made, goal, leaf, found[goal], report.shard)
         if job.publishing is not None:
             self._publish(found[made.output.id], there, report)
 
@@ -213,12 +221,16 @@ class Stepping:
         report.runs |= self.job.state.write(traces, report.shard)
         report.figures = {made.names[v.id]: _figures(v) for v in part.vertices if v.figures.steps}
 
-    def _left(self, goal: int, rows: ZSet, shard: int) -> tuple[int, str, int]:
+    def _left(self, made: Cutting, goal: int, leaf: int | None, rows: ZSet, shard: int) -> tuple[int, str, int]:
         path = f"{self.job.folder}/{goal}-{shard:05d}-{uuid.uuid4().hex[:12]}.arrow"
-        with self.job.root.open_output(path) as output, pa.ipc.new_stream(output, schema_of(rows.layout)) as writer:
-            for start in range(0, len(rows), _LEFT_ROWS):
-                part = ZSet(rows.layout, rows.rows[start : start + _LEFT_ROWS], rows.owners)
-                writer.write_table(table_of(part))
+        pieces: list[tuple[int | None, pa.Table]]
+        if leaf is None:
+            starts = range(0, len(rows), _LEFT_ROWS)
+            parts = (ZSet(rows.layout, rows.rows[start : start + _LEFT_ROWS], rows.owners) for start in starts)
+            pieces = [(None, table_of(part)) for part in parts]
+        else:
+            pieces = list(scattered(rows, places_for(made, leaf, rows, self.job.shards, shard), self.job.shards))
+        leave(self.job.root, path, schema_of(rows.layout), pieces)
         return len(rows), path, rows.rows.nbytes
 
     def _publish(self, rows: ZSet, there: ZSet | None, report: Report) -> None:
