@@ -152,6 +152,16 @@ _DERIVED: dict[str, Phrase] = {
         sql="«REFRESH {kind.sql} {name!q} RESTRICT» refreshes it alone",
         cli="«headwater refresh {lake} {name} --no-cascade» refreshes it alone",
     ),
+    "refresh_here": Phrase(
+        python="«refresh(engine='local')» computes it in this process",
+        sql="«REFRESH {kind.sql} {name!q} WITH (ENGINE = 'local')» computes it in this process",
+        cli="«headwater refresh {lake} {name} --engine local» computes it in this process",
+    ),
+    "connect_spark": Phrase(
+        python="give the lake a session: «hw.connect(path, spark=hw.spark())»",
+        sql="open the lake with a session: «hw.connect(path, spark=hw.spark())»",
+        cli="«headwater refresh {lake} {name} --engine spark» starts one",
+    ),
     "rebuild": Phrase(
         python="«refresh(full=True)» computes it from scratch and puts it right",
         sql="«REFRESH {kind.sql} {name!q} FULL» computes it from scratch and puts it right",

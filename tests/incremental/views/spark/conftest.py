@@ -38,7 +38,7 @@ def state_of(view: View) -> dict[str, list[Any]]:
             assert state is not None
             name = folder.newest(state, view.table.snapshot.state.metadata.id, view.record.published)
             folder.load(name, circuit, Addresses())
-            found = {}
+            found: dict[str, list[Any]] = {}
             for key, trace in durable.traces_of(circuit).items():
                 if "/classes/" in key:  # a set: each shard may add the same one
                     found[key] = sorted(map(str, trace.zset().to_arrow().drop_columns(["_weight"]).to_pylist()))

@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from headwater.base import settings
-from headwater.base.errors import InputError, UnsupportedError
+from headwater.base.errors import Action, InputError, UnsupportedError
 from headwater.derived.environment import Environment
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.spark.places import is_here
+from headwater.incremental.views.words import WORDS
 
 __all__ = ["Chosen", "Engine", "asked_for", "choose", "shard_count"]
 
 Engine = Literal["auto", "local", "spark"]
+_NO_SESSION = "the lake has no Spark session"
 _SHARD_ROWS = 500_000
 _MOST_SHARDS = 4_096
 
@@ -60,11 +62,12 @@ def choose(view: str, definition: Definition, environment: Environment, rows: in
     why_not = _why_not(definition, environment)
     if asked == "spark":
         if why_not is not None:
-            hint = "refresh it with engine='local', or with 'auto', which does that"
+            here = Action("refresh_here", name=view, kind=WORDS)
+            hint = (Action("connect_spark", name=view), here) if why_not == _NO_SESSION else here
             raise UnsupportedError.operation(f"refreshing the view `{view}` on Spark", why_not, hint)
         return Chosen("spark", "it was asked for")
     if environment.session is None and not is_here():
-        return Chosen("local", "the lake has no Spark session")
+        return Chosen("local", _NO_SESSION)
     least = settings.current().view_spark_rows
     if rows < least:
         return Chosen("local", f"{rows:,} rows are fewer than the {least:,} from which Spark is worth its start")
@@ -77,7 +80,7 @@ def choose(view: str, definition: Definition, environment: Environment, rows: in
 
 def _why_not(definition: Definition, environment: Environment) -> str | None:
     if environment.session is None and not is_here():
-        return "the lake has no Spark session; connect it with hw.connect(…, spark=hw.spark())"
+        return _NO_SESSION
     if definition.policy == "full":
         return "its policy is `full`: a query engine computes it, and it has no state"
     if definition.functions:
