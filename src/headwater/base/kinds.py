@@ -30,6 +30,9 @@ class KindWords:
     shorts: str = ""
     """The plural of ``short``; by default the plural."""
 
+    by_function: bool = False
+    """Whether it is defined by a function in Python, and no statement makes one."""
+
     @property
     def one(self) -> str:
         """The singular with its article."""
@@ -85,4 +88,6 @@ declare_words(
         "index", "search index", "search indexes", "SEARCH INDEX", "SEARCH INDEXES", short="index", shorts="indexes"
     )
 )
-declare_words(KindWords("features", "feature table", "feature tables", "FEATURE TABLE", "FEATURE TABLES"))
+declare_words(
+    KindWords("features", "feature table", "feature tables", "FEATURE TABLE", "FEATURE TABLES", by_function=True)
+)

@@ -21,7 +21,7 @@ from headwater.base.errors.phrase import Phrase, Surface
 from headwater.base.errors.phrases import PHRASES
 from headwater.base.kinds import KindWords
 
-__all__ = ["Action", "Hint", "Part", "composed", "parts_of"]
+__all__ = ["Action", "Hint", "Part", "composed", "define_again", "parts_of"]
 
 
 @dataclass(frozen=True, init=False)
@@ -100,3 +100,13 @@ def composed(parts: Iterable[Part], surface: Surface, known: Mapping[str, object
             last = at + 1 == len(said) or said[at + 1][1]
             line = f"{line}, {'or ' if last else ''}{text}"
     return line or None
+
+
+def define_again(*, kind: KindWords, **facts: object) -> Action:
+    """Define something derived again, by a statement or by a function in Python.
+
+    >>> define_again(kind=KindWords("velocity", "", "", "", "", by_function=True), intro="again", name="v").verb
+    'define_function_again'
+    """
+    also = bool(facts.pop("also", False))
+    return Action("define_function_again" if kind.by_function else "define_again", also=also, kind=kind, **facts)

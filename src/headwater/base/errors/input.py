@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from headwater.base.errors.action import Action, Hint
+from headwater.base.errors.action import Action, Hint, define_again
 from headwater.base.errors.root import HeadwaterError
 from headwater.base.errors.wording import candidates_hint, list_some
 from headwater.base.kinds import VIEW, KindWords, words_of
@@ -250,7 +250,7 @@ class InputError(HeadwaterError, ValueError):
             f"`{name}` is {kind.one}: {verb} cannot change it",
             actions=[
                 Action("refresh_after", name=name, kind=kind),
-                Action("define_again", also=True, intro="define it again", name=name, kind=kind),
+                define_again(also=True, intro="define it again", name=name, kind=kind),
                 Action("drop_derived", also=True, name=name, kind=kind),
             ],
         )._about(name)
@@ -328,7 +328,7 @@ class InputError(HeadwaterError, ValueError):
             "E1607",
             f"the {kind.singular} `{view}` was defined with another function {name}() than the one that is registered",
             hint=f"register the one with the fingerprint {wanted} (this one has {found})",
-            actions=[Action("define_again", intro=f"define the {kind.it} again", name=view, kind=kind, tail=tail)],
+            actions=[define_again(intro=f"define the {kind.it} again", name=view, kind=kind, tail=tail)],
         )._about(name)
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from headwater.base.errors.action import Action
+from headwater.base.errors.action import Action, define_again
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import candidates_hint, list_some
 from headwater.base.kinds import VIEW, KindWords
@@ -28,7 +28,7 @@ class NotFoundError(InputError, LookupError):
 
     @classmethod
     def source(cls, view: str, source: str, known: str, where: str, kind: KindWords = VIEW) -> Self:
-        again = Action("define_again", intro=f"define the {kind.it} over another one", name=view, kind=kind)
+        again = define_again(intro=f"define the {kind.it} over another one", name=view, kind=kind)
         return cls(
             "E1612",
             f"the {kind.singular} `{view}` reads `{source}`, and there is no such table",

@@ -188,6 +188,18 @@ _DERIVED: dict[str, Phrase] = {
         cli="or TBLPROPERTIES ('headwater.policy' = 'full') in its definition, which computes it from "
         "scratch each time",
     ),
+    "auto_policy_of": Phrase(
+        python='«lake.features({name!r}, policy="auto")» does it whenever it has to',
+        sql='«lake.features({name!r}, policy="auto")» does it whenever it has to',
+        cli_sql='from Python, «lake.features({name!r}, policy="auto")» does it whenever it has to',
+        cli='from Python, «lake.features({name!r}, policy="auto")» does it whenever it has to',
+    ),
+    "define_function_again": Phrase(
+        python="{intro}: «lake.{kind.name}({name!r}, function)»{tail}",
+        sql="{intro}: «lake.{kind.name}({name!r}, function)»{tail}",
+        cli_sql="{intro}, from Python: «lake.{kind.name}({name!r}, function)»{tail}",
+        cli="{intro}, from Python: «lake.{kind.name}({name!r}, function)»{tail}",
+    ),
     "define_again": Phrase(
         python="{intro}: «lake.{kind.name}({name!r}, sql)»{tail}",
         sql="{intro}: «CREATE OR REPLACE {kind.sql} {name!q} AS {query}»{tail}",

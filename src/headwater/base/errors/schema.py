@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from headwater.base.errors.action import Action, Hint
+from headwater.base.errors.action import Action, Hint, define_again
 from headwater.base.errors.input import InputError
 from headwater.base.errors.wording import did_you_mean, list_some, top_level
 from headwater.base.kinds import VIEW, KindWords
@@ -125,7 +125,7 @@ class SchemaError(InputError):
         return cls(
             "E1605",
             f"the {kind.it} `{view}` can no longer be computed from `{table}`: {what}",
-            actions=[Action("define_again", intro="define it again", name=view, kind=kind)],
+            actions=[define_again(intro="define it again", name=view, kind=kind)],
         )
 
     @classmethod

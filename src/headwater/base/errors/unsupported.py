@@ -75,8 +75,9 @@ class UnsupportedError(HeadwaterError):
 
     @classmethod
     def recompute(cls, name: str, why: str, kind: KindWords = VIEW) -> Self:
+        later = Action("auto_policy_of", also=True, name=name) if kind.by_function else Action("auto_policy", also=True)
         return cls(
             "E3006",
             f"the {kind.it} `{name}` would have to be computed anew, which its policy `strict` forbids: {why}",
-            actions=[Action("recompute_once", name=name, kind=kind), Action("auto_policy", also=True)],
+            actions=[Action("recompute_once", name=name, kind=kind), later],
         )

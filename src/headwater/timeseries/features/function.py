@@ -23,7 +23,7 @@ from headwater.sql.functions.user import source_text
 from headwater.timeseries.node import Node
 from headwater.timeseries.sources.delta import DeltaSource
 
-__all__ = ["Build", "fingerprint_of", "function_at_hand", "name_of", "remember"]
+__all__ = ["Build", "fingerprint_of", "forget", "function_at_hand", "name_of", "remember"]
 
 Build = Callable[[Any], Any]
 
