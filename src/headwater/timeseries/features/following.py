@@ -21,7 +21,7 @@ from headwater.timeseries.node import Extent, Gathered, Keyed, Node, Ordering, R
 from headwater.timeseries.operators.join import Join
 from headwater.timeseries.operators.time_join import TimeJoin
 from headwater.timeseries.operators.values import Values
-from headwater.timeseries.sources.delta import DeltaSource
+from headwater.timeseries.sources.source import Source
 
 __all__ = ["Followed", "Leaf", "NotFollowed", "followed", "leaves_of", "with_leaves"]
 
@@ -103,7 +103,7 @@ def followed(plan: Node, ordering: Ordering | None) -> Followed:
     for node in nodes:
         if isinstance(node, Gathered):
             raise NotFollowed(f"`{node.line()}` looks at all rows")
-        if not isinstance(node, RowWise | Keyed | Stacked | Values | DeltaSource):
+        if not isinstance(node, RowWise | Keyed | Stacked | Values | Source):
             raise NotFollowed(f"`{node.line()}` cannot follow changes")
     linear = not any(isinstance(node, Keyed) for node in nodes)
     names = plan.schema.names

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from headwater.base.errors import InputError, NotFoundError, UnsupportedError
 from headwater.base.feature_registry import feature
@@ -15,7 +17,12 @@ from headwater.timeseries.features import output_table
 from headwater.timeseries.features.definition import WORDS, Definition, Policy
 from headwater.timeseries.features.feature_table import FeatureTable
 from headwater.timeseries.features.function import Build, remember
+from headwater.timeseries.features.outline import difference, outline
 from headwater.timeseries.features.source_lake import SourceLake, built
+
+if TYPE_CHECKING:
+    from headwater.derived.outline import Outline, ShapeOf
+    from headwater.sql.functions.user import UserFunction
 
 __all__ = ["KIND", "FeaturesKind", "define"]
 
@@ -39,6 +46,26 @@ class FeaturesKind(Kind):
         raise UnsupportedError.operation(
             "CREATE FEATURE TABLE", "feature tables are defined in Python", "lake.features(name, function)"
         )
+
+    def outline(
+        self, name: str, options: Mapping[str, Any], shape_of: ShapeOf, functions: Mapping[str, UserFunction]
+    ) -> Outline:
+        """What a feature table with these options would be: ``function``, ``policy``."""
+        del name, functions
+        return outline(options, shape_of)
+
+    def difference(self, name: str, options: Mapping[str, Any], meant: Outline, environment: Environment) -> str | None:
+        """Why the feature table of that name is not the one with these options."""
+        del meant
+        if not environment.table(name).exists():
+            return "there is no feature table of that name"
+        remember(environment.root.url, environment.table(name).name, options["function"])
+        found = self.open(name, environment)
+        return difference(found.meant, found.wanted(unbuilt=True), options.get("policy"))
+
+    def define(self, name: str, options: Mapping[str, Any], environment: Environment) -> FeatureTable:
+        """The feature table with these options; one that is there is computed by them from its next refresh on."""
+        return define(name, options["function"], environment, policy=options.get("policy"))
 
     def finish(self, environment: Environment) -> None:
         """Wait until no files are put together any more."""

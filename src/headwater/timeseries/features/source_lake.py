@@ -72,7 +72,10 @@ class SourceLake:
                 )
             rows = as_rows(source)
             return Values(pa.Table.from_batches(rows.batches, rows.schema))
-        table = self._environment.table(source)
+        return self._table(source)
+
+    def _table(self, name: str) -> Node:
+        table = self._environment.table(name)
         base, schema = self._at(table.name), self._schemas.get(table.name)
         if base is None:  # it is read from before its first version on
             assert schema is not None, "a table that is not known is looked at"
