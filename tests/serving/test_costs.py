@@ -30,6 +30,7 @@ def floats(rows: int, begin: int = 0) -> pa.Table:
     return pa.table({"key": [f"item_{begin + n:07d}" for n in range(rows)], **columns})
 
 
+@pytest.mark.long
 def test_a_row_takes_less_than_seven_tenths_of_a_blob_in_redis(tmp_path: Path) -> None:
     rows = 50_000
     version = version_of(floats(rows), ["key"], tmp_path)
@@ -48,6 +49,7 @@ def test_columns_that_are_almost_always_null_cost_next_to_nothing(tmp_path: Path
     assert more / rows < 16, "50 columns of eight bytes"
 
 
+@pytest.mark.long
 def test_each_version_has_a_seed_of_its_own_and_keys_cannot_be_chosen_to_collide(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     lake.write("t", floats(100))
@@ -72,6 +74,7 @@ def test_each_version_has_a_seed_of_its_own_and_keys_cannot_be_chosen_to_collide
     assert shares.max() < 0.05, "and by the next one anywhere"
 
 
+@pytest.mark.long
 def test_building_takes_as_much_memory_as_its_index(tmp_path: Path) -> None:
     schema = stored_schema(floats(1).schema, ["key"])
     batch_rows = 10_000
@@ -113,6 +116,7 @@ def test_a_change_of_few_rows_writes_few_bytes(tmp_path: Path) -> None:
     assert online.record.layers[-1].bytes == base
 
 
+@pytest.mark.long
 def test_a_version_is_opened_in_milliseconds(tmp_path: Path) -> None:
     store = store_at(tmp_path, "t")
     publish(store, floats(500_000), ["key"])
