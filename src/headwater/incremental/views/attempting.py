@@ -29,7 +29,6 @@ from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental.circuit.table_load import can_load
 from headwater.incremental.layout import Layout
 from headwater.incremental.manifest import Manifest
 from headwater.incremental.views import catching_up, output_table, packing_up
@@ -143,8 +142,6 @@ class ViewAttempt(Attempt):
         self, circuit: Circuit, sources: Sources, definition: Definition, task: events.Task | None
     ) -> tuple[int, ZSet]:
         """Feed a circuit without state with all rows of its sources; how many rows that were, and the view's rows."""
-        if not can_load(circuit):
-            return self.stepped(circuit, sources.rows, definition, task)
         with self.timed("load"):
             rows, found = load_tables(circuit, sources, definition, self.live.folder.store, task)
         faults.point("view.refresh.stepped", self.view)

@@ -1,9 +1,14 @@
 """Costs: what a refresh is expected to take, in each of the ways to do it, by what earlier ones took.
 
-There are three ways. Following the changes takes something fixed and something for each changed row. A query engine
-that computes the view anew takes something for each row of the sources, and leaves no state to go on from. Building the
-state anew takes longest, and the next refreshes are cheap again. All three are measured where they happen, `verify`
-counting as a query.
+There are four ways. Following the changes takes something fixed and something for each changed row. A query engine
+that computes the view anew takes something for each row of the sources, and leaves no state to go on from. Building
+the state anew takes longest, and the next refreshes are cheap again. These three are measured where they happen,
+`verify` counting as a query. Where building takes much longer than a query, there is a fourth: the rows are those of a
+query, and the state is built **behind** them (`building`).
+
+What following a change takes depends on what it comes to. A row of a small table that a large one is joined with may
+stand for thousands of rows of the join. So a changed row counts as often as rows of its table were found in joins when
+the state was built: its **fan-out**.
 
 The **crossover** is the number of changed rows from which the quicker of the other two would be quicker than following
 the changes. Crossing it once is no reason to give the state up: the next change may be a small one, which the state
@@ -19,18 +24,21 @@ Small refreshes are never worth that question: below a floor of rows a view that
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from headwater.derived.plan import RefreshPlan
 
 __all__ = ["FLOOR_ROWS", "Choice", "Rates", "ViewPlan", "Way"]
 
-Way = Literal["changes", "query", "build"]
+Way = Literal["changes", "query", "build", "behind"]
 
 FLOOR_ROWS = 100_000
 """Changes of fewer rows than this are always followed, where there is state."""
 
+_BEHIND_ROWS = 1_000_000  # from so many rows of the sources on rows may be published before there is state,
+_BEHIND_SECONDS = 0.5  # if they are visible so much sooner
 _NEW = 0.5  # how much the newest measurement counts
 _FEW_ROWS = 1_000  # a refresh of fewer says how long the fixed part takes, one of more how long a row does
 # What computed so many rows anew says how long a row takes; of fewer, the fixed part is too large a part.
@@ -62,11 +70,22 @@ class Rates:
     query_rows: int = 0
     lost_seconds: float = 0.0
     stateless: bool = False
+    fan_out: Mapping[str, float] = field(default_factory=dict)
+    """By table, how many rows of a join a changed row comes to; tables of which it is no more than one are left out."""
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object, without digits that mean nothing."""
-        values = ((name, getattr(self, name)) for name in self.__slots__)
-        return {k: round(v, 6) if isinstance(v, float) else v for k, v in values}
+        values = ((name, getattr(self, name)) for name in self.__slots__ if name != "fan_out")
+        found = {k: round(v, 6) if isinstance(v, float) else v for k, v in values}
+        return {**found, "fan_out": dict(self.fan_out)} if self.fan_out else found
+
+    def work(self, changes: Mapping[str, int]) -> int:
+        """How many rows so many changed rows of each table come to.
+
+        >>> Rates(fan_out={"customers": 50.0}).work({"orders": 10, "customers": 2})
+        110
+        """
+        return round(sum(rows * self.fan_out.get(table, 1.0) for table, rows in changes.items()))
 
     # -- what was measured -----------------------------------------------------------------------------------------
 
@@ -112,6 +131,14 @@ class Rates:
         other = min(self.anew_seconds(rows), self.queried_seconds(rows))
         fixed = self.fixed_seconds or _FIXED_SECONDS
         return max(FLOOR_ROWS, math.ceil((other - fixed) * (self.changes_per_second or _GUESS)))
+
+    def goes_behind(self, rows: int) -> bool:
+        """Whether building state from so many rows takes so much longer than a query that rows are published first.
+
+        >>> Rates(full_seconds=3.0, full_rows=5_000_000, query_seconds=0.4, query_rows=5_000_000).goes_behind(5_000_000)
+        True
+        """
+        return rows >= _BEHIND_ROWS and self.anew_seconds(rows) - self.queried_seconds(rows) >= _BEHIND_SECONDS
 
     # -- what to do ------------------------------------------------------------------------------------------------
 
@@ -170,8 +197,8 @@ class ViewPlan(RefreshPlan):
     crossover : int
         the number of changed rows from which the quicker of the other two is expected to be quicker than following the
         changes
-    way : "changes", "query" or "build"
-        how it would be done
+    way : "changes", "query", "build" or "behind"
+        how it would be done; "behind" is by a query, with the state built behind the rows
     lost_seconds : float
         what the way that has been taken so far, this refresh with it, has taken longer than the other would have
     engine : "local" or "spark"
@@ -186,6 +213,7 @@ class ViewPlan(RefreshPlan):
     crossover: int = 0
     way: Way = "changes"
     lost_seconds: float = 0.0
+    fan_out: float = 1.0
     engine: Literal["local", "spark"] = "local"
     engine_reason: str = ""
 
@@ -197,6 +225,8 @@ class ViewPlan(RefreshPlan):
         lines = [expected]
         if self.lost_seconds:
             lines.append(f"its way has taken {self.lost_seconds:.3f} s longer than the other would have")
+        if self.fan_out > 1:
+            lines.append(f"a changed row comes to {self.fan_out:,.0f} rows of joins")
         lines.append(f"crossover: {self.crossover:,} changed rows")
         return [*lines, f"engine: {self.engine}, since {self.engine_reason}"] if self.engine_reason else lines
 

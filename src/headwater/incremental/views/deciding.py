@@ -7,7 +7,8 @@ first rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,19 @@ from headwater.base.errors import NotFoundError, UnsupportedError
 from headwater.derived.reports import Mode
 from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental.views import costs, output_table
-from headwater.incremental.views.costs import Choice, ViewPlan
+from headwater.incremental.views.costs import Choice, ViewPlan, Way
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.words import WORDS
 from headwater.lake import log
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["after_upstream", "decide", "foreign"]
+__all__ = ["after_upstream", "building_way", "decide", "foreign"]
+
+_MODES: Mapping[Way, Mode] = {"changes": "incremental", "query": "full", "build": "full", "behind": "full"}
+_NOTHING = "nothing has changed"
+_NOTHING_OWED = f"{_NOTHING}; its state is being built"
+_MUCH = 2.0  # a fan-out that is worth a word
 
 
 def decide(
@@ -39,7 +45,7 @@ def decide(
             rows=total,
             query_seconds=rates.queried_seconds(total),
             full_seconds=rates.anew_seconds(total),
-            crossover=rates.crossover(total),
+            crossover=math.ceil(rates.crossover(total) / more.get("fan_out", 1.0)),
             **more,
         )
 
@@ -47,7 +53,9 @@ def decide(
         if policy == "strict" and not allowed:
             raise UnsupportedError.recompute(view, reason, WORDS)
         sources.check_columns()
-        return planned("full", reason, way="query" if policy == "full" else "build")
+        if policy == "full":
+            return planned("full", reason, way="query")
+        return planned("full", reason, way="build" if full else building_way(definition, record, sources))
 
     if not record.published:
         if not sources.pinned and definition.sources:
@@ -56,45 +64,68 @@ def decide(
     if full:
         return anew("it was asked for")
     if sources.frontier == record.frontier and not sources.replaced:
-        return planned("noop", "nothing has changed")
+        return planned("noop", _NOTHING_OWED if record.owed else _NOTHING)
     if policy == "full":
         return anew("its policy is `full`")
     try:
-        sources.check()
-        if not brief:  # a refresh finds out when it reads them
-            sources.check_files()
-        changes = sources.changed_rows()
+        changes = _changes(sources, brief=brief)
     except Unavailable as e:
         return anew(str(e), allowed=False)
+    work = rates.work(changes)
+    if record.state is None and record.owed:
+        why = f"{_changed(changes, work)}, and its state is being built: a query meanwhile"
+        return planned("full", why, changes=changes, way="behind", fan_out=_fan_out(changes, work))
     stateless = record.state is None and rates.stateless and policy == "auto"
     if record.state is None and not stateless:
         return anew("it has no state yet", allowed=False)
-    rows = sum(changes.values())
-    asks = policy == "auto" and (rows >= costs.FLOOR_ROWS or rates.lost_seconds > 0 or stateless)
+    asks = policy == "auto" and (work >= costs.FLOOR_ROWS or rates.lost_seconds > 0 or stateless)
     if brief and asks:
         total = sources.total_rows()
-    choice = rates.choice(rows, total) if asks else Choice("changes", 0.0)
-    reason = f"{rows:,} {'row has' if rows == 1 else 'rows have'} changed"
+    choice = rates.choice(work, total) if asks else Choice("changes", 0.0)
+    way = building_way(definition, record, sources) if choice.way == "build" else choice.way
     return planned(
-        "incremental" if choice.way == "changes" else "full",
-        _because(reason, choice, stateless=stateless),
+        _MODES[way],
+        _because(_changed(changes, work), way, stateless=stateless),
         changes=changes,
-        incremental_seconds=rates.changes_seconds(rows),
-        way=choice.way,
+        incremental_seconds=rates.changes_seconds(work),
+        way=way,
         lost_seconds=choice.lost_seconds,
+        fan_out=_fan_out(changes, work),
     )
 
 
-def _because(reason: str, choice: Choice, *, stateless: bool) -> str:
-    if choice.way == "changes":
+def _changes(sources: Sources, *, brief: bool) -> Mapping[str, int]:
+    """How many rows of each source have changed; raises `Unavailable`."""
+    sources.check()
+    if not brief:  # a refresh finds out when it reads them
+        sources.check_files()
+    return sources.changed_rows()
+
+
+def building_way(definition: Definition, record: ViewRecord, sources: Sources) -> Way:
+    """How state is built: before rows are published, or behind rows that a query gives."""
+    behind = definition.shards == 1 and record.rates.goes_behind(sources.total_rows())
+    return "behind" if behind else "build"
+
+
+def _fan_out(changes: Mapping[str, int], work: int) -> float:
+    return work / max(1, sum(changes.values())) if work else 1.0
+
+
+def _changed(changes: Mapping[str, int], work: int) -> str:
+    rows = sum(changes.values())
+    reason = f"{rows:,} {'row has' if rows == 1 else 'rows have'} changed"
+    return f"{reason}, which come to {work:,} rows of joins" if _fan_out(changes, work) >= _MUCH else reason
+
+
+def _because(reason: str, way: Way, *, stateless: bool) -> str:
+    if way == "changes":
         return reason
-    if choice.way == "query":
+    if way == "query":
         return f"{reason}, and {'still ' if stateless else ''}a query is quicker than keeping its state"
-    return (
-        f"{reason}, and small changes are worth a state again"
-        if stateless
-        else f"{reason}, and computing it anew is quicker"
-    )
+    why = "small changes are worth a state again" if stateless else "computing it anew is quicker"
+    behind = ": by a query, with its state built behind" if way == "behind" else ""
+    return f"{reason}, and {why}{behind}"
 
 
 def after_upstream(plan: ViewPlan, definition: Definition, first: Sequence[str]) -> ViewPlan:

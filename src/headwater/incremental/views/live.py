@@ -74,6 +74,10 @@ class Live:
         """How many rows had changed in those."""
         self.is_asked_for = False
         """Whether a job waits that will look after it (`tidying`)."""
+        self.is_building = False
+        """Whether a job waits or runs that builds its state (`building`)."""
+        self.is_stopped = False
+        """Whether that job is to end, because the view is dropped."""
         self.touched = 0.0
         """When the last refresh ended."""
         self.stages: Sequence[object] = ()

@@ -1,6 +1,7 @@
-"""The record of a view: what every artefact's record has (`derived.record`), and two things more::
+"""The record of a view: what every artefact's record has (`derived.record`), and three things more::
 
 "rates": {…},                            how long things took (`costs`)
+"owed": true                             only where rows were published before there is state, which is to be built
 "clock": "<ISO 8601>"                    what current_timestamp() stood for; only where the policy is "full"
 
 **What a state is the state of** (`StateAt`): a version of the view's own table, and the versions of the sources that it
@@ -78,6 +79,8 @@ class ViewRecord(Record):
     """Which sources the rows of a view reflect, which state belongs to them, and what refreshes have taken."""
 
     rates: Rates = field(default_factory=Rates)
+    owed: bool = False
+    """Whether its rows came from a query, and state is being built behind them, or is still to be."""
     clock: datetime | None = None
     """What current_timestamp() stood for, in a view that may read the clock."""
 
@@ -86,9 +89,10 @@ class ViewRecord(Record):
         clock = found.get("clock")
         return {
             "rates": Rates(**found["rates"]),
+            "owed": bool(found.get("owed", False)),
             "clock": None if clock is None else datetime.fromisoformat(clock),
         }
 
     def _own_json(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"rates": self.rates.to_json()}
+        own: dict[str, Any] = {"rates": self.rates.to_json(), **({"owed": True} if self.owed else {})}
         return own if self.clock is None else {**own, "clock": self.clock.isoformat()}

@@ -13,8 +13,9 @@ If a process ends before 5., the state is older than the rows: the next one foll
 without publishing them.
 
 If it cannot be done from changes (there is no state yet, changes are gone, it would take longer), the circuit is built
-anew and fed with all rows; its result is published as a difference all the same. After any failure what is in memory is
-thrown away.
+anew and fed with all rows; its result is published as a difference all the same. Where that takes much longer than a
+query, rows are published from a query, and the state is built behind them (`building`). After any failure what is in
+memory is thrown away.
 """
 
 from __future__ import annotations
@@ -48,12 +49,13 @@ from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.backfilling import Backfill
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.layout import Layout
-from headwater.incremental.views import tidying
+from headwater.incremental.views import building, tidying
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.attempting import Unusable, ViewAttempt
 from headwater.incremental.views.costs import ViewPlan
-from headwater.incremental.views.deciding import decide, foreign
+from headwater.incremental.views.deciding import building_way, decide, foreign
 from headwater.incremental.views.definition import Definition, check_functions
+from headwater.incremental.views.fan_out import fan_out
 from headwater.incremental.views.live import built, live
 from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
@@ -104,6 +106,8 @@ def refresh(
             attempt.refresh(until, full=full, newest=newest)
         if attempt.done is not None:
             tidying.ask(view, table, environment, attempt.base)
+            if attempt.record.owed:
+                building.soon(view, table, environment)
             if not attempt.continues:
                 return attempt.done
             return _continued(attempt.done, refresh(view, table, environment, until, full=False, timings=timings))
@@ -167,7 +171,8 @@ class RefreshAttempt(ViewAttempt):
                     return
                 except Unusable as e:
                     self.live.discard()
-                    plan = replace(plan, mode="full", way="build", reason=str(e))
+                    way = building_way(self.definition, self.record, sources)
+                    plan = replace(plan, mode="full", way=way, reason=str(e))
                     if self.definition.policy == "strict":
                         raise UnsupportedError.recompute(self.view, plan.reason, WORDS) from None
             self.anew(sources, plan.reason, task, plan=plan)
@@ -253,7 +258,7 @@ class RefreshAttempt(ViewAttempt):
                 changed = publish(self.base, addresses, delta)
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
-        rates = rates.after_changes(rows_in, watch.seconds())
+        rates = rates.after_changes(round(rows_in * plan.fan_out), watch.seconds())
         record = ViewRecord(
             frontier=sources.frontier,
             state=self.live.saved,
@@ -309,16 +314,23 @@ class RefreshAttempt(ViewAttempt):
         addresses = Addresses()
         circuit = None
         clock = datetime.now(UTC)
-        queries = meant.policy == "full" or (plan is not None and plan.way == "query")
-        if queries:
+        owed = plan is not None and plan.way == "behind"
+        answer = None
+        if owed or meant.policy == "full" or (plan is not None and plan.way == "query"):
             task.expect(None)  # an engine does not say how far it is
-        if queries and metadata is None and not self.base.files:
+            try:
+                answer = self._queried(meant, sources, clock)
+            except UnsupportedError:
+                if not owed:
+                    raise
+                owed = False
+        if answer is not None and metadata is None and not self.base.files:
             rows_in = sources.total_rows()
             with self.timed("publish"):
-                changed = first_rows(self.base, self._queried(meant, sources, clock))
+                changed = first_rows(self.base, answer)
         else:
-            if queries:
-                rows = pa.Table.from_batches(self._queried(meant, sources, clock), meant.schema)
+            if answer is not None:
+                rows = pa.Table.from_batches(answer, meant.schema)
                 result, rows_in = ZSet.packed(Layout(meant.schema), rows).consolidate(), sources.total_rows()
             else:
                 circuit = built(meant)
@@ -336,16 +348,18 @@ class RefreshAttempt(ViewAttempt):
             del result
         rates, spent = self.record.rates, watch.seconds()
         lost = plan.lost_seconds if plan is not None else 0.0
-        if queries:
+        if circuit is None:
             self.live.queried = (rows_in, spent)
-            rates = replace(rates.after_query(rows_in, spent), lost_seconds=lost, stateless=meant.policy != "full")
+            stateless = meant.policy != "full" and not owed
+            rates = replace(rates.after_query(rows_in, spent), lost_seconds=lost, stateless=stateless)
         else:
-            rates = rates.after_full(rows_in, spent, lost)
+            rates = replace(rates.after_full(rows_in, spent, lost), fan_out=fan_out(circuit, meant) or rates.fan_out)
         record = ViewRecord(
             frontier=sources.frontier,
             published=self.base.version + 1,
             last=self.finished("full", rows_in, changed.rows),
             rates=rates,
+            owed=owed,
             clock=clock if meant.policy == "full" else None,
         )
         if circuit is not None:
@@ -371,9 +385,9 @@ class RefreshAttempt(ViewAttempt):
         return found if found.kept else None
 
     def _queried(self, definition: Definition, sources: Sources, clock: datetime) -> Iterator[pa.RecordBatch]:
-        """The rows of a view, computed by a query engine."""
-        for batch in self.environment.compute(definition.answer_at(clock), sources.relations(), definition.sql):
-            yield batch.cast(definition.schema)
+        """The rows of a view, computed by a query engine; raises at once if it cannot."""
+        reader = self.environment.compute(definition.answer_at(clock), sources.relations(), definition.sql)
+        return (batch.cast(definition.schema) for batch in reader)
 
     def _report(self, sources: Sources, last: LastRefresh | None, reason: str) -> None:
         assert last is not None, "it was just made"

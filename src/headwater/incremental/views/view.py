@@ -38,8 +38,8 @@ from headwater.derived.lookup import Lookup
 from headwater.derived.reports import Refresh, Verification
 from headwater.derived.sources import Sources, check_columns
 from headwater.incremental.circuit import durable
+from headwater.incremental.views import building, output_table, tidying
 from headwater.incremental.views import live as lives
-from headwater.incremental.views import output_table, tidying
 from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.ddl import create_statement
 from headwater.incremental.views.deciding import after_upstream, decide
@@ -425,6 +425,7 @@ class View(Handle):
 
     def delete(self) -> None:
         """Delete the view with its table and its state, whoever reads it: `drop` asks for them."""
+        building.stop(self.name, self._environment)
         tidying.stop(self.name, self._environment)
         one = lives.live(self._environment.root, self.name)
         with one.guard:
