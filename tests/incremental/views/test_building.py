@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -225,4 +229,39 @@ def test_files_of_the_state_are_swept_by_another_process(
     for file in swept:
         file.unlink()
     loaded.release()
+    follows(world, view)
+
+
+_KILLED = """
+import sys
+import headwater as hw
+from headwater.incremental.views import costs
+from headwater.testing import FaultPlan
+FaultPlan.from_env().__enter__()
+costs._BEHIND_ROWS, costs._BEHIND_SECONDS = 1, -10.0
+view = hw.connect(sys.argv[1]).view("v")
+print(view.refresh().mode, flush=True)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "point", ["view.build.begin", "view.build.loaded", "view.build.saved", "view.commit.before:kill:2"]
+)
+def test_a_process_that_is_killed_leaves_rows_and_owes_state(point: str, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    view = world.lake.view("v", QUERIES["groups"])
+    plan = point if ":" in point else f"{point}:kill"
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(tmp_path)],
+        env={**os.environ, "HEADWATER_FAULTS": plan},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert record_of(view).owed
+    assert view.verify().equal
+    assert view.refresh().mode == "noop"
+    assert upkeep.wait(PATIENCE_S)
     follows(world, view)
