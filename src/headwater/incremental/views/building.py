@@ -8,6 +8,9 @@ goes through the circuit, too, and one more commit names the state. That commit 
 differ from the engine's, in the last digits of a sum of doubles, say, those of the circuit are published, since it is
 them that later changes will retract.
 
+A view that only chooses among rows and columns has no state but the addresses of its rows. Where none of its columns
+is a float both engines give the same, so its sources are not read again.
+
 If the process ends before that commit, nothing is lost but work: rows are true, state is owed, and the next refresh
 asks for it again, though nothing may have changed. What was written of it is swept. Of two processes that build, the
 one that commits first wins, and the other gives up. If another process has swept the files of the runs, building
@@ -21,6 +24,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+import pyarrow as pa
+
 from headwater.base import events, faults
 from headwater.base.errors import NotFoundError
 from headwater.base.frontier import Frontier
@@ -29,6 +34,7 @@ from headwater.derived.environment import Environment
 from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental.circuit import durable
 from headwater.incremental.circuit.circuit import Circuit
+from headwater.incremental.run import RunHandle
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.attempting import ViewAttempt
 from headwater.incremental.views.deciding import foreign
@@ -36,7 +42,8 @@ from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.fan_out import fan_out
 from headwater.incremental.views.live import Live, built, live
 from headwater.incremental.views.loading import load_tables
-from headwater.incremental.views.reconciling import reconcile
+from headwater.incremental.views.publishing import Changed
+from headwater.incremental.views.reconciling import locate, reconcile
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet, concatenate
@@ -63,7 +70,8 @@ class _Built:
     definition: Definition
     circuit: Circuit
     frontier: Frontier
-    result: ZSet
+    result: ZSet | None
+    """None if the rows that are published are what the circuit would give, which has no state."""
     rows: int
     seconds: float
 
@@ -116,6 +124,8 @@ def _loaded(view: str, table: Table, environment: Environment, one: Live) -> _Bu
     except Unavailable:
         raise _StoppedError from None
     circuit = built(definition)
+    if not durable.traces_of(circuit) and not any(_has_floats(f.type) for f in definition.schema):
+        return _Built(definition, circuit, sources.frontier, None, 0, 0.0)
 
     def check() -> None:
         if one.is_stopped:
@@ -142,27 +152,25 @@ def _commit(attempt: ViewAttempt, work: _Built) -> None:
         raise _StoppedError
     if foreign(attempt.base, attempt.definition, record) is not None:
         raise _StoppedError  # the next refresh says so
-    if record.frontier != work.frontier:
-        _catch_up(attempt, work)
+    if record.frontier != work.frontier and work.result is not None:
+        work.result = _caught_up(attempt, work, work.result)
     if not all(os.path.exists(file.path) for file in _files(work.circuit)):
         raise _LostError
-    addresses = Addresses()
-    changed = reconcile(attempt.base, addresses, work.result)
-    rates = record.rates.after_full(work.rows, work.seconds)
-    record = replace(
-        record,
-        published=attempt.base.version + 1,
-        owed=False,
-        rates=replace(rates, fan_out=fan_out(work.circuit, work.definition)),
-    )
+    addresses, changed, rates = Addresses(), Changed(), record.rates
+    if work.result is None:
+        locate(attempt.base, addresses, attempt.layout)
+    else:
+        changed = reconcile(attempt.base, addresses, work.result)
+        rates = replace(rates.after_full(work.rows, work.seconds), fan_out=fan_out(work.circuit, work.definition))
+    record = replace(record, published=attempt.base.version + 1, owed=False, rates=rates)
     record = replace(record, state=one.folder.save(work.circuit, addresses, attempt.at(record)))
     faults.point("view.build.saved", attempt.view)
     one.circuit, one.addresses = work.circuit, addresses
     attempt.commit("REFRESH MATERIALIZED VIEW", changed, record)
 
 
-def _catch_up(attempt: ViewAttempt, work: _Built) -> None:
-    """Let what has changed since it was loaded go through the circuit."""
+def _caught_up(attempt: ViewAttempt, work: _Built, result: ZSet) -> ZSet:
+    """The rows, when what has changed since it was loaded has gone through the circuit."""
     inputs = work.definition.inputs.values()
     to = attempt.record.frontier
     sources = Sources.pin(attempt.view, inputs, work.frontier, to, attempt.environment, kind=WORDS)
@@ -171,9 +179,14 @@ def _catch_up(attempt: ViewAttempt, work: _Built) -> None:
         _, delta = attempt.followed(work.circuit, sources, None)
     except Unavailable:
         raise _LostError from None
-    work.result = concatenate([work.result, delta], work.result.layout).consolidate()
     work.frontier = sources.frontier
+    return concatenate([result, delta], result.layout).consolidate()
 
 
-def _files(circuit: Circuit) -> list[object]:
+def _has_floats(dtype: pa.DataType) -> bool:
+    inner = [dtype.field(i).type for i in range(dtype.num_fields)]
+    return pa.types.is_floating(dtype) or any(map(_has_floats, inner))
+
+
+def _files(circuit: Circuit) -> list[RunHandle]:
     return [file for trace in durable.traces_of(circuit).values() for run in trace.runs for file in run.files]

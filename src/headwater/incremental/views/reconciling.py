@@ -37,7 +37,7 @@ from headwater.lake.edit import remove_rows
 from headwater.lake.scan import POSITION, read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Located", "first_rows", "keys_in_files", "reconcile", "reconcile_share", "replace_all"]
+__all__ = ["Located", "first_rows", "keys_in_files", "locate", "reconcile", "reconcile_share", "replace_all"]
 
 
 def first_rows(base: Snapshot, batches: Iterator[pa.RecordBatch]) -> Changed:
@@ -98,6 +98,13 @@ def reconcile_share(base: Snapshot, addresses: Addresses, there: ZSet, result: Z
     return Share(adds, cdc, places[went], len(which))
 
 
+def locate(base: Snapshot, addresses: Addresses, layout: Layout) -> None:
+    """Let addresses, which are new and empty, be those of the rows that the table has."""
+    for path in base.files:
+        addresses.number(path)
+    addresses.build(*keys_in_files(base, addresses, layout, list(base.files.values())))
+
+
 def replace_all(base: Snapshot, metadata: Metadata, addresses: Addresses, result: ZSet) -> Changed:
     """The actions that make the table's rows those of ``result``, which has other columns."""
     which = np.repeat(np.arange(len(result), dtype=np.int64), result.weights)
@@ -149,6 +156,8 @@ def keys_in_files(
 
 def _difference(there: Keys, wanted: Keys, weights: Words) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Words]:
     """Which of the rows that are there stay, and how many more of each wanted row are needed."""
+    if _same(there, wanted, weights):
+        return np.ones(len(there), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     both = np.concatenate([there, wanted])
     order, new = sorted_keys(both)
     group = np.empty(len(both), dtype=np.int64)
@@ -164,3 +173,13 @@ def _difference(there: Keys, wanted: Keys, weights: Words) -> tuple[np.ndarray[t
     rank[by_group] = np.arange(len(there)) - starts[old[by_group]]
     stays = rank < want[old]
     return stays, want[ask] - np.minimum(want, have)[ask]
+
+
+def _same(there: Keys, wanted: Keys, weights: Words) -> bool:
+    """Whether the rows that are there are those that are wanted, whatever their order: by their number and the sums of
+    their keys, which agree for others as seldom as two keys do.
+    """
+    if len(there) != weights.sum():
+        return False
+    sums = (wanted * weights.astype(np.uint64)[:, None]).sum(axis=0, dtype=np.uint64)
+    return bool((there.sum(axis=0, dtype=np.uint64) == sums).all())
