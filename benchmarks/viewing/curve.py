@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 from queries.measuring import Measured, Report, Sample, timed
@@ -76,6 +77,12 @@ def _write(lake: hw.Lake, name: str) -> None:
     lake.write(_table(name, "w"), lake.sql(SHAPES[name]).to_arrow(), mode="overwrite")
 
 
+def _built(view: View) -> None:
+    """Load a view, and wait until its state is complete: rows are visible before."""
+    view.refresh()
+    _settle()
+
+
 def _settle() -> None:
     """Wait for what is done in the background."""
     upkeep.wait()
@@ -86,7 +93,7 @@ def _run(world: World, rounds: int, shapes: list[str], shares: list[float]) -> _
     lake, runs = world.lake, _Runs()
     for name in shapes:
         view = lake.view(_table(name), SHAPES[name], policy="strict")
-        _, runs.built[name] = timed(view.refresh)
+        _, runs.built[name] = timed(partial(_built, view))
     views = {name: lake.view(_table(name)) for name in shapes}
     world.change(shares[0])
     for name in shapes:

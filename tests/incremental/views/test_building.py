@@ -16,6 +16,7 @@ from tests.incremental.views.world import QUERIES, World
 from tests.waiting import PATIENCE_S
 
 import headwater as hw
+from headwater.base import faults
 from headwater.derived import upkeep
 from headwater.incremental.views import View, building, costs
 from headwater.incremental.views import live as lives
@@ -41,7 +42,7 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
         self.reached, self.open = threading.Event(), threading.Event()
-        tell = building.faults.point
+        tell = faults.point
 
         def held(name: str, detail: str = "") -> None:
             if name == point:
@@ -49,7 +50,7 @@ class Gate:
                 assert self.open.wait(PATIENCE_S)
             tell(name, detail)
 
-        monkeypatch.setattr(building.faults, "point", held)
+        monkeypatch.setattr(faults, "point", held)
 
     def wait(self) -> None:
         assert self.reached.wait(PATIENCE_S)

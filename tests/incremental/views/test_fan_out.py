@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import headwater as hw
-from headwater.incremental.views import costs
+from headwater.incremental.views import View, costs
 from headwater.incremental.views.costs import Rates
 from headwater.incremental.views.record import ViewRecord
 
@@ -25,7 +25,7 @@ JOIN c d ON u.customer = d.customer
 """
 
 
-def made(folder: Path, sql: str) -> tuple[hw.Lake, hw.View]:
+def made(folder: Path, sql: str) -> tuple[hw.Lake, View]:
     lake = hw.connect(folder)
     lake.write("o", pa.table({"id": np.arange(5_000), "customer": np.arange(5_000) % 100}))
     lake.write("c", pa.table({"customer": np.arange(100), "region": np.arange(100) % 7}))
@@ -34,7 +34,7 @@ def made(folder: Path, sql: str) -> tuple[hw.Lake, hw.View]:
     return lake, view
 
 
-def rates_of(view: hw.View) -> Rates:
+def rates_of(view: View) -> Rates:
     return ViewRecord.of(view.table.snapshot).rates
 
 
