@@ -37,7 +37,7 @@ from headwater.serving.answer_shape import (
 from headwater.serving.flatbuffer import END
 from headwater.serving.frame import Frame, FrameLayout, FrameView
 from headwater.serving.frame_reading import read_batches
-from headwater.serving.frame_view import Bytes
+from headwater.serving.frame_view import Bytes, read_batch
 from headwater.serving.value_status import NOT_FOUND, NULL_VALUE, PRESENT
 
 __all__ = ["Answer"]
@@ -295,7 +295,8 @@ class Answer:
     def _rows(self) -> pa.RecordBatch:
         if self._batch is None:
             assert self._view is not None
-            self._batch = self._view.batch()
+            layout = self._shape.layout
+            self._batch = read_batch(self._view.body, layout.schema, len(layout.schema_message))
         return self._batch
 
     def _array(self, name: str) -> pa.Array:

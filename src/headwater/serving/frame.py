@@ -374,7 +374,7 @@ class Frame:
 
     def batch(self) -> pa.RecordBatch:
         """The record batch, read by pyarrow without a copy."""
-        return read_batch(self.buffer)
+        return read_batch(self.buffer, self.layout.schema, len(self.layout.schema_message))
 
 
 def _ones(bits: int) -> bytes:
