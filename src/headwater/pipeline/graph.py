@@ -28,6 +28,8 @@ __all__ = ["Graph", "TableShape", "build_graph"]
 TableShape = Callable[[str], Shape | None]
 """The columns of a table of the lake; None if it is not there."""
 
+_READABLE = ("view", "features")
+"""The kinds whose rows can be read by their name."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
@@ -184,11 +186,11 @@ class _Building:
             other = self.nodes.get(name)
             if other is not None and not other.is_source:
                 if name in self.outlines:
-                    raise ProjectError.unknown_relation(node.name, asked, self._readable(), node.where)
+                    raise self._unknown(node, asked)
                 raise _Needs(name)
             shape = self.table_shape(name)
             if shape is None:
-                raise ProjectError.unknown_relation(node.name, asked, self._readable(), node.where)
+                raise self._unknown(node, asked)
             if shape.name not in self.found:
                 self.found[shape.name] = Node(name=shape.name, kind=SOURCE, where="the lake")
             self.shapes[name] = self.shapes[shape.name] = shape
@@ -196,9 +198,16 @@ class _Building:
 
         return shape_of
 
-    def _readable(self) -> list[str]:
-        kept = [n for n, node in self.nodes.items() if node.kind == "view" or node.is_source]
-        return sorted({*kept, *self.known_tables()})
+    def _unknown(self, node: Node, asked: str) -> ProjectError:
+        """The error of a node that reads a name which stands for nothing that can be read."""
+        readable = {n for n, one in self.nodes.items() if one.kind in _READABLE or one.is_source}
+        known = sorted((readable | set(self.known_tables())) - {node.name})
+        where = node.where
+        found = None if node.sql is None else re.search(rf"\b{re.escape(asked)}\b", node.sql, re.IGNORECASE)
+        if found is not None and node.sql is not None:
+            line = node.first_line + node.sql.count("\n", 0, found.start())
+            where = f"{node.where.rpartition(':')[0]}:{line}"
+        return ProjectError.unknown_relation(node.name, asked, known, where)
 
     def _add_source(self, name: str) -> None:
         node = self.nodes[name]

@@ -156,7 +156,9 @@ class Project:
                         one.name, one.options["function"], **{k: v for k, v in one.options.items() if k != "function"}
                     )
                 except HeadwaterError as error:
-                    error.where = error.where or f"{one.file}:{one.line}"
+                    file = Path(one.file)
+                    shown = file.relative_to(self.root) if file.is_relative_to(self.root) else file
+                    error.where = f"{shown}:{one.line}" + (f"\n         {error.where}" if error.where else "")
                     raise
             self._lakes[engine] = lake
         return self._lakes[engine]

@@ -142,7 +142,10 @@ class Definition:
             for node in plan.walk():
                 if isinstance(node, Scan):
                     look_up(node.name, node.version, node.timestamp)
-        return cls(sql, policy, shards, tables, analyzed, called)
+        made = cls(sql, policy, shards, tables, analyzed, called)
+        if analyzed is None:
+            made.__dict__["plan"] = plan  # it was just read by these very columns
+        return made
 
     # -- in the log ------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from headwater.base.errors import InputError, UnsupportedError
+from headwater.base.errors import InputError, NotFoundError, UnsupportedError
 from headwater.base.schema import Schema
 from headwater.derived.environment import Environment
 from headwater.derived.outline import Outline, ShapeOf
 from headwater.incremental.views.declaration import define, found_view
-from headwater.incremental.views.definition import Definition, Policy
+from headwater.incremental.views.definition import Definition, Policy, missing, same_functions
 from headwater.incremental.views.output_columns import check_output
 from headwater.incremental.views.output_table import Told
 from headwater.incremental.views.refusals import about_keeping
@@ -67,6 +67,8 @@ def difference(name: str, options: Mapping[str, Any], meant: Outline | None, env
         return error.message
     if view.definition != sql:
         return "its query was changed"
+    if _is_the_same(view, sql, policy, shards, options.get("comment"), environment):
+        return None
     told = Told(comment=options.get("comment"))
     if not view.has(sql, policy=policy, shards=shards, told=told):
         same = view.policy == policy and view.has(sql, policy=policy, shards=shards)
@@ -79,6 +81,26 @@ def difference(name: str, options: Mapping[str, Any], meant: Outline | None, env
     if given is not None and [(f.name, f.type) for f in given] != [(f.name, f.type) for f in view.schema]:
         return "its query gives other columns now"
     return None
+
+
+def _is_the_same(
+    view: View, sql: str, policy: Policy, shards: int, comment: str | None, environment: Environment
+) -> bool:
+    """Whether a view has these options, and its sources the very columns that it was defined over: without reading
+    the query.
+    """
+    base = view.table.snapshot
+    stored = Definition.of(base)
+    if stored is None or (stored.sql, stored.policy, stored.shards) != (sql, policy, shards):
+        return False
+    if comment is not None and base.state.metadata.description != comment:
+        return False
+    if missing(stored.functions, environment.functions) or not same_functions(stored.functions, environment.functions):
+        return False
+    try:
+        return all(environment.table(t).snapshot.schema.to_json() == text for t, text in stored.tables.values())
+    except NotFoundError:  # refreshing says so
+        return False
 
 
 def declared(name: str, options: Mapping[str, Any], environment: Environment) -> View:

@@ -1,0 +1,30 @@
+"""The lives of project refreshes that are killed (`tests.incremental.killing`).
+
+Commands come as JSON lines on stdin: ``{"folder": …, "after_ms": …}``. The child refreshes the project once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tests.incremental.killing import serve
+
+import headwater as hw
+
+# Children need not load them again.
+_MODULES = (
+    "headwater.incremental.views.kind",
+    "headwater.pipeline.project",
+    "headwater.query.run",
+    "headwater.search.kind",
+    "headwater.serving.online.kind",
+)
+
+
+def live(command: dict[str, Any]) -> None:
+    hw.Project.load(command["folder"]).refresh(workers=2)
+
+
+if __name__ == "__main__":
+    serve(live, lambda: [importlib.import_module(name) for name in _MODULES] and None)
