@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
     key = None if arguments.key is None else [part.strip() for part in arguments.key.split(",")]
-    with open_lake(arguments.lake) as lake:
+    with open_lake(arguments) as lake:
         found = lake.diff(arguments.name, arguments.before, arguments.after, key=key, limit=arguments.limit)
     if screen.as_json:
         screen.document({"lake": lake.location, **found.as_dict()})

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
-    with open_lake(arguments.lake) as lake:
+    with open_lake(arguments) as lake:
         found = lake.trace(
             arguments.table,
             ", ".join(arguments.key),

@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from headwater.cli._verbs import Exit
 
-    with open_lake(arguments.lake) as lake, screen.waiting("recomputing"):
+    with open_lake(arguments) as lake, screen.waiting("recomputing"):
         found = lake.verify(*([] if arguments.all else arguments.names), engine=arguments.engine)
     if screen.as_json:
         screen.document({"lake": lake.location, "ok": found.ok, "artefacts": [one.as_dict() for one in found]})

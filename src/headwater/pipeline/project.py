@@ -53,8 +53,8 @@ from headwater.pipeline.watch import watch
 from headwater.pipeline.why import Why, explain
 
 if TYPE_CHECKING:
-    from headwater.derived.reports import Verification
     from headwater.observe.graph import Graph as Picture
+    from headwater.proof.verification import Verifications
 
 __all__ = ["ENGINES", "Project"]
 
@@ -387,10 +387,9 @@ class Project:
         node = None if name is None else self._node(name).name
         return pa.Table.from_pylist(Ledger(self.lake, self.name).read(node, limit), SCHEMA)
 
-    def verify(self, *selectors: str) -> dict[str, Verification]:
-        """Hold each node against a recomputation at its frontier."""
-        names = selected(self.graph, selectors, str(self.root))
-        return {name: self.lake.derived(name).verify() for name in names}
+    def verify(self, *selectors: str) -> Verifications:
+        """Hold each node against a recomputation at its frontier: see `Lake.verify`."""
+        return self.lake.verify(*selected(self.graph, selectors, str(self.root)))
 
     def close(self) -> None:
         """Wait until nothing is done in the background any more."""

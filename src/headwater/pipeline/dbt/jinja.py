@@ -1,6 +1,6 @@
 """The Jinja of dbt models, as far as it only names things.
 
-What is known: ``{{ ref('model') }}`` (also with a package), ``{{ source('schema', 'table') }}``, ``{{ this }}``,
+What is known: ``{{ ref('model') }}`` (also with a package), ``{{ source('schema', 'table') }}``,
 ``{{ var('name', 'default') }}``, ``{{ config(key=value, …) }}`` with constants, and comments ``{# … #}``. Everything
 else (``{% if %}``, loops, macros, ``env_var`` and other calls, filters) decides what the query is only when it is run,
 so such a model is not taken, with the reason and the line.
