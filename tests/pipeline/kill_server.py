@@ -26,5 +26,10 @@ def live(command: dict[str, Any]) -> None:
     hw.Project.load(command["folder"]).refresh(workers=2)
 
 
+def load() -> None:
+    for name in _MODULES:
+        importlib.import_module(name)
+
+
 if __name__ == "__main__":
-    serve(live, lambda: [importlib.import_module(name) for name in _MODULES] and None)
+    serve(live, load)

@@ -219,21 +219,3 @@ def test_functions_of_the_project(tmp_path: Path) -> None:
     assert changed.plan()["v"].change == "changed"
     assert changed.refresh().ok
     assert changed.lake.sql("SELECT k FROM v ORDER BY k").to_pylist() == [{"k": "A!"}, {"k": "B!"}]
-
-
-def test_features_of_the_project(tmp_path: Path) -> None:
-    code = (
-        "import headwater as hw\n\n\n"
-        "@hw.feature(tags=['online'])\n"
-        "def recent(lake):\n"
-        '    """How often and how much, within ten ticks."""\n'
-        "    return lake.stream('clean', time='id', by='k').rolling(10, n='count(*)', spent='sum(x)')\n"
-    )
-    files = {"features/f.py": code, "views/clean.sql": "SELECT id, k, x FROM t WHERE x > 0"}
-    made = project(tmp_path, files)
-    assert made.nodes["recent"].tags == ("online",) and made.graph.reads("recent") == ("clean",)
-    assert made.refresh().changed == ["clean", "recent"]
-    made.lake.table("t").append([{"id": 3, "k": "a", "x": 1.0}])
-    run = made.refresh()
-    assert run["recent"].refresh.mode == "incremental"  # type: ignore[union-attr]
-    assert made.verify().ok and made.refresh().changed == []
