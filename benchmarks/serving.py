@@ -148,12 +148,14 @@ def _freshness(lake: Lake, online: Any, world: World) -> None:
 def _strings(lake: Lake, peers: Peers, world: World, requests: int) -> None:
     online = lake.online("titles", "items", key="key", columns=["title", *COLUMNS[:2]], refresh=True)
     server = Server(Path(lake.location.removeprefix("file://")))
-    measure_strings(peers, server, world, requests)
-    pss, uss = server.memory()
-    print(
-        f"memory of the server's processes: {pss >> 20} MiB with what they map, {uss >> 20} MiB of their own; {online.rows:,} rows"
-    )
-    server.close()
+    try:
+        measure_strings(peers, server, world, requests)
+        pss, uss = server.memory()
+        print(
+            f"memory of the server's processes: {pss >> 20} MiB with what they map, {uss >> 20} MiB of their own; {online.rows:,} rows"
+        )
+    finally:
+        server.close()
 
 
 if __name__ == "__main__":
