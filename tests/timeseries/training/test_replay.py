@@ -270,3 +270,55 @@ def test_spark_gives_the_same_rows(tmp_path: Path, spark: Any, monkeypatch: pyte
     assert "by Spark" in found.explain()
     assert found.to_arrow().sort_by("id").to_pylist() == expected
     assert lake.training_set(labels, "scores", time="ts", by="card").report.rows == 40
+
+
+def test_columns_that_changed_are_told_under_their_names_of_today(tmp_path: Path) -> None:
+    lake = hw.connect(tmp_path)
+    table = lake.table("scores")
+    rows = pa.table(
+        {"card": ["a", "b"], "ts": [START, START], "score": pa.array([1, 2], pa.int32()), "old": ["x", "y"]}
+    )
+    table.create(rows.schema, data=rows, properties={"delta.columnMapping.mode": "name"})
+    moments = [datetime.now(UTC)]
+
+    def then(change: Any) -> None:
+        time.sleep(0.002)
+        change()
+        time.sleep(0.002)
+        moments.append(datetime.now(UTC))
+
+    then(lambda: table.rename_column("score", "points"))
+    then(lambda: table.add_columns({"more": pa.int64()}))
+    then(lambda: table.update({"points": "points + 10", "more": "5"}, where="card = 'a'"))
+    then(lambda: table.drop_column("old"))
+    then(table.optimize)
+    then(lambda: table.delete("card = 'a'"))
+    labels = pa.table({"card": ["a"] * len(moments), "ts": [START] * len(moments), "known": moments})
+    found = lake.training_set(labels, "scores", time="ts", by="card", known_at="known").to_arrow().sort_by("known")
+    assert found.column("points").to_pylist() == [1, 1, 1, 11, 11, 11, None]
+    assert found.column("more").to_pylist() == [None, None, None, 5, 5, 5, None]
+    assert "old" not in found.column_names
+
+
+@pytest.mark.long
+def test_a_log_that_was_cleaned_up_says_since_when_it_can_be_told(tmp_path: Path) -> None:
+    from headwater.base import settings
+
+    lake = hw.connect(tmp_path)
+    table = lake.write("scores", pa.table({"card": ["a"], "ts": [START], "score": [1]}))
+    moments = [datetime.now(UTC)]
+    for score in (2, 3, 4):
+        time.sleep(0.002)
+        with settings.override(checkpoint_interval=1 if score == 3 else 100):
+            table.update({"score": str(score)})
+        time.sleep(0.002)
+        moments.append(datetime.now(UTC))
+    for version in (0, 1):
+        (tmp_path / "scores" / "_delta_log" / f"{version:020d}.json").unlink()
+    again = hw.connect(tmp_path)
+    labels = pa.table({"card": ["a"] * 2, "ts": [START] * 2, "known": moments[2:]})
+    ask: dict[str, Any] = {"time": "ts", "by": "card", "known_at": "known"}
+    assert sorted(again.training_set(labels, "scores", **ask).to_arrow()["score"].to_pylist()) == [3, 4]
+    early = labels.set_column(2, "known", pa.array([moments[0], moments[3]]))
+    with pytest.raises(NotFoundError, match="is not known any more"):
+        again.training_set(early, "scores", **ask)
