@@ -55,6 +55,9 @@ def refresh_project(project: Project, arguments: argparse.Namespace, screen: Scr
         with _live(screen) as show:
             run = project.refresh(*arguments.names, stopped=stopped, on_change=show, **options)
     _print_run(run, screen)
+    tests = sum(len(node.tests) for node in project.nodes.values())
+    if tests and not project.gates:
+        screen.say(f"{tests} data test{'s were' if tests > 1 else ' was'} not run: this version only reads them")
     return Exit.OK if run.ok else Exit.FAILED
 
 
