@@ -75,6 +75,16 @@ def case_a_feature_table_of_another_lake_s_stream(lake: Lake) -> Attempt:
     return lambda: lake.features("velocity", build)
 
 
+def case_a_feature_table_that_reads_the_clock(lake: Lake) -> Attempt:
+    payments(lake)
+
+    def build(lake: Any) -> Any:
+        recent = lake.stream("payments", time="ts", by="card").filter("ts > current_date() - INTERVAL 1 DAY")
+        return recent.rolling("1h", n="count(*)")
+
+    return lambda: lake.features("velocity", build)
+
+
 def case_a_strict_feature_table_over_all_rows(lake: Lake) -> Attempt:
     table = payments(lake)
     found = lake.features("total", total, policy="strict", refresh=True)

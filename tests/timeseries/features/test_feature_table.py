@@ -165,6 +165,11 @@ def test_a_declared_feature_is_found_by_its_name(lake: Lake) -> None:
     [
         (lambda lake: lake.stream("payments", version=0), "version"),
         (lambda lake: lake.stream("nothing"), "no table `nothing`"),
+        (lambda lake: lake.stream("payments").select(at="now()"), "cannot be kept up to date"),
+        (
+            lambda lake: lake.stream("payments", time="ts").rolling("1m", n="max(current_timestamp())"),
+            "kept up to date",
+        ),
         (lambda lake: lake.stream("/tmp/files"), "tmp"),
         (lambda lake: 3, "gave 3"),
         (lambda lake: 1 / 0, "ZeroDivisionError"),

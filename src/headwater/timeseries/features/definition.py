@@ -28,6 +28,7 @@ from headwater.lake.actions import Action
 from headwater.lake.published import definition_domain, domain
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.functions.user import source_text
+from headwater.timeseries.features.constancy import check_constant
 from headwater.timeseries.features.function import Build, fingerprint_of, name_of
 from headwater.timeseries.node import Node, Ordering
 from headwater.timeseries.running.narrowing import narrowed
@@ -63,6 +64,7 @@ class Definition:
     @classmethod
     def of_stream(cls, build: Build, stream: Stream, policy: Policy) -> Definition:
         """What a function means, by the stream that it gives now."""
+        check_constant(stream.plan)
         plan, found = stream.plan, dict[str, tuple[str, set[str]]]()
         for leaf in _sources(narrowed(plan)):
             schema, columns = found.setdefault(leaf.table.name, (leaf.snapshot.schema.to_json(), set()))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from headwater.base.errors import InputError
 from headwater.base.schema import Schema
 from headwater.derived.outline import Outline, Shape, ShapeOf
+from headwater.timeseries.features.constancy import check_constant
 from headwater.timeseries.features.definition import Definition
 from headwater.timeseries.features.following import NotFollowed, followed, leaves_of
 from headwater.timeseries.features.function import Build, name_of
@@ -74,6 +75,7 @@ def outline(options: Mapping[str, Any], shape_of: ShapeOf) -> Outline:
     if unknown:
         raise InputError.bad_argument(unknown[0], options[unknown[0]], "one of policy")
     stream = built(build, ShapeLake(shape_of))
+    check_constant(stream.plan)
     plan = narrowed(stream.plan)
     sources = {leaf.shape.name: leaf for leaf in leaves_of(plan) if isinstance(leaf, ShapeSource)}
     if not sources:
