@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -85,17 +85,24 @@ def _short(ratio: float) -> str:
 
 
 def run(
-    corpus: Corpus, competitors: Mapping[str, Competitor], built: Mapping[str, Built], rounds: int, *, full_size: bool
+    corpus: Corpus,
+    competitors: Mapping[str, Competitor],
+    built: Mapping[str, Built],
+    rounds: int,
+    *,
+    full_size: bool,
+    shapes: Collection[str] | None = None,
 ) -> Report:
     """Ask everybody everything, and compare."""
     others = [name for name in competitors if name != OURS]
     title = f"{corpus.docs:,} documents; peers as multiples of headwater's wall/CPU; times in ms"
     report = Report(title, ["", "wall", "CPU", *others], full_size=full_size)
-    report.begin([q.name for q in QUESTIONS])
+    questions = [q for q in QUESTIONS if shapes is None or q.shape in shapes]
+    report.begin([q.name for q in questions])
     ours = built[OURS]
     _build_lines(report, corpus, built, ours, others)
     figures: dict[str, Any] = report.figures.setdefault("questions", {})
-    for question in QUESTIONS:
+    for question in questions:
         ways = {n: way for n, one in competitors.items() if (way := one.question(question)) is not None}
         measured = _measured(corpus, competitors, question, ways, rounds)
         figures[question.name] = measured.figures()
@@ -171,7 +178,7 @@ def _texts(scan: Any, question: Question) -> dict[int, str]:
 
 def _targets(report: Report, corpus: Corpus, built: Mapping[str, Built], figures: Mapping[str, Any]) -> None:
     def median(question: str, name: str) -> float | None:
-        found = figures[question].get(name)
+        found = figures.get(question, {}).get(name)
         return None if found is None else float(found["median_s"])
 
     thousands = {name: corpus.docs / one.cost.cpu / 1e3 for name, one in built.items() if name.startswith("h")}
