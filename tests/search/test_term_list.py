@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.search import patterns as patterns_module
 from headwater.search.language import ANY, ONE, Pattern
 from headwater.search.patterns import TermList, matching, pattern_regex
 
@@ -39,3 +40,13 @@ def test_a_needle_is_not_found_across_two_terms(grams: bool) -> None:
 def test_a_slice_of_a_list_is_searched_alone(grams: bool) -> None:
     whole = pa.array(["aaaa", "baaab", "caaac", "daaad"], pa.large_string())
     assert TermList(whole.slice(1, 2)).containing("aaa", grams=grams).to_pylist() == ["baaab", "caaac"]
+
+
+def test_patterns_that_are_remembered_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = listed({f"term{n}" for n in range(3_000)})
+    patterns: list[Pattern] = [(ANY, str(n), ANY) for n in range(200)] + [("term", ANY)]
+    first = [matching([terms], pattern) for pattern in patterns]
+    assert [matching([terms], pattern) for pattern in patterns] == first
+    assert len(terms._found) <= 64 and all(len(found) <= 1_000 for found in terms._found.values())
+    monkeypatch.setattr(patterns_module, "terms_like", None)
+    assert matching([terms], patterns[199]) == first[199], "the last ones are"

@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -99,8 +99,7 @@ class Definition:
     def stamp(self, identity: TableIdentity) -> str:
         """What a split and a snapshot must have in common: the spec, the table, and which columns are read."""
         columns = {c.lower(): identity.columns.get(c.lower(), c) for c in self.columns}
-        named = json.dumps([self.spec, identity.id, sorted(columns.items())])
-        return hashlib.sha256(named.encode()).hexdigest()[:16]
+        return _stamp(self.spec, identity.id, tuple(sorted(columns.items())))
 
     def stamp_of(self, base: Snapshot) -> str:
         """The stamp of splits that cover files of a snapshot."""
@@ -122,6 +121,12 @@ class Definition:
     def __str__(self) -> str:
         listed = ", ".join(f"{f.column} {f.kind.upper()}" for f in self.fields)
         return f"search index on {self.source} ({listed})"
+
+
+@lru_cache(maxsize=1024)
+def _stamp(spec: str, table: str, columns: tuple[tuple[str, str], ...]) -> str:
+    """The hash of `Definition.stamp`, which every search asks for."""
+    return hashlib.sha256(json.dumps([spec, table, columns]).encode()).hexdigest()[:16]
 
 
 def define(

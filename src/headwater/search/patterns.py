@@ -12,7 +12,9 @@ made when it is first needed.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +32,7 @@ _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~/\s]")
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 _GRAM = 3
 _SEPARATOR = 0xFF
+_PATTERNS, _MOST_REMEMBERED = 64, 1_000
 
 
 class TermList:
@@ -38,6 +41,20 @@ class TermList:
     def __init__(self, terms: pa.Array) -> None:
         assert pa.types.is_large_string(terms.type) and not terms.null_count
         self.terms = terms
+        self._found: OrderedDict[tuple[Pattern, bool], pa.Array] = OrderedDict()
+
+    def matching(self, pattern: Pattern, *, grams: bool) -> pa.Array:
+        """`terms_like`, which remembers the last patterns, unless they match very many terms."""
+        key = pattern, grams
+        found = self._found.get(key)
+        if found is None:
+            found = terms_like(self, pattern, grams=grams)
+            if len(found) <= _MOST_REMEMBERED:
+                self._found[key] = found
+                with suppress(KeyError):  # another thread was quicker
+                    while len(self._found) > _PATTERNS:
+                        self._found.popitem(last=False)
+        return found
 
     def to_pylist(self) -> list[str]:
         found: list[str] = self.terms.to_pylist()
@@ -92,7 +109,7 @@ def matching(lists: Sequence[TermList], pattern: Pattern, *, grams: bool = False
     """The terms that match a pattern as a whole; ``grams``: see `TermList.containing`."""
     found: set[str] = set()
     for one in lists:
-        found.update(terms_like(one, pattern, grams=grams).to_pylist())
+        found.update(one.matching(pattern, grams=grams).to_pylist())
     return found
 
 
