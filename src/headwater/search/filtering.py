@@ -26,9 +26,12 @@ from headwater.sql.expressions import Expression
 from headwater.sql.fragment import Fragment
 from headwater.sql.nodes import Node
 
-__all__ = ["MOST_SHARE", "Way", "choose_way", "explained", "filtered"]
+__all__ = ["MOST_SHARE", "SPARK_SHARE", "Way", "choose_way", "explained", "filtered", "spark_share"]
 
 MOST_SHARE = 0.25
+SPARK_SHARE = 0.002
+"""On Spark: its tasks read pages and not rows, and candidates that are more than these lie in most of the pages."""
+_FEW = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,11 @@ def choose_way(reader: Reader, wanted: Node, most_share: float = MOST_SHARE) -> 
     if rows > most_share * total:
         return Way(None, rows, total, f"{rows:,} of {total:,} rows are candidates: too many")
     return Way(found, rows, total, f"{rows:,} of {total:,} rows are candidates")
+
+
+def spark_share(reader: Reader) -> float:
+    """How many of the rows may be candidates on Spark, as a share: a few hundred of a small table always may."""
+    return max(SPARK_SHARE, min(MOST_SHARE, _FEW / max(1, int(reader.searcher.num_docs))))
 
 
 def filtered(reader: Reader, where: str | Fragment, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:

@@ -35,7 +35,7 @@ from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import shaped, without_files
 from headwater.lake.spark.types import loose_field, spark_struct
-from headwater.search.filtering import Way, choose_way
+from headwater.search.filtering import MOST_SHARE, Way, choose_way, spark_share
 from headwater.search.kept_index import KeptIndex
 from headwater.search.reader import Hits, Reader
 from headwater.search.request import Request, compile_query
@@ -167,9 +167,9 @@ class SearchReader(DataSourceReader):
             raise NotFoundError.derived(name or f"index on {now.where}", KeptIndex.kind, [], now.where)
         return place.index(name).at(now.version)
 
-    def _way(self, reader: Reader, where: str | None) -> Way | None:
+    def _way(self, reader: Reader, where: str | None, most_share: float = MOST_SHARE) -> Way | None:
         wanted = condition(reader.base, where)
-        return None if wanted is None else choose_way(reader, wanted.node)
+        return None if wanted is None else choose_way(reader, wanted.node, most_share)
 
     def _by_condition(self, now: Snapshot, where: str) -> tuple[Reader, Hits] | None:
         """The candidates of a condition by the index that names fewest; None where a scan is right."""
@@ -189,7 +189,7 @@ class SearchReader(DataSourceReader):
                 if named is not None:
                     raise
                 continue
-            way = self._way(reader, where)
+            way = self._way(reader, where, spark_share(reader))
             if way is not None and way.query is not None and (found is None or way.rows < found[0].rows):
                 found = (way, reader)
         return None if found is None else (found[1], found[1].every(found[0].query))

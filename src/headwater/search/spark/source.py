@@ -199,11 +199,12 @@ def search_frame(
 def _is_scan(index: KeptIndex, base: Snapshot, where: str) -> bool:
     """Whether the index does not pay for a condition: then Spark's own readers are the quickest."""
     from headwater.lake.find import condition
-    from headwater.search.filtering import choose_way
+    from headwater.search.filtering import choose_way, spark_share
 
     wanted = condition(base, where)
     assert wanted is not None
-    return choose_way(index.reader(base), wanted.node).query is None
+    reader = index.reader(base)
+    return choose_way(reader, wanted.node, spark_share(reader)).query is None
 
 
 @dataclass(frozen=True, slots=True)
