@@ -37,7 +37,7 @@ class SlowStore(SplitStore):
     def add(self, built: BuiltSplit) -> Cover:
         cover = super().add(built)
         Path(self.begun, f"{os.getpid()}-{time.monotonic_ns()}").touch()
-        time.sleep(1.5)
+        time.sleep(6)
         return cover
 
 
