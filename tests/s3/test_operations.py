@@ -174,3 +174,20 @@ def test_a_commit_that_failed_after_it_was_stored_is_recognised(lake: Lake) -> N
     with FaultPlan().raise_at("storage.put_if_absent.after_publish"):
         assert t.append(rows(range(5, 9))).version == 1
     assert t.count() == 9
+
+
+def test_folders_that_are_empty_are_gone(lake: Lake, server: ObjectServer) -> None:
+    root = lake.catalog.root
+    for path in ("kept/a/x", "gone/a/b/x", "gone/y"):
+        root.put(path, b"1")
+    root.remove_folder("gone")
+    assert root.folders("") == ["gone", "kept"], "nothing is deleted that has something in it"
+    assert root.get("gone/a/b/x") == b"1"
+    for path in ("gone/a/b/x", "gone/y"):
+        root.delete(path)
+    root.remove_folder("gone")
+    root.remove_folder("never/was")
+    assert root.folders("") == ["kept"] and root.get("kept/a/x") == b"1"
+    root.put("thing", b"1")
+    root.remove_folder("thing")
+    assert root.get("thing") == b"1", "an object is no folder"

@@ -424,7 +424,8 @@ class KeptIndex(RecordedArtefact):
 
     def remove_output(self) -> None:
         """Delete the splits."""
-        self.store.delete(self.store.orphans(()))
+        self.store.delete(self.store.orphans((), young_ms=1))
+        self.store.root.remove_folder(self.folder_path)
 
 
 def _folder_path(name: str) -> str:

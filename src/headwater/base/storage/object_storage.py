@@ -232,6 +232,22 @@ class ObjectStorage(Storage):
         except NotFoundError:
             pass
 
+    def remove_folder(self, path: str) -> None:
+        """S3 has no folders, but some of its servers keep one that was emptied, and list it (SeaweedFS, for one).
+
+        They delete it by its name, if it is empty. Elsewhere there is nothing of that name.
+        """
+        import obstore
+
+        check_inside(path, self.url)
+        if not self.url.startswith("s3://"):
+            return
+        for name in self.folders(path):
+            self.remove_folder(f"{path}/{name}" if path else name)
+        if self._key(path) and next(self.list(f"{path}/" if path else ""), None) is None and self.head(path) is None:
+            with suppress(NotFoundError), self._errors(path):
+                obstore.delete(self._store, self._key(path))
+
     def open_input(self, path: str, *, size: int | None = None) -> pa.NativeFile:
         import obstore
 
