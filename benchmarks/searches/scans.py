@@ -91,8 +91,12 @@ class SparkScan:
     """Spark on the files, without Delta and without anything of ours."""
 
     def __init__(self, files: Sequence[str], session: Any) -> None:
-        self.session = session
-        self.frame = session.read.parquet(*files)
+        self.session, self._files = session, list(files)
+
+    @property
+    def frame(self) -> Any:
+        """The rows, as a frame that is made for each question, as ours are."""
+        return self.session.read.parquet(*self._files)
 
     def open(self) -> None:
         """There is nothing to open."""
@@ -103,19 +107,21 @@ class SparkScan:
     def question(self, question: Question) -> Callable[[], Any] | None:
         from pyspark.sql import functions as sf
 
-        found = self.frame
-        if question.shape == "substring":
-            found = found.where(sf.contains(sf.lower("body"), sf.lit(question.words[0])))
-        else:
+        def found() -> Any:
+            if question.shape == "substring":
+                return self.frame.where(sf.contains(sf.lower("body"), sf.lit(question.words[0])))
+            rows = self.frame
             for expression in question.expressions:
-                found = found.where(sf.col("body").rlike(expression))
+                rows = rows.where(sf.col("body").rlike(expression))
+            return rows
+
         match question.kind:
             case "count":
-                return lambda: int(found.count())
+                return lambda: int(found().count())
             case "ids":
-                return lambda: found.select("id").toArrow().column("id").to_numpy()
+                return lambda: found().select("id").toArrow().column("id").to_numpy()
             case "groups":
-                figures = found.groupBy("category").agg(sf.count("*"), sf.sum("views"))
-                return lambda: {row[0]: (row[1], row[2]) for row in figures.collect()}
+                figures = (sf.count("*"), sf.sum("views"))
+                return lambda: {row[0]: (row[1], row[2]) for row in found().groupBy("category").agg(*figures).collect()}
             case _:
                 return None

@@ -41,7 +41,7 @@ from headwater.search.language import (
     Wildcard,
     split_path,
 )  # fmt: skip
-from headwater.search.native import guarded
+from headwater.search.native import guarded, one_of
 from headwater.search.patterns import matching, pattern_regex
 from headwater.search.reader import Reader
 from headwater.search.values import read_value
@@ -278,7 +278,7 @@ class Compiler:
         found = matching(terms, pattern, grams=self._fields[number].substring)
         if len(found) > _MANY_TERMS:
             return self._make.regex_query(schema, name, pattern_regex(pattern))
-        return self._make.term_set_query(schema, name, sorted(found)) if found else self._make.empty_query()
+        return one_of(schema, name, found)
 
     def _range(self, f: Field, name: str, node: Range) -> Any:
         schema = self.reader.schema
@@ -303,7 +303,7 @@ class Compiler:
             for term in terms.to_pylist()
             if _between(term, node, f)
         }
-        return self._make.term_set_query(self.reader.schema, name, sorted(found)) if found else self._make.empty_query()
+        return one_of(self.reader.schema, name, found)
 
     def _json_range(self, f: Field, name: str, node: Range) -> Any:
         """A range inside JSON, by the library's own parser, which knows the types of the values.

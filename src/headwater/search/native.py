@@ -6,12 +6,15 @@ an exception that is no `Exception`. `guarded` lets through what is ours, and gi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from headwater.base.errors import HeadwaterError, SearchQueryError
 
-__all__ = ["guarded"]
+__all__ = ["guarded", "one_of"]
+
+_FEW_TERMS = 30
 
 
 @contextmanager
@@ -31,3 +34,20 @@ def guarded(what: str) -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n", 1)[0][:200]
+
+
+def one_of(schema: Any, name: str, terms: Collection[str]) -> Any:
+    """The library's query for rows with one of some terms, each with the same score.
+
+    Its own sets of terms walk the dictionary and make a bitmap of all rows, which is much for a few terms.
+    """
+    import tantivy
+
+    make = tantivy.Query
+    if not terms:
+        return make.empty_query()
+    if len(terms) > _FEW_TERMS:
+        return make.term_set_query(schema, name, sorted(terms))
+    each = [make.term_query(schema, name, term, "basic") for term in sorted(terms)]
+    both = each[0] if len(each) == 1 else make.boolean_query([(tantivy.Occur.Should, one) for one in each])
+    return make.const_score_query(both, 1.0)

@@ -24,6 +24,7 @@ from typing import Any
 from headwater.search.analyzers import parse_analyzer
 from headwater.search.fields import NULLS, ODD, Field
 from headwater.search.language import ANY, Pattern
+from headwater.search.native import one_of
 from headwater.search.patterns import matching
 from headwater.search.reader import Reader
 from headwater.search.values import days_of, microseconds_of
@@ -189,9 +190,7 @@ class _Finding:
     def _one_of(self, number: int, terms: set[str]) -> Any | None:
         if len(terms) > _MANY_TERMS:
             return None
-        name = self.fields.name(number)
-        found = self.make.term_set_query(self.schema, name, sorted(terms)) if terms else self.make.empty_query()
-        return self._or_odd(number, found)
+        return self._or_odd(number, one_of(self.schema, self.fields.name(number), terms))
 
     def _or_odd(self, number: int, query: Any) -> Any:
         """The same, and the rows whose values have terms that are not in the index."""
