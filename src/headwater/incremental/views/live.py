@@ -16,6 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from headwater.base.errors import CorruptionError, NotFoundError
 from headwater.base.storage import Storage
@@ -80,8 +81,8 @@ class Live:
         """Whether that job is to end, because the view is dropped."""
         self.touched = 0.0
         """When the last refresh ended."""
-        self.stages: Sequence[object] = ()
-        """What the jobs of the last refresh on Spark have done."""
+        self.stages: Sequence[Any] = ()
+        """What the jobs of the last refresh by Spark have done (`spark.running.Stage`)."""
         self._is: tuple[object, ...] | None = None
 
     def _identity(self, table_id: str, definition: Definition, record: ViewRecord) -> tuple[object, ...]:

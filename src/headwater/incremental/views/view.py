@@ -19,7 +19,7 @@ equal at orders@1 (2 rows)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -44,6 +44,7 @@ from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.ddl import create_statement
 from headwater.incremental.views.deciding import after_upstream, decide
 from headwater.incremental.views.definition import Definition, Policy, check_functions, same_functions
+from headwater.incremental.views.following import follow
 from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.reading import read_definition
 from headwater.incremental.views.record import ViewRecord
@@ -326,6 +327,43 @@ class View(Handle):
                 durable.recall(circuit, saved)
         circuit.name = self.name
         return circuit.graph()
+
+    def jobs(self) -> pa.Table:
+        """What each of Spark's jobs did in the last refresh by tasks of this process: rows, bytes and seconds.
+
+        What the operators did, here and there, is in `graph`.
+        """
+        from headwater.incremental.views.spark.running import Stage
+
+        done = lives.live(self._environment.root, self.name).stages
+        names = [f.name for f in fields(Stage)]
+        return pa.table({name: [getattr(one, name) for one in done] for name in names})
+
+    def follow(
+        self, *, every_seconds: float = 1.0, available_now: bool = False, engine: Engine | None = None
+    ) -> Iterator[Refresh]:
+        """Refresh whenever a source has changed, and give each report; a refresh takes all that has come meanwhile.
+
+        Each version of a source is in the view exactly once, whoever stops when: the commit that publishes its rows is
+        the one that says so, and the next `follow`, here or elsewhere, goes on from there.
+
+        Parameters
+        ----------
+        every_seconds
+            how long to wait before looking again, at most, where nothing has changed
+        available_now
+            stop as soon as nothing has, for schedulers
+        engine
+            as in `refresh`
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> orders = lake.write("orders", [{"id": 1}])
+        >>> count = lake.view("count", "SELECT count(*) AS n FROM orders")
+        >>> [(one.mode, str(one.after)) for one in count.follow(available_now=True)]
+        [('full', 'orders@0')]
+        """
+        return follow(lambda: self.refresh(engine=engine), every_seconds, available_now=available_now)
 
     def create_statement(self) -> str:
         """The CREATE MATERIALIZED VIEW that would make a view like this one."""

@@ -44,6 +44,21 @@ def test_turns_end_in_the_same_rows_and_state(name: str, tmp_path: Path, spark: 
             world.commit(rng)
 
 
+def test_the_jobs_of_a_refresh_say_what_they_did(tmp_path: Path, spark: SparkSession) -> None:
+    World(tmp_path)
+    lake = hw.connect(tmp_path, spark=spark)
+    view = lake.view("v", QUERIES["join"])
+    assert view.jobs().num_rows == 0
+    with on("spark", 2):
+        view.refresh()
+    jobs = view.jobs().to_pylist()
+    assert [one["job"] for one in jobs] == ["part 1 of 1", "publish"]
+    assert jobs[0]["rows_in"] == 24, "orders and shops"
+    assert all(one["shuffled_bytes"] > 0 and one["state_bytes"] > 0 and one["shards"] == 2 for one in jobs)
+    assert jobs[0]["rows_out"] == jobs[1]["rows_in"] == view.rows
+    assert "rows" in view.graph().text()
+
+
 def test_what_spark_cannot_do_is_refused(tmp_path: Path, spark: SparkSession) -> None:
     World(tmp_path)
     lake = hw.connect(tmp_path, spark=spark)

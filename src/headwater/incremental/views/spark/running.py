@@ -9,6 +9,7 @@ commit needs.
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -62,12 +63,19 @@ _NUMBERS = 64
 class Stage:
     """What one job has done, for people."""
 
-    what: str
+    job: str
     tasks: int
+    """How many tasks read."""
     shards: int
+    rows_in: int
+    """How many rows went through the exchange, and in how many bytes."""
+    shuffled_bytes: int
     rows_out: int
+    """How many rows were left for later jobs, or published."""
     state_rows: int
+    """How many rows of state were written, and in how many bytes."""
     state_bytes: int
+    seconds: float
 
 
 @dataclass(slots=True)
@@ -204,6 +212,7 @@ class _Run:
 
     def _done(self, job: Job, what: str) -> Sequence[Report]:
         """Run a job, as far as it is not done."""
+        began = time.perf_counter()
         finished: dict[int, Report] = {}
         if self.journal is not None and not job.merges:
             number = len(self.stages)
@@ -219,9 +228,18 @@ class _Run:
             raise StorageError.failed(self.folder.root.url, why)
         runs = [run for report in reports for run in report.runs.values()]
         rows = sum(r.inserted + r.deleted + sum(n for n, _, _ in r.left.values()) for r in reports)
-        self.stages.append(
-            Stage(what, len(job.shares), self.shards, rows, sum(r[1] for r in runs), sum(r[2] for r in runs))
+        stage = Stage(
+            job=what,
+            tasks=len(job.shares),
+            shards=self.shards,
+            rows_in=sum(r.rows_in for r in reports),
+            shuffled_bytes=sum(r.shuffled_bytes for r in reports),
+            rows_out=rows,
+            state_rows=sum(run[1] for run in runs),
+            state_bytes=sum(run[2] for run in runs),
+            seconds=round(time.perf_counter() - began, 6),
         )
+        self.stages.append(stage)
         return reports
 
     def _shares(self, goals: set[int]) -> list[Share]:

@@ -50,6 +50,8 @@ class Report:
     """By the number of a file: the positions of the rows that go, as a bitmap."""
     inserted: int = 0
     deleted: int = 0
+    rows_in: int = 0
+    shuffled_bytes: int = 0
     figures: dict[str, list[float]] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -151,8 +153,10 @@ class Stepping:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         layouts = cutting(self.job.definition).circuit.vertices
         arrived = blocks.Arrived(batches, [schema_of(layouts[f.goal].layout) for f in self.job.feeds])
+        shuffled = sum(arrived.bytes(side) for side in range(len(self.job.feeds)))
         sides = [arrived.tables(side) for side in range(len(self.job.feeds))]
         report = self.report(blocks.task_number(), sides)
+        report.shuffled_bytes = shuffled
         yield pa.table([pa.array([report.text()], pa.string())], names=["report"])
 
     def report(self, shard: int, sides: Sequence[Iterable[pa.Table]]) -> Report:
@@ -165,6 +169,7 @@ class Stepping:
             given: dict[int, ZSet] = {}
             for one, tables in zip(job.feeds, sides, strict=True):
                 given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, tables)
+            report.rows_in = sum(map(len, given.values()))
             self._work(made, given, report)
         if job.journal is not None:
             faults.point("view.journal.before", f"{job.journal}{shard}")
