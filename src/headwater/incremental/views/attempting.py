@@ -186,7 +186,8 @@ class ViewAttempt(Attempt):
 
     def saved_state(self, task: events.Task | None = None) -> Manifest:
         """The saved state of exactly what is committed; it is brought forward and saved if there is none."""
-        assert self.record.state is not None
+        if self.record.state is None:
+            raise Unusable("it has no state yet")
         folder, table, published = self.live.folder, self.base.state.metadata.id, self.record.published
         try:
             name = folder.newest(self.record.state, table, published)

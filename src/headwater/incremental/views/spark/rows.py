@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.base.change import WEIGHT
 from headwater.incremental.layout import Layout
 from headwater.incremental.views.addresses import row_keys
-from headwater.incremental.zset import ZSet, concatenate
+from headwater.incremental.zset import ZSet
 from headwater.spark.blocks import split
 
 __all__ = ["by_row", "scattered", "schema_of", "table_of", "zset_of"]
@@ -31,12 +31,12 @@ def table_of(rows: ZSet) -> pa.Table:
 
 def zset_of(layout: Layout, tables: Iterable[pa.Table]) -> ZSet:
     """Tables as rows of a layout."""
-    parts = []
-    for table in tables:
-        weights = table.column(table.num_columns - 1).to_numpy()
-        named = pa.Table.from_arrays(table.columns[:-1], schema=layout.schema)
-        parts.append(ZSet.packed(layout, named, weights))
-    return concatenate(parts, layout)
+    pieces = list(tables)
+    if not pieces:
+        return ZSet.empty(layout)
+    table = pa.concat_tables(pieces)  # words are wider than columns, so it is columns that are put together
+    weights = table.column(table.num_columns - 1).to_numpy()
+    return ZSet.packed(layout, pa.Table.from_arrays(table.columns[:-1], schema=layout.schema), weights)
 
 
 def scattered(rows: ZSet, places: npt.NDArray[np.int64], shards: int) -> Iterator[tuple[int, pa.Table]]:
