@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.cli import main
@@ -89,3 +91,21 @@ def test_help_loads_no_project() -> None:
     code = "import sys; from headwater.cli import main; main(['--help']); print([m for m in sys.modules if 'pipeline' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.long
+def test_a_watch_ends_gracefully(shop: Path) -> None:
+    command = [sys.executable, "-m", "headwater.cli", "refresh", str(shop), "--watch", "--json", "--log-json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        first = json.loads(watching.stdout.readline())
+        assert first["ok"] and len(first["nodes"]) == 4
+        hw.connect(shop / "lake").table("orders").delete("order_id = 1")
+        second = json.loads(watching.stdout.readline())
+        assert [one["name"] for one in second["nodes"] if one["state"] == "done"]
+        assert "notes_search" not in {one["name"] for one in second["nodes"]}
+        watching.send_signal(signal.SIGTERM)
+        _, said = watching.communicate(timeout=PATIENCE_S)
+    assert watching.returncode == 0
+    states = [json.loads(line).get("state") for line in said.splitlines() if line.startswith("{")]
+    assert "running" in states and "done" in states
