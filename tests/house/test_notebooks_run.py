@@ -15,12 +15,14 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs").rglob("*.ipynb"))
 def shown(source: str, names: dict[str, Any]) -> str:
     """What a notebook shows below a cell: the value of its last expression, as HTML where it has that."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     exec(compile(tree, "cell", "exec"), names)
-    if last is None:
+    if not isinstance(last, ast.Expr):
         return ""
     value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-    return value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
+    return str(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
 
 
 @pytest.mark.long

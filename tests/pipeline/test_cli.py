@@ -55,6 +55,8 @@ def test_verbs_of_a_lake_find_the_project(shop: Path, capsys: Capture) -> None:
     assert main(["history", "orders"]) == 0 and "CREATE TABLE" in capsys.readouterr().out
     assert main(["history", str(shop / "lake"), "orders"]) == 0
     assert main(["tables", str(shop)]) == 0
+    capsys.readouterr()
+    assert main(["serve", "--check"]) == 0 and "customer_online" in capsys.readouterr().out
 
 
 def test_exit_codes(shop: Path, capsys: Capture) -> None:

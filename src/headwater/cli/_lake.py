@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headwater.lakehouse import Lake
     from headwater.pipeline.project import Project
 
-__all__ = ["add_lake", "is_place", "open_lake", "open_project", "project_above"]
+__all__ = ["add_lake", "is_place", "open_lake", "open_project", "project_above", "project_at"]
 
 _PROJECT_FILE = "headwater.yaml"
 
@@ -53,7 +53,11 @@ def project_above(folder: str | None = None) -> str | None:
 
 def open_project(arguments: argparse.Namespace) -> Project | None:
     """The project that is meant; None where it is a lake without one."""
-    location = str(arguments.lake)
+    return project_at(str(arguments.lake), getattr(arguments, "profile", None))
+
+
+def project_at(location: str, profile: str | None) -> Project | None:
+    """The project that a folder stands for; None where it stands for a lake."""
     if "://" in location:
         return None
     root = location if (Path(location) / _PROJECT_FILE).is_file() else None
@@ -63,7 +67,7 @@ def open_project(arguments: argparse.Namespace) -> Project | None:
         return None
     from headwater.pipeline.project import Project
 
-    return Project.load(root, profile=_profile(arguments))
+    return Project.load(root, profile=profile or os.environ.get("HEADWATER_PROFILE") or None)
 
 
 def open_lake(arguments: argparse.Namespace) -> Lake:
@@ -81,7 +85,3 @@ def open_lake(arguments: argparse.Namespace) -> Lake:
     from headwater.lakehouse import connect
 
     return connect(location)
-
-
-def _profile(arguments: argparse.Namespace) -> str | None:
-    return getattr(arguments, "profile", None) or os.environ.get("HEADWATER_PROFILE") or None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from headwater.cli._lake import project_above, project_at
 from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
@@ -23,11 +25,17 @@ _REMOTE_S = 5.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="CONFIG|LAKE", nargs="?", help="a YAML file, or the folder or URL of a lake")
+    parser.add_argument(
+        "source",
+        metavar="CONFIG|LAKE",
+        nargs="?",
+        help="a YAML file, the folder or URL of a lake, or a project's folder",
+    )
     parser.add_argument("--workers", type=int, metavar="N", help="processes that answer (default: 1, or the file's)")
     parser.add_argument("--host", metavar="HOST", help="where to listen (default: 127.0.0.1, or the file's)")
     parser.add_argument("--port", type=int, metavar="PORT", help="default: 8080, or the file's; 0 takes a free one")
     parser.add_argument("--flight-port", type=int, metavar="PORT", help="answer Arrow Flight as well, on this port")
+    parser.add_argument("--profile", metavar="NAME", help="of a project: where it runs (default: what its file says)")
     parser.add_argument("--no-refresh", action="store_true", help="leave refreshing the lake's tables to others")
     parser.add_argument("--access-log", action="store_true", help="write a line for each request to stderr")
     parser.add_argument("--check", action="store_true", help="read the configuration and say what it means, no more")
@@ -43,6 +51,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
     if arguments.hash_token:
         return _hash_token(screen)
+    if arguments.source is None and project_above() is not None:
+        arguments.source = "."
     if arguments.source is None:
         raise InputError.bad_argument("CONFIG|LAKE", None, "a YAML file, or a lake")
     for package in ("uvicorn", "starlette", "uvloop", "orjson", "pydantic", "yaml", "prometheus_client"):
@@ -103,6 +113,9 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     source: str = arguments.source
     if "://" not in source and os.path.isfile(source):
         return _plan_of_file(arguments, source)
+    project = project_at(source, getattr(arguments, "profile", None))
+    if project is not None:
+        return _plan_of_lake(arguments, project.location, project.storage_options)
     if "://" not in source and not os.path.isdir(source):
         raise NotFoundError.folder(source)
     return _plan_of_lake(arguments, source)
@@ -117,7 +130,9 @@ def _plan_of_file(arguments: argparse.Namespace, path: str) -> Plan:
     return plan_of(config, _open_lake, options, refresh=not arguments.no_refresh)
 
 
-def _plan_of_lake(arguments: argparse.Namespace, location: str) -> Plan:
+def _plan_of_lake(
+    arguments: argparse.Namespace, location: str, storage_options: Mapping[str, str] = MappingProxyType({})
+) -> Plan:
     from headwater.serving.server.backing import LakeTables
     from headwater.serving.server.follower import LakePublisher
     from headwater.serving.server.options import ServerOptions
@@ -126,10 +141,10 @@ def _plan_of_lake(arguments: argparse.Namespace, location: str) -> Plan:
     def tables() -> LakeTables:
         from headwater.base.storage import open_storage
 
-        return LakeTables(open_storage(location))
+        return LakeTables(open_storage(location, dict(storage_options) or None))
 
     every_s = _REMOTE_S if "://" in location else _LOCAL_S
-    publisher = LakePublisher("_lake", lambda: _open_lake(location, {}), every_s=every_s)
+    publisher = LakePublisher("_lake", lambda: _open_lake(location, storage_options), every_s=every_s)
     options = _with_arguments(ServerOptions(), arguments)
     return Plan(options, tables, None if arguments.no_refresh else lambda: [publisher])
 
