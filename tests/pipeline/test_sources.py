@@ -98,3 +98,15 @@ def test_all_nodes_of_a_refresh_read_the_same_versions(tmp_path: Path) -> None:
     at = {name: made.lake.derived(name).frontier["t"] for name in ("a", "b")}
     assert run.frontier["t"] == 1 and set(at.values()) == {1} and len(done) == 4
     assert made.lake.table("c").to_arrow().sort_by("k").to_pylist()[0] == {"k": "a", "s": 2.5, "n": 2}
+
+
+@pytest.mark.long
+def test_a_lake_that_cannot_be_reached(tmp_path: Path) -> None:
+    options = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
+    secrets = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    lines = "".join(f'  {name}: "{value}"\n' for name, value in {**options, **secrets}.items())
+    (tmp_path / "headwater.yaml").write_text(f"name: shop\nlake: s3://bucket/x\nstorage_options:\n{lines}")
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "v.sql").write_text("SELECT id FROM t")
+    with pytest.raises(hw.StorageError, match="cannot reach"):
+        hw.Project.load(tmp_path).refresh()
