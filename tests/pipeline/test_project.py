@@ -119,6 +119,10 @@ def test_a_changed_query_changes_the_view_and_its_readers(tmp_path: Path) -> Non
     assert (plan["a"].change, plan["a"].mode, plan["b"].change) == ("changed", "full", None)
     run = made.refresh()
     assert run.ok and run["a"].change == "changed"
+    done = run["a"].refresh
+    assert done is not None and (done.mode, done.rows_out, done.reason) == ("full", 4, "its query was changed")
+    row = made.history("a").to_pylist()[0]
+    assert (row["mode"], row["rows_touched"], row["reason"]) == ("full", 4, "its query was changed")
     assert made.lake.sql("SELECT k FROM b ORDER BY k").to_pylist() == [{"k": "A"}, {"k": "B"}]
     assert made.verify().ok
 
@@ -151,6 +155,9 @@ def test_strict_leaves_what_would_be_computed_from_scratch(tmp_path: Path) -> No
     assert made.refresh(strict=True).ok
     changed = project(tmp_path, {**CHAIN, "views/a.sql": "SELECT id, lower(k) AS k, x FROM t"})
     assert changed.plan(strict=True)["a"].mode == "blocked"
+    run = changed.refresh(strict=True)
+    assert run.failed["a"].code == "E1916" and run.of_state("blocked") == ["b", "c", "d"]
+    assert changed.lake.view("a").definition == CHAIN["views/a.sql"]
 
 
 def test_a_stopped_refresh_begins_no_node(tmp_path: Path) -> None:

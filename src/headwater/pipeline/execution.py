@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -210,11 +210,15 @@ class Execution:
         node = self.graph.nodes[one.name]
         kind = kinds.kind(node.kind)
         artefact = there(node, self.environment, self.have)
-        change = None
+        change, why, was = None, None, 0
         if artefact is None:
             change = "created"
-        elif kind.difference(node.name, node.options, self.graph.outlines[node.name], self.environment) is not None:
-            change = "changed"
+        else:
+            was = artefact.record.published
+            why = kind.difference(node.name, node.options, self.graph.outlines[node.name], self.environment)
+            change = None if why is None else "changed"
+            if why is not None and self.options.strict and artefact.built:
+                raise ProjectError.full_refused(node.name, why, node.where)
         if change is not None:
             artefact = kind.define(node.name, node.options, self.environment)
             self.have[node.name] = node.kind
@@ -229,7 +233,12 @@ class Execution:
             plan = artefact.plan_alone(None, newest=newest)
             if plan.mode == "full":
                 raise ProjectError.full_refused(node.name, plan.reason, node.where)
-        return artefact, artefact.refresh_alone(None, full=self.options.full, newest=newest)
+        done = artefact.refresh_alone(None, full=self.options.full, newest=newest)
+        last = artefact.record.last
+        if why is not None and done.mode == "noop" and last is not None and artefact.record.published > was:
+            # Giving it the definition has published its rows already.
+            done = replace(done, mode=last.mode, rows_in=last.rows_in, rows_out=last.rows_out, reason=why)
+        return artefact, done
 
     def _record_failure(self, one: NodeRun) -> None:
         assert one.error is not None, "it has failed"

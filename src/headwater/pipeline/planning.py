@@ -190,7 +190,7 @@ class _Planning:
             artefact = there(node, self.environment, self.have)
             change = self._change(node, artefact)
             if change is not None:
-                return self._from_scratch(node, *change)
+                return self._from_scratch(node, *change, built=artefact is not None and artefact.built)
             assert artefact is not None, "it is there and as it is declared"
             return self._refreshed(node, artefact, changing)
         except HeadwaterError as error:
@@ -204,9 +204,9 @@ class _Planning:
         why = kind.difference(node.name, node.options, self.graph.outlines[node.name], self.environment)
         return None if why is None else ("changed", why)
 
-    def _from_scratch(self, node: Node, change: str, why: str) -> NodePlan:
+    def _from_scratch(self, node: Node, change: str, why: str, *, built: bool) -> NodePlan:
         total = self._total(node.name)
-        if self.strict and change == "changed":
+        if self.strict and built:
             refusal = ProjectError.full_refused(node.name, why, node.where)
             return self._made(node, "blocked", refusal.message, change=change, error=refusal)
         return self._made(node, "full", why, change=change, rows=total, rows_total=total)
