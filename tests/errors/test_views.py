@@ -38,6 +38,20 @@ def case_view_of_the_name_of_a_table(lake: Lake) -> Attempt:
     return lambda: lake.view("orders", "SELECT 1 AS one")
 
 
+def case_rows_that_cannot_be_erased(lake: Lake) -> Attempt:
+    lake.write("orders", ROWS, properties={"delta.appendOnly": "true"})
+    return lambda: lake.forget("orders", "id=1")
+
+
+def case_commit_of_an_export_that_is_not_kept(lake: Lake) -> Attempt:
+    table = lake.write("orders", ROWS)
+    export = lake.export("out", "orders", refresh=True)
+    for _ in range(11):
+        table.append(ROWS)
+        export.refresh()
+    return lambda: lake.diff("out", 2, 12)
+
+
 def case_view_that_is_there_already(lake: Lake) -> Attempt:
     spend(lake)
     return lambda: lake.sql(f"CREATE MATERIALIZED VIEW spend AS {SPEND}")

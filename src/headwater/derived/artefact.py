@@ -105,6 +105,14 @@ class Artefact(Derived):
         """Where rows of it are found now, as whoever asks it would find them: facts for people, one for each place."""
         return []
 
+    def purge(self) -> None:
+        """Write what it keeps of its sources anew, and delete what that replaces at once, whoever may be reading it.
+
+        Afterwards none of its own files holds what its sources, as far as its frontier, do not have. What older
+        versions of its table hold is not meant (`headwater.lake.erasure`).
+        """
+        self.refresh_alone(None, full=True)
+
     @property
     def identity(self) -> tuple[str, ...]:
         """The columns that tell its rows apart; none where that is not known."""

@@ -130,12 +130,12 @@ class RecordLog:
         """The commits that `sweep` would delete, oldest first."""
         return (self._seen or self.numbers())[:-_KEPT]
 
-    def sweep(self) -> None:
+    def sweep(self, kept: int = _KEPT) -> None:
         """Delete all but the newest commits, of those that were there when they were listed for the last one."""
         known = self._seen or self.numbers()
-        for number in known[:-_KEPT]:
+        for number in known[:-kept]:
             self.root.delete(self._path(number))
-        self._seen = known[-_KEPT:]
+        self._seen = known[-kept:]
 
     def remove(self) -> None:
         """Delete them all, the newest first: without it the artefact is gone."""

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from headwater.base import events, faults
-from headwater.base.errors import NotFoundError
+from headwater.base.errors import NotFoundError, UnsupportedError
 from headwater.base.frontier import Frontier
 from headwater.derived.attempt import Attempt, Timings, attempts, reported
 from headwater.derived.environment import Environment
@@ -102,6 +102,20 @@ class RecordedArtefact(Handle):
     def record(self) -> Any:
         """What the newest commit says."""
         return self.record_of(self.committed())
+
+    def purge(self) -> None:
+        """Build it from its sources, delete every file that this does not name, and every commit but the newest."""
+        self.refresh_alone(None, full=True)
+        with self.held():
+            committed = self.committed()
+            self.delete_others(self.record_of(committed))
+            self.log.sweep(kept=1)
+
+    def delete_others(self, record: Any) -> None:
+        """Delete all files of its own that a record does not name, however young they are."""
+        raise UnsupportedError.operation(
+            f"purging {self.kind.one}", "this kind cannot tell which files are its own", "drop it, and make it again"
+        )
 
     def publishes(self) -> list[Publish]:
         """The commits that are kept, oldest first."""

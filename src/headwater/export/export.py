@@ -25,7 +25,7 @@ from headwater.base import events, faults, rowkey
 from headwater.base.errors import InputError, NotFoundError
 from headwater.base.frontier import Frontier
 from headwater.base.kinds import words_of
-from headwater.base.storage import Storage, open_storage
+from headwater.base.storage import Storage, now_ms, open_storage
 from headwater.derived.environment import Environment
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.recorded import Built, RecordedArtefact
@@ -206,6 +206,16 @@ class Export(RecordedArtefact):
             storage.delete(path)
         if after.published:
             storage.put(_MANIFEST, "".join(f"{storage.location(path)}\n" for path in after.paths).encode())
+
+    def delete_others(self, record: ExportRecord) -> None:
+        """Delete the files that a record does not name, and have the manifest name those that it does."""
+        storage, named = self.storage, set(record.paths)
+        for entry in list(storage.list("")):
+            if entry.path.startswith(_PREFIX) and entry.path not in named:
+                faults.point("export.file.before_delete", entry.path)
+                storage.delete(entry.path)
+        storage.sweep("", now_ms())
+        storage.put(_MANIFEST, "".join(f"{storage.location(path)}\n" for path in record.paths).encode())
 
     def remove_output(self) -> None:
         """Delete the files and the manifest."""

@@ -12,6 +12,8 @@ newer version are deleted.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,9 +34,16 @@ def due(state: log.LogState) -> bool:
     return state.version > 0 and state.version % every == 0
 
 
-def write(storage: Storage, version: int) -> log.LogState:
-    """Write the checkpoint of ``version`` and point readers at it; gives the state that it holds."""
+def write(storage: Storage, version: int, *, without: Callable[[str, str], bool] | None = None) -> log.LogState:
+    """Write the checkpoint of ``version`` and point readers at it; gives the state that it holds.
+
+    ``without`` are tombstones to leave out, by their paths and what they say as JSON: nobody will look for these files.
+    """
     state = log.load(storage, version, tombstones=True)
+    if without is not None:
+        told = {key: json.dumps(t.to_action(), ensure_ascii=False) for key, t in (state.tombstones or {}).items()}
+        kept = {key: t for key, t in (state.tombstones or {}).items() if not without(t.path, told[key])}
+        state = replace(state, tombstones=kept)
     table = _rows(state)
     path = f"{log.LOG}/{version:020d}.checkpoint.parquet"
     sink = pa.BufferOutputStream()

@@ -23,7 +23,7 @@ from headwater.lake.actions import AddFile, RemoveFile
 from headwater.lake.scan import Positions, live_vector, read_file
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["Edit", "removal", "remove_rows"]
+__all__ = ["Edit", "removal", "remove_rows", "rewriting"]
 
 
 @dataclass(slots=True)
@@ -93,6 +93,21 @@ def removal(snapshot: Snapshot, deleted: Mapping[str, Positions | None], *, fold
         "numDeletionVectorsUpdated": vectors,
         "numRewrittenFiles": rewritten,
     }
+    return edit
+
+
+def rewriting(snapshot: Snapshot, deleted: Mapping[str, Positions | None]) -> Edit:
+    """The same by files that are written without the rows, whatever the table says of vectors."""
+    edit, now, rows = Edit(), now_ms(), 0
+    layout = data_files.Layout(snapshot.state.metadata)
+    for path, positions in deleted.items():
+        add = snapshot.files[path]
+        live = _row_count(snapshot, add) - add.num_deleted
+        rows += live if positions is None else len(positions)
+        edit.removes.append(add.removed(now))
+        if positions is not None and len(positions) < live:
+            edit.adds += _rewrite(snapshot, layout, add, positions)
+    edit.metrics = {"numDeletedRows": rows, "numRewrittenFiles": len(edit.adds)}
     return edit
 
 

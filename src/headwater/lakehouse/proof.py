@@ -1,13 +1,15 @@
-"""The verbs by which everything derived is proved: verify, trace, diff."""
+"""The verbs by which everything derived is proved: verify, trace, diff, forget."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headwater.derived.port import DerivingLake
+    from headwater.proof.certificate import Certificate
     from headwater.proof.diff import Diff
+    from headwater.proof.forget import ForgetPlan
     from headwater.proof.key import KeyText
     from headwater.proof.trace import Trace
     from headwater.proof.verification import Engine, Verifications
@@ -79,3 +81,43 @@ class ProofVerbs:
         return trace(
             self, table, key, versions=versions, after=after, until=until, limit=limit, recompute_rows=recompute_rows
         )
+
+    def forget(
+        self: DerivingLake,
+        table: str,
+        key: KeyText,
+        *,
+        also: Mapping[str, KeyText] | None = None,
+        allow_outside: bool = False,
+    ) -> Certificate:
+        """Erase rows from a table and everything derived, with their past: see `headwater.proof.forget`.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"id": 1, "who": "ada lovelace"}, {"id": 2, "who": "bob"}])
+        >>> lake.forget("orders", "id=1").complete
+        True
+        """
+        from headwater.proof.forget import forget
+
+        return forget(self, table, key, also=also, allow_outside=allow_outside)
+
+    def plan_forget(
+        self: DerivingLake,
+        table: str,
+        key: KeyText,
+        *,
+        also: Mapping[str, KeyText] | None = None,
+        allow_outside: bool = False,
+    ) -> ForgetPlan:
+        """What `forget` would do; nothing is changed.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("orders", [{"id": 1, "who": "ada lovelace"}, {"id": 2, "who": "bob"}])
+        >>> lake.plan_forget("orders", "id=1").rows
+        {'orders': 1}
+        """
+        from headwater.proof.forget import plan_forget
+
+        return plan_forget(self, table, key, also=also, allow_outside=allow_outside)

@@ -47,12 +47,14 @@ from headwater.search.reader import Reader, open_reader
 from headwater.search.record import IndexRecord, SplitEntry
 from headwater.search.refreshing import Coverage, choose_merges, coverage_of, entry_of, merged_entries, retained
 from headwater.search.split_builder import build_splits
-from headwater.search.split_store import SplitStore, discarded, forget_corrupt
+from headwater.search.split_store import SplitStore, discarded, evict, forget_corrupt
 
 __all__ = ["IndexPlan", "IndexStatus", "KeptIndex", "splits_path"]
 
 _T = TypeVar("_T")
 _MOST_READERS = 16
+_FUTURE_MS = 3_600_000
+"""A clock may be so far behind that of the storage."""
 _TRIES = 10
 _readers: OrderedDict[tuple[Any, ...], Reader] = OrderedDict()
 _guard = threading.Lock()
@@ -378,6 +380,17 @@ class KeptIndex(RecordedArtefact):
         if retention_hours < 0:
             raise InputError.bad_argument("retention_hours", retention_hours, "a number of hours, from 0 on")
         return self._rewrite(retention_ms=int(retention_hours * 3_600_000))
+
+    def purge(self) -> None:
+        """Index the table as it is now from scratch, delete every other split, and empty the cache of this machine."""
+        super().purge()
+        with _guard:
+            _readers.clear()
+        evict(0)
+
+    def delete_others(self, record: IndexRecord) -> None:
+        """Delete the splits that a record does not name."""
+        self.store.delete(self.store.orphans(record.names, young_ms=-_FUTURE_MS))
 
     def _rewrite(self, *, fan: int | None = None, retention_ms: int | None = None) -> int:
         """Commit other splits that give the same answers, at the same frontier."""

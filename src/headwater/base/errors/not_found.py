@@ -93,7 +93,7 @@ class NotFoundError(InputError, LookupError):
     @classmethod
     def commit_gone(cls, number: int, oldest: int, newest: int, name: str, kind: KindWords) -> Self:
         return cls(
-            "E1115",
+            "E1119",
             f"commit {number} of the {kind.singular} `{name}` is not kept any more",
             hint=f"{kind.plural} keep their last commits: here {oldest} to {newest}",
         )._about(name)

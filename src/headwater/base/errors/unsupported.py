@@ -37,6 +37,15 @@ class UnsupportedError(HeadwaterError):
         )
 
     @classmethod
+    def erasure(cls, table: str, reasons: Sequence[str]) -> Self:
+        said = "; ".join(reasons)
+        return cls(
+            "E3010",
+            f"rows of `{table}` cannot be erased everywhere: {said}",
+            hint="nothing was done; allow_outside leaves out what lies elsewhere, and the certificate says so",
+        )._about(table)
+
+    @classmethod
     def reader_feature(cls, features: Sequence[str], where: str) -> Self:
         return cls(
             "E3002",

@@ -224,6 +224,23 @@ class ViewFolder(StateFolder):
             self.root.delete(entry.path)
         self.root.remove_folder(f"{self.path}/{SCRATCH}")
 
+    def purge(self, name: str | None) -> None:
+        """Delete every state but the one that a commit names, here and in object storage, however young it is."""
+        with self.held():
+            if name is None:
+                self.store.sweep(set())
+                kept: set[str] = set()
+            else:
+                local = self.manifest(name).name
+                self.store.sweep({local})
+                kept = {f"{self.path}/runs/{file}" for file in self.store.restore(local).files}
+                kept.add(f"{self.path}/manifests/{name}")
+            if self.remote:
+                for entry in list(self.root.list(f"{self.path}/")):
+                    if entry.path not in kept:
+                        self.root.delete(entry.path)
+                        self._uploaded.discard(entry.path.removeprefix(f"{self.path}/"))
+
     def remove(self) -> None:
         """Delete all of it: the view is no more."""
         if self._store is not None:

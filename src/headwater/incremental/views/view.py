@@ -18,6 +18,7 @@ equal at orders@1 (2 rows)
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -460,6 +461,21 @@ class View(Handle):
             with attempt:
                 attempt.optimize()
                 return
+
+    def purge(self) -> None:
+        """Fold deletion vectors away, merge the state, and delete every state but the one that is committed."""
+        record = self.record
+        if (
+            self.built and record.published != self.version
+        ):  # others have committed since: there is nothing to go on from
+            self.refresh_alone(None, full=True)
+        self.optimize()
+        tidying.finish(self._environment.root)
+        one = lives.live(self._environment.root, self.name)
+        with one.guard:
+            one.discard()  # runs that are in memory would keep their files
+            gc.collect()
+            one.folder.purge(self.record.state)
 
     def delete(self) -> None:
         """Delete the view with its table and its state, whoever reads it: `drop` asks for them."""

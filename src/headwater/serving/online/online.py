@@ -416,6 +416,10 @@ class Online(RecordedArtefact):
         """Bring it forward, and nothing that it reads."""
         return super().refresh_alone(until, full=full, newest=newest)
 
+    def delete_others(self, record: OnlineRecord) -> None:
+        """Delete the files that a record does not name, here and in object storage."""
+        self.store.delete_files([name for name in self.store.file_names() if name not in record.files])
+
     def remove_output(self) -> None:
         """Nothing lies outside of the table's folder."""
         upkeep.cancel(self._upkeep_key)
