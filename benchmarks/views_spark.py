@@ -26,6 +26,7 @@ import psutil  # type: ignore[import-untyped]
 import pyarrow as pa
 
 import headwater as hw
+from headwater.derived import upkeep
 from headwater.incremental.views import View
 
 QUERY = (
@@ -93,7 +94,11 @@ class World:
 
 
 def refreshed(view: View, engine: Any) -> Callable[[], object]:
-    return lambda: view.refresh(engine=engine)
+    def work() -> None:
+        view.refresh(engine=engine)
+        upkeep.wait()  # in process state may be built and saved behind the rows
+
+    return work
 
 
 def build(world: World, rounds: int) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def run(rows: int, rounds: int, shapes: Iterable[str]) -> Report:
 
 def _measured(name: str, rows: int, rounds: int) -> list[Load]:
     for few in _WARM:
-        world = World(few)
+        world = World(min(few, rows))
         _load(world, name, 0)
         world.close()
     world = World(rows)

@@ -34,6 +34,18 @@ def test_all_shapes_run_small(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_first_loads_are_measured(tmp_path: Path) -> None:
+    out = tmp_path / "figures.json"
+    done = run("--scale", "0.0005", "--sections", "load", "--shapes", "group", "--rounds", "1", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(out.read_text())["sections"]["load"]["group"]
+    assert 0 < figures["visible_s"] <= figures["complete_s"]
+    assert figures["query_cpu_s"] > 0
+    assert figures["memory_bytes"] >= 0
+    assert "rows visible" in done.stdout
+
+
+@pytest.mark.long
 def test_state_and_memory_are_measured(tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     done = run("--scale", "0.001", "--sections", "state", "--shapes", "sessions", "--json", str(out))

@@ -32,6 +32,7 @@ def _forgotten() -> object:
     feature.forget("recent")
 
 
+@pytest.mark.long
 def test_a_declared_feature_is_refreshed_between_what_it_reads_and_what_reads_it(tmp_path: Path) -> None:
     made = project(tmp_path, FILES)
     assert list(made.nodes) == ["t", "cleaned", "recent", "most"]

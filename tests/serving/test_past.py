@@ -103,6 +103,7 @@ def test_the_age_of_a_row_is_judged_at_the_moment(tmp_path: Path) -> None:
     assert stale.status("total").tolist() != fresh.status("total").tolist()
 
 
+@pytest.mark.long
 def test_a_source_that_was_made_again_cannot_say_what_it_was(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     lake.write("spend", pa.table({"id": [1], "total": [5]}))

@@ -40,7 +40,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
         return show_history(project, arguments.table, arguments.limit, screen)
     if arguments.table is None:
-        raise InputError.bad_argument("TABLE", None, "the name of a table")
+        screen.error(InputError.bad_argument("TABLE", None, "the name of a table"))
+        return Exit.USAGE
     lake = open_lake(arguments)
     entries = lake.table(arguments.table).history(arguments.limit)
     if screen.as_json:

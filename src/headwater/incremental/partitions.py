@@ -18,6 +18,7 @@ import itertools
 import mmap
 import os
 import tempfile
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -48,6 +49,7 @@ __all__ = ["Partitions", "RunMaker"]
 
 _BLOCK = 1 << 16
 _SLAB = 64  # blocks
+_MOST_BLOCKS = 1 << 14  # of a slab: a gigabyte
 _PIECE = 1 << 17  # words of a partition: it and its copy stay in the cache of a core
 _FEWEST_BITS, _MOST_BITS = 4, 10
 _SHARE = 2  # of the budget of state
@@ -69,6 +71,8 @@ class _Arena:
 
     def __init__(self, partitions: int, per_block: int) -> None:
         self._slabs: list[mmap.mmap] = []
+        self._firsts = [0]
+        """The number of the first block of each slab, and of the next one."""
         self.blocks = np.zeros(0, dtype=np.int64)
         self.owner = np.zeros(0, dtype=np.int32)
         self.current = np.zeros(partitions, dtype=np.int64)
@@ -78,14 +82,19 @@ class _Arena:
 
     def grow(self) -> None:
         """Have room for more blocks."""
-        size = _SLAB * _BLOCK
-        held = len(self._slabs) * size
-        slab = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) if held < self._budget else _filed(size)
+        held = self._firsts[-1]
+        count = _SLAB
+        if held * _BLOCK < self._budget:
+            slab = mmap.mmap(-1, count * _BLOCK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        else:  # a mapping keeps a file open: there are few, and large ones
+            count = min(max(_SLAB, held), _MOST_BLOCKS)
+            slab = _filed(count * _BLOCK)
         first = np.frombuffer(slab, dtype=np.int64).__array_interface__["data"][0]
         self._slabs.append(slab)
-        self.blocks = np.concatenate([self.blocks, first + _BLOCK * np.arange(_SLAB, dtype=np.int64)])
-        self.owner = np.concatenate([self.owner, np.zeros(_SLAB, dtype=np.int32)])
-        self.used[1] += _SLAB
+        self._firsts.append(held + count)
+        self.blocks = np.concatenate([self.blocks, first + _BLOCK * np.arange(count, dtype=np.int64)])
+        self.owner = np.concatenate([self.owner, np.zeros(count, dtype=np.int32)])
+        self.used[1] += count
 
     def release(self, own: npt.NDArray[np.int64]) -> None:
         """Give blocks back to the system that were read."""
@@ -93,8 +102,9 @@ class _Arena:
         if advice is None:
             return
         for number in own.tolist():
+            slab = bisect_right(self._firsts, number) - 1
             with suppress(OSError, ValueError):
-                self._slabs[number // _SLAB].madvise(advice, number % _SLAB * _BLOCK, _BLOCK)
+                self._slabs[slab].madvise(advice, (number - self._firsts[slab]) * _BLOCK, _BLOCK)
 
 
 def _filed(size: int) -> mmap.mmap:

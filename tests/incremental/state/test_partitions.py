@@ -118,3 +118,19 @@ def test_weights_that_do_not_fit_are_refused(threads: int) -> None:
         found.feed(ZSet.packed(layout, table, 2**62))
         with pytest.raises(ConstraintError):
             found.finish()
+
+
+def test_few_files_are_open_however_many_rows_lie_in_them(tmp_path: Path) -> None:
+    layout = Layout(pa.schema([("k", pa.int64()), ("v", pa.int64())]), keys=1)
+    rng = np.random.default_rng(5)
+    before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+    with settings.override(state_memory_bytes=1, spill_dir=tmp_path):
+        found = Partitions(layout, 1_000_000)
+        table = pa.table({"k": rng.integers(0, 10**6, 100_000), "v": np.arange(100_000)}, schema=layout.schema)
+        for _ in range(8):  # 25 MB
+            found.feed(ZSet.packed(layout, table))
+        if before:
+            assert len(list(Path("/proc/self/fd").iterdir())) - before <= 6
+        run = found.finish()
+    assert run.rows[:, -1].sum() == 800_000
+    assert (np.diff(run.hashes.astype(object)) >= 0).all()

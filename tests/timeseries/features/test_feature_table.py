@@ -127,6 +127,7 @@ def test_another_function_is_noticed(lake: Lake, monkeypatch: pytest.MonkeyPatch
     assert table.refresh().mode == "noop"
 
 
+@pytest.mark.long
 def test_a_function_that_is_not_here_is_an_error(lake: Lake, tmp_path: Path) -> None:
     def inner(lake: Any) -> Any:
         return velocity(lake)

@@ -144,6 +144,7 @@ def test_the_report_counts_what_event_time_alone_leaks(tmp_path: Path, seed: int
     assert str(expected) in str(found.report)
 
 
+@pytest.mark.long
 def test_the_rows_that_a_stream_selects_have_the_history_of_their_table(tmp_path: Path) -> None:
     history = History(tmp_path, 5, 10)
     labels = history.labels(40)
@@ -270,6 +271,13 @@ def test_spark_gives_the_same_rows(tmp_path: Path, spark: Any, monkeypatch: pyte
     assert "by Spark" in found.explain()
     assert found.to_arrow().sort_by("id").to_pylist() == expected
     assert lake.training_set(labels, "scores", time="ts", by="card").report.rows == 40
+    monkeypatch.undo()
+    frame = spark.createDataFrame(labels.select(["id", "card", "ts", "known"]))
+    of_frame = lake.training_set(frame, "scores", time="ts", by="card", known_at="known")
+    assert "by Spark" in of_frame.explain()
+    assert of_frame.to_arrow().sort_by("id").to_pylist() == expected
+    of_frame.write("trained")
+    assert lake.table("trained").count() == 40
 
 
 def test_columns_that_changed_are_told_under_their_names_of_today(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Regions: some stretches of time of some series, and the node that lets only their rows through.
 
-A region is a table of keys, each once, with the first and the last time that belong to it. The keys of a plan's result
+A region is a table of keys, each once, and stretches of time of each. The keys of a plan's result
 are called otherwise in its sources, and there more rows around a stretch are needed: `Within` says both. Keys are
 compared as values, null with null and NaN with NaN.
 """
@@ -8,7 +8,7 @@ compared as values, null with null and NaN with NaN.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -30,15 +30,24 @@ _MOST_LISTED = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Stretches of series, by their keys."""
+    """Stretches of series: of each key one or more, which do not meet, in the order of keys and times."""
 
     keys: pa.Table
+    """Each key once."""
+    owner: Numbers
+    """The key of each stretch, by its place."""
     first: Numbers
     last: Numbers
-    rows: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", len(self.first))
+    @property
+    def rows(self) -> int:
+        """How many stretches there are."""
+        return len(self.first)
+
+    @property
+    def count(self) -> int:
+        """How many keys there are."""
+        return int(self.owner[-1]) + 1 if len(self.owner) else 0
 
     def __repr__(self) -> str:
         return f"Region({self.rows} stretches of {', '.join(self.keys.schema.names) or 'all rows'})"
@@ -48,7 +57,7 @@ class Region:
         """For each key its values and the numbers that they give with those before; and the stretch of each last
         number.
         """
-        numbers = np.zeros(self.rows, np.int64)
+        numbers = np.zeros(self.count, np.int64)
         steps = []
         for given in self.keys.columns:
             column = comparable(given).combine_chunks()
@@ -57,12 +66,12 @@ class Region:
             known = pc.unique(pa.array(both))
             numbers = _found(pa.array(both), known)
             steps.append((values, known))
-        place = np.zeros(max(1, self.rows), np.int64)
-        place[numbers] = np.arange(self.rows)
+        place = np.zeros(max(1, self.count), np.int64)
+        place[numbers] = np.arange(self.count)
         return steps, place
 
     def places(self, columns: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
-        """For each row the stretch of its series; -1 where the series has none."""
+        """For each row its key; -1 where there are no stretches of it."""
         if not self.rows:
             return np.full(rows, -1, np.int64)
         steps, place = self.codes
@@ -75,6 +84,19 @@ class Region:
             there &= numbers >= 0
             numbers = np.maximum(numbers, 0)
         return np.where(there, place[numbers], -1)
+
+    def covers(self, place: Numbers, times: Numbers, before: int | None, after: int | None) -> npt.NDArray[np.bool_]:
+        """For the key and time of each row whether it lies in a stretch, or so far before or after one."""
+        low = np.full(self.rows, FIRST) if before is None else _saved(self.first, FIRST, moved(self.first, -before))
+        high = np.full(self.rows, LAST) if after is None else _saved(self.last, LAST, moved(self.last, after))
+        known = np.unique(low)
+        width = len(known) + 1
+        begins = self.owner * width + np.searchsorted(known, low) + 1
+        asked = np.maximum(place, 0) * width + np.searchsorted(known, times, "right")
+        # Stretches do not meet, so of those that begin before a time the last one ends last.
+        at = np.searchsorted(begins, asked, "right") - 1
+        found = np.maximum(at, 0)
+        return np.asarray((at >= 0) & (place >= 0) & (self.owner[found] == place) & (times <= high[found]))
 
     def conjuncts(
         self, columns: Sequence[str], time: pa.Field | None, before: int | None, after: int | None
@@ -128,22 +150,38 @@ def _found(column: pa.ChunkedArray | pa.Array, values: pa.Array) -> Numbers:
     return np.asarray(found).astype(np.int64)
 
 
+def _saved(ends: Numbers, endless: int, moved_ends: Numbers) -> Numbers:
+    return np.where(ends == endless, endless, moved_ends)
+
+
 def region_of(keys: pa.Table, first: Numbers, last: Numbers) -> Region:
-    """The region of rows, some with the same keys: of each key from the first time of all to the last."""
+    """The region of some stretches, of which those of one key may meet: these become one.
+
+    >>> region = region_of(pa.table({"s": ["a", "b", "a", "a"]}), *map(np.array, ([1, 1, 9, 3], [4, 2, 10, 6])))
+    >>> region.keys["s"].to_pylist(), region.owner.tolist(), region.first.tolist(), region.last.tolist()
+    (['a', 'b'], [0, 0, 1], [1, 9, 1], [6, 10, 2])
+    """
     if not len(first):
-        return Region(keys, first, last)
+        return Region(keys, np.empty(0, np.int64), first, last)
     numbers = np.zeros(len(first), np.int64)
     for given in keys.columns:
         column = comparable(given).combine_chunks()
         values = pc.unique(column)
         both = numbers * max(1, len(values)) + _found(column, values)
         numbers = _found(pa.array(both), pc.unique(pa.array(both)))
-    count = int(numbers.max()) + 1
-    low, high, where = np.full(count, LAST), np.full(count, FIRST), np.zeros(count, np.int64)
-    np.minimum.at(low, numbers, first)
-    np.maximum.at(high, numbers, last)
+    where = np.zeros(int(numbers.max()) + 1, np.int64)
     where[numbers] = np.arange(len(first))
-    return Region(keys.take(pa.array(where)) if keys.num_columns else keys, low, high)
+    order = np.lexsort((first, numbers))
+    owner, low, high = numbers[order], first[order], last[order]
+    # How far the stretches of a key reach so far.
+    ends = np.unique(high)
+    reached = np.maximum.accumulate(owner * len(ends) + np.searchsorted(ends, high)) - owner * len(ends)
+    so_far = ends[reached]
+    begins = np.ones(len(owner), np.bool_)
+    begins[1:] = (owner[1:] != owner[:-1]) | (low[1:] > so_far[:-1])
+    at = np.flatnonzero(begins)
+    closing = np.append(at[1:], len(owner)) - 1
+    return Region(keys.take(pa.array(where)) if keys.num_columns else keys, owner[at], low[at], so_far[closing])
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,12 +235,5 @@ class _Within:
         if self.time is None or not self.region.rows:
             return kept
         times, there = time_numbers(rows.column(self.time))
-        inside = np.ones(rows.num_rows, np.bool_)
-        at = np.maximum(place, 0)
-        if self.before is not None:
-            low = self.region.first[at]
-            inside &= times >= np.where(low == FIRST, FIRST, moved(low, -self.before))
-        if self.after is not None:
-            high = self.region.last[at]
-            inside &= times <= np.where(high == LAST, LAST, moved(high, self.after))
-        return kept & (inside if there is None else inside | ~there)
+        inside = self.region.covers(place, times, self.before, self.after)
+        return inside if there is None else kept & (inside | ~there)

@@ -57,7 +57,7 @@ def test_kills_of_both_runtimes(server: Server, tmp_path: Path) -> None:
                 engine = chance.choice(["spark", "local"])
                 yield {"after_ms": chance.uniform(5, 400), "engine": engine}
 
-    assert kill_again_and_again(server, tmp_path, 5, commands(), kills) > kills // 5
+    assert kill_again_and_again(server, tmp_path, 5, commands(), kills, between=True) > kills // 5
 
 
 @pytest.mark.long

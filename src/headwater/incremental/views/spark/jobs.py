@@ -23,7 +23,7 @@ from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.shares import Share
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["PUBLISHED", "THERE", "Cutting", "Feed", "Job", "Publishing", "cutting"]
+__all__ = ["PUBLISHED", "THERE", "Cutting", "Feed", "Job", "Publishing", "cutting", "scanning"]
 
 PUBLISHED = -1
 """The leaf of rows that are only published."""
@@ -105,5 +105,11 @@ def _definition(text: str) -> Definition:
 
 
 def cutting(text: str) -> Cutting:
-    """The pieces of a definition's circuit, without state."""
+    """The pieces of a definition's circuit, to be stepped once."""
     return Cutting(_definition(text))
+
+
+@lru_cache(maxsize=8)
+def scanning(text: str) -> Cutting:
+    """The same for who steps nothing that has state: the tasks of one worker share it."""
+    return cutting(text)

@@ -20,7 +20,7 @@ from headwater.incremental.dataflow.vertex import Vertex, shard_of
 from headwater.incremental.views.addresses import Addresses, address, split_address
 from headwater.incremental.views.publishing import publish_share
 from headwater.incremental.views.reconciling import reconcile_share
-from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Job, cutting
+from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Job, cutting, scanning
 from headwater.incremental.views.spark.rows import by_row, scattered, schema_of, table_of, zset_of
 from headwater.incremental.views.spark.shares import Left, Own, gathered, leave
 from headwater.incremental.zset import Positions, ZSet
@@ -79,7 +79,7 @@ class Sending:
     def sent(self, number: int) -> Iterator[blocks.Sent]:
         """The rows of a share, as the shards and sides that they go to."""
         with settings.override(**self.job.settings):
-            yield from self._share(cutting(self.job.definition), number)
+            yield from self._share(scanning(self.job.definition), number)
 
     def _share(self, made: Cutting, number: int) -> Iterator[blocks.Sent]:
         share = self.job.shares[number]
@@ -151,7 +151,7 @@ class Stepping:
     job: Job
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        layouts = cutting(self.job.definition).circuit.vertices
+        layouts = scanning(self.job.definition).circuit.vertices
         arrived = blocks.Arrived(batches, [schema_of(layouts[f.goal].layout) for f in self.job.feeds])
         shuffled = sum(arrived.bytes(side) for side in range(len(self.job.feeds)))
         sides = [arrived.tables(side) for side in range(len(self.job.feeds))]
@@ -164,7 +164,7 @@ class Stepping:
         job, report = self.job, Report(shard)
         if shard in job.finished:
             return report
-        made = cutting(job.definition)
+        made = scanning(job.definition) if job.part is None else cutting(job.definition)
         with settings.override(**job.settings):
             given: dict[int, ZSet] = {}
             for one, tables in zip(job.feeds, sides, strict=True):
