@@ -89,14 +89,18 @@ class Rates:
 
     # -- what was measured -----------------------------------------------------------------------------------------
 
-    def after_changes(self, rows: int, seconds: float) -> Rates:
-        """With one more refresh from changes."""
+    def after_changes(self, rows: int, seconds: float, fan_out: float = 1.0) -> Rates:
+        """With one more refresh from changes, each of which came to so many rows of joins.
+
+        >>> Rates().after_changes(20, 0.1, fan_out=50.0).changes_per_second
+        0.0
+        """
         if seconds <= 0:
             return self
         if rows < _FEW_ROWS:
             return replace(self, fixed_seconds=_blended(self.fixed_seconds, seconds))
         spent = max(seconds - self.fixed_seconds, 0.1 * seconds)
-        return replace(self, changes_per_second=_blended(self.changes_per_second, rows / spent))
+        return replace(self, changes_per_second=_blended(self.changes_per_second, rows * fan_out / spent))
 
     def after_full(self, rows: int, seconds: float, lost_seconds: float = 0.0) -> Rates:
         """With the state built once more."""

@@ -258,7 +258,7 @@ class RefreshAttempt(ViewAttempt):
                 changed = publish(self.base, addresses, delta)
         del delta  # or runs that it comes from would seem to be in use when it comes to sweeping
         rates = replace(self.record.rates, lost_seconds=plan.lost_seconds)
-        rates = rates.after_changes(round(rows_in * plan.fan_out), watch.seconds())
+        rates = rates.after_changes(rows_in, watch.seconds(), plan.fan_out)
         record = ViewRecord(
             frontier=sources.frontier,
             state=self.live.saved,
