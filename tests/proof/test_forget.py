@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +146,27 @@ def test_a_process_that_ends_anywhere_is_no_harm(tmp_path: Path) -> None:
         assert left(folder) == set(), (at, points[at])
         assert hw.connect(folder).verify().ok
         hw.connect(folder).close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("point", "nth"), [("forget.purge", 4), ("lake.erasure.before_log_delete", 9)])
+def test_kill(point: str, nth: int, tmp_path: Path) -> None:
+    lake = hw.connect(tmp_path)
+    build(lake, 20)
+    life = f"""
+import headwater as hw
+from headwater.testing.faults import FaultPlan
+with FaultPlan().kill_at({point!r}, nth={nth}):
+    hw.connect({str(tmp_path)!r}).forget("orders", "customer={CUSTOMER}")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", life], check=False, env={**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    )
+    assert ended.returncode == -signal.SIGKILL and left(tmp_path)
+    found = hw.connect(tmp_path).forget("orders", f"customer={CUSTOMER}")
+    assert found.complete, str(found)
+    assert left(tmp_path) == set() and hw.connect(tmp_path).verify().ok
+    hw.connect(tmp_path).close()
 
 
 def test_time_travel_to_what_never_had_it_stays(tmp_path: Path) -> None:
