@@ -35,6 +35,7 @@ from headwater.base.storage.local import translated
 from headwater.incremental import spill
 from headwater.incremental.run import NO_HEAP, Run, directory_bits
 from headwater.incremental.run_merge import Sections, finished, reserve
+from headwater.incremental.run_narrow import is_narrowed
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels.arrays import Directory
 from headwater.kernels.consolidate import LINE, OVERFLOW
@@ -202,7 +203,11 @@ class Partitions:
             whole = concatenate(few, self.layout)
             rows = ZSet(self.layout, whole.rows, whole.owners, hashes=hashes)
             return Run.of(rows.consolidate() if self._fitting else rows)
-        return self._in_memory() if store is None else store.make(self.layout, self._to_file)
+        # What a checkpoint will write in fewer bytes, and later refreshes have in memory, is not left in a file.
+        if store is None or is_narrowed(self._rows):
+            return self._in_memory()
+        run = store.make(self.layout, self._to_file)
+        return _copied(run) if is_narrowed(len(run)) else run
 
     def _in_memory(self) -> Run:
         bits = directory_bits(self._rows)
@@ -324,3 +329,9 @@ class Partitions:
         finally:
             for future in ahead:
                 future.cancel()
+
+
+def _copied(run: Run) -> Run:
+    """The same run in memory."""
+    heap = run.heap if run.heap is NO_HEAP else run.heap.copy()
+    return Run(run.layout, run.hashes.copy(), run.rows.copy(), heap, run.directory.copy(), run.bits, most=run.most)

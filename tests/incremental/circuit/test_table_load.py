@@ -32,6 +32,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_load, "PIECE_ROWS", 3)
     monkeypatch.setattr(table_stages, "PIECE_ROWS", 3)
     monkeypatch.setattr(partitions, "_FEW_ROWS", 4)
+    monkeypatch.setattr(partitions, "is_narrowed", lambda _: False)
 
 
 def assert_same_run(one: Run, other: Run) -> None:

@@ -32,6 +32,7 @@ _LAYOUTS = [
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "_FEW_ROWS", 64)
+    monkeypatch.setattr(partitions, "is_narrowed", lambda _: False)
 
 
 def same(one: Run, other: Run) -> bool:
@@ -96,6 +97,24 @@ def test_its_file_is_that_of_the_run(layout: Layout, keys: int, tmp_path: Path) 
         assert expected.file is not None
         run.file.verify()
         assert Path(run.file.path).read_bytes() == Path(expected.file.path).read_bytes()
+
+
+def test_a_run_that_a_checkpoint_narrows_is_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitions, "is_narrowed", lambda rows: rows < 400)
+    layout = _LAYOUTS[0]
+    with Store(tmp_path) as store:
+        found = Partitions(layout, 80)
+        for piece in pieces_of(layout, np.random.default_rng(1), 80, 40, 20):
+            found.feed(piece)
+        assert found.finish(store).file is None
+        pieces = pieces_of(layout, np.random.default_rng(1), 3_000, 8, 500)  # of which little is left
+        found = Partitions(layout, 3_000)
+        for piece in pieces:
+            found.feed(piece)
+        run = found.finish(store)
+        assert len(run) < 400
+        assert run.file is None
+        assert same(run, sorted_at_once(layout, pieces))
 
 
 def test_rows_beyond_the_budget_lie_in_a_file_without_a_name(tmp_path: Path) -> None:

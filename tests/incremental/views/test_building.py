@@ -244,6 +244,7 @@ def test_files_of_the_state_are_swept_by_another_process(
     from headwater.incremental import partitions
 
     monkeypatch.setattr(partitions, "_FEW_ROWS", 4)
+    monkeypatch.setattr(partitions, "is_narrowed", lambda _: False)
     world = World(tmp_path)
     view = world.lake.view("v2", QUERIES["join"])
     view.refresh()
