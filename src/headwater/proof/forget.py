@@ -290,9 +290,7 @@ def _rows_left(base: Snapshot, key: Key) -> Iterable[pa.RecordBatch]:
         with base.storage.open_input(entry.path, size=entry.size) as source:
             for batch in pq.ParquetFile(source).iter_batches():
                 mine = batch.select([name for name in batch.schema.names if name in own])
-                for at in range(batch.num_rows):
-                    if plain.of_rows(batch.slice(at, 1), _values_in(entry.path)):
-                        yield mine.slice(at, 1)
+                yield mine.filter(plain.mask(batch, _values_in(entry.path)))
 
 
 def _values_in(path: str) -> Mapping[str, str | None]:

@@ -124,10 +124,12 @@ class KeySuspicion:
         return self._has_key(rows, values) or self.wanted.in_rows(rows)
 
     def _has_key(self, rows: pa.RecordBatch, values: Mapping[str, str | None]) -> bool:
-        if self.key is None or not rows.num_rows:
-            return False
-        met = pa.repeat(True, rows.num_rows)
-        for name, value in self.key.values.items():
+        return bool(rows.num_rows) and bool(pc.any(self.mask(rows, values)).as_py())
+
+    def mask(self, rows: pa.RecordBatch, values: Mapping[str, str | None]) -> pa.Array:
+        """Which rows of a file have the key."""
+        met = pa.repeat(self.key is not None, rows.num_rows)
+        for name, value in () if self.key is None else self.key.values.items():
             column = next((rows.column(one) for one in self.physical[name] if one in rows.schema.names), None)
             if column is not None:
                 same = pc.equal(column.cast(value.type), value) if value.is_valid else pc.is_null(column)
@@ -136,8 +138,8 @@ class KeySuspicion:
             there = next((values[one] for one in self.physical[name] if one in values), None)
             stored = partitions.serialize(value.as_py(), value.type) if value.is_valid else None
             if there != stored:
-                return False
-        return bool(pc.any(met).as_py())
+                return pa.repeat(False, rows.num_rows)
+        return met
 
     def of_text(self, text: str) -> bool:
         """Whether a text of the log or a path tells of the key."""
