@@ -111,4 +111,6 @@ def check(folder: Path) -> None:
         published = [(row["node"], row["version"]) for row in history if row["version"] is not None]
         assert len(published) == len(set(published))
         for name in project.graph.kept:
-            assert (name, project.lake.derived(name).record.published) in published
+            at = [row["at"] for row in history if row["node"] == name and row["version"] is not None]
+            last = project.lake.derived(name).record.last
+            assert last is not None and at.count(last.time) == 1  # also where files were put together since

@@ -226,3 +226,22 @@ def test_functions_of_the_project(tmp_path: Path) -> None:
     assert changed.plan()["v"].change == "changed"
     assert changed.refresh().ok
     assert changed.lake.sql("SELECT k FROM v ORDER BY k").to_pylist() == [{"k": "A!"}, {"k": "B!"}]
+
+
+@pytest.mark.long
+def test_files_that_are_put_together_are_no_publish(tmp_path: Path) -> None:
+    made = project(tmp_path, {"views/v.sql": "SELECT k, sum(x) AS s FROM t GROUP BY k"})
+    made.refresh()
+    view = made.lake.view("v")
+    for number in range(60):
+        made.lake.table("t").append([{"id": number, "k": f"k{number}", "x": 1.0}])
+        published = view.refresh().before and view.record.published
+        made.lake.close()  # what is done in the background is done
+        if view.record.published > published:
+            break
+    assert view.record.published > published, "its files were never put together"
+    made.refresh()
+    rows = made.history("v").to_pylist()
+    assert len(rows) == number + 2 == len({row["at"] for row in rows})
+    made.refresh()
+    assert made.history("v").num_rows == len(rows)

@@ -10,6 +10,9 @@ two processes write, or one that was written before a crash, is there once. The 
 table's own id, so a node that was dropped and made again begins anew; a node without one is numbered by the time of the
 publish in its record.
 
+A commit that only puts files together is no publish, though it has a record: its record tells of the same refresh as
+the one before it.
+
 Failures are rows too, without a version: they are reports, and promise nothing.
 """
 
@@ -18,11 +21,12 @@ from __future__ import annotations
 import getpass
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -139,16 +143,13 @@ class Ledger:
                     yield record, transaction
             return
         name = f"headwater {artefact.kind.name} {artefact.name} {table.table_id}"
-        written, base = known.get(name, -1), table
-        for _ in range(_MOST_RECOVERED):
-            if record.published <= written or not record.published or record.last is None:
-                return
-            yield record, (name, record.published)
-            try:
-                base = snapshot.at_version(base.storage, record.published - 1)
-            except (NotFoundError, InputError):  # the log does not go back further
-                return
-            record = Record.of(base)
+        written = known.get(name, -1)
+        if record.published <= written:
+            return
+        for one, older in pairwise(_records(table, record, written)):
+            # Files that are put together get a commit with a record of its own, which tells of the same refresh.
+            if one is not None and (older is None or older.last is None or older.last != one.last):
+                yield one, (name, one.published)
 
     def _known(self) -> dict[str, int]:
         """The newest number of each node that the ledger has."""
@@ -218,6 +219,22 @@ class Ledger:
 def artefact_table(artefact: Artefact, lake: Lake) -> Snapshot | None:
     """The table of an artefact; None if it has none of its own."""
     return lake.table(artefact.name).current()
+
+
+def _records(base: Snapshot, record: Record, written: int) -> Iterator[Record | None]:
+    """The records of a node after the publish that was written last, newest first, then that one, or None."""
+    for _ in range(_MOST_RECOVERED):
+        if not record.published or record.last is None:
+            break
+        yield record
+        if record.published <= written:
+            return
+        try:
+            base = snapshot.at_version(base.storage, record.published - 1)
+        except (NotFoundError, InputError):  # the log does not go back further
+            break
+        record = Record.of(base)
+    yield None
 
 
 def summaries(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
