@@ -21,7 +21,7 @@ from headwater.incremental.views.spark import running
 from headwater.incremental.views.spark.places import here
 from headwater.testing.views import SCHEMAS, random_view
 
-SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1")) * 12
+SEEDS = int(os.environ.get("HEADWATER_TEST_SEEDS", "1")) * 6
 FIRST = int(os.environ.get("HEADWATER_TEST_SEED", "5000"))
 
 
