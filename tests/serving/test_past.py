@@ -38,7 +38,7 @@ def logged(online: Online, rng: random.Random) -> tuple[datetime, dict[str, list
 
 
 def body(answer: Any) -> bytes:
-    return bytes(answer._body)
+    return bytes(answer)
 
 
 @pytest.mark.long

@@ -1,44 +1,57 @@
-"""demo: what does it do for me? The whole story on a small lake, offline, in under a minute."""
+"""demo: what does it do for me? The story, offline: a project from its first build to its proof, and each room."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from headwater.base.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from headwater.demo.act import Act
 
-__all__ = ["main"]
+__all__ = ["PARTS", "Part", "main"]
 
 
-def main(path: str | None = None, *, json: bool = False) -> int:
-    """Tell the story in ``path`` (a temporary folder if None); returns 0 if every check held, else 1."""
-    from headwater.demo.story import tell
-    from headwater.lakehouse import connect
-    from headwater.spark.session import spark
+Part = Literal["project", "rooms"]
+PARTS: tuple[Part, ...] = ("project", "rooms")
+NEXT = (
+    "headwater init my-project                     # a project of your own, which works at once",
+    "headwater demo my-demo                        # this one, to keep and to change",
+    "cd my-demo; headwater plan; headwater status  # what it would do, and how fresh it is",
+)
 
+
+def main(path: str | None = None, *, json: bool = False, size: str = "S", part: Part | None = None) -> int:
+    """Tell the story in ``path`` (a temporary folder if None); returns 0 if every check held, else 1.
+
+    The first part is a project that is built, changed, killed, made to forget and proved; the second shows each room
+    on a lake of its own. ``size`` is that of the project: "S", "M" or "L".
+    """
     start = time.perf_counter()
     acts: list[Act] = []
     with ExitStack() as stack:
-        folder = path or stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-"))
-        lake = stack.enter_context(connect(folder))
-        if lake.catalog.names():
-            from headwater.base.errors import InputError
-
-            raise InputError.bad_argument("path", folder, "an empty folder: the demo makes a lake of its own")
+        folder = Path(path or stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-")))
+        if folder.is_dir() and any(folder.iterdir()):
+            raise InputError.bad_argument("path", str(folder), "an empty folder: the demo makes a project of its own")
         console = _console()
         if not json:
             console.print("[bold]Headwater[/]: one correction, everywhere, provably.")
-            console.print(f"[dim]lake: {lake.location}[/]")
-        for act in tell(lake, spark):
-            acts.append(act)
+            console.print(f"[dim]folder: {folder}[/]")
+        for one in (part,) if part else PARTS:
             if not json:
-                _show(console, len(acts), act)
+                console.rule(f"[bold]{_TITLES[one]}[/]", align="left")
+            for act in _acts(one, folder, size):
+                acts.append(act)
+                if not json:
+                    _show(console, len(acts), act)
     held = all(a.holds for a in acts)
     seconds = time.perf_counter() - start
     if json:
@@ -46,9 +59,26 @@ def main(path: str | None = None, *, json: bool = False) -> int:
     else:
         count = sum(a.holds for a in acts)
         console.print(f"\n[bold]{count} of {len(acts)} checks held[/], in {seconds:.0f} s.")
-        if path:
-            console.print(f"[dim]The lake stays in {path}: open it with hw.connect({path!r}).[/]")
+        console.print("\nWhat to try next:", *NEXT, sep="\n  ", markup=False)
     return 0 if held else 1
+
+
+_TITLES: dict[Part, str] = {"project": "One project", "rooms": "Room by room"}
+
+
+def _acts(part: Part, folder: Path, size: str) -> Iterator[Act]:
+    from headwater.spark.session import spark
+
+    if part == "project":
+        from headwater.demo.cards.telling import tell as tell_project
+
+        yield from tell_project(folder, spark, size)
+        return
+    from headwater.demo.story import tell
+    from headwater.lakehouse import connect
+
+    with connect(folder / "rooms") as lake:
+        yield from tell(lake, spark)
 
 
 def _console() -> Console:
@@ -67,7 +97,7 @@ def _show(console: Console, number: int, act: Act) -> None:
         console.print(f"   [magenta]{escape(line)}[/]")
     for name, value in act.facts.items():
         text = f"{value:,}" if isinstance(value, int) else str(value)
-        console.print(f"   {name:<26}{text}", markup=False)
+        console.print(f"   {name:<28} {text}", markup=False)
     if act.grid is not None:
         grid = Table(box=None, padding=(0, 2, 0, 3), header_style="bold")
         for i, name in enumerate(act.grid.columns):

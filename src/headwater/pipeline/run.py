@@ -40,8 +40,10 @@ class NodeRun:
         """How much of it was touched, in words."""
         if self.refresh is None or self.state not in ("done", "noop"):
             return ""
-        total = "" if self.rows_total is None else f" of {max(self.rows_total, self.refresh.rows_out):,}"
-        return f"{self.refresh.rows_out:,}{total} rows touched"
+        changes, total = self.refresh.rows_out, self.rows_total
+        if total is not None and changes > total:  # a row that is replaced goes and comes
+            return f"{changes:,} changes in {total:,} rows"
+        return f"{changes:,} rows touched" if total is None else f"{changes:,} of {total:,} rows touched"
 
     @property
     def reason(self) -> str:

@@ -333,8 +333,12 @@ class Answer:
         caption = html.escape(repr(self))
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
+    def __bytes__(self) -> bytes:
+        """The Arrow IPC stream that the answer is, as it came."""
+        return bytes(self._body)
+
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuilt, (bytes(self._body), _text(self._frontier), _text(self._versions)))
+        return (_rebuilt, (bytes(self), _text(self._frontier), _text(self._versions)))
 
 
 def _rebuilt(body: bytes, frontier: str, versions: str) -> Answer:
