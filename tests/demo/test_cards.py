@@ -37,6 +37,9 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert {"transactions", *NODES} - traced == {"disputes"}  # it does not read payments
     leaked = acts["The leak"].facts
     assert float(leaked["AUC by event time"]) > float(leaked["AUC of what was known"])
+    erased = acts["A customer is forgotten, everywhere, with a certificate"]
+    assert [row[0] for row in rows(erased)] == ["customers", "transactions", "chargebacks", "support_notes"]
+    assert erased.facts["places where it was found"] == 0 < erased.facts["files that held the address"]
     assert {row[2] for row in rows(acts["Proof"])} == {"equal"}
     assert (tmp_path / "lineage.svg").read_text().startswith("<svg")
     with hw.Project.load(tmp_path) as project:  # what is left is a project that works

@@ -12,6 +12,7 @@ from headwater.demo.cards.acts.build import build
 from headwater.demo.cards.acts.correction import correct
 from headwater.demo.cards.acts.crash import crash
 from headwater.demo.cards.acts.day import land
+from headwater.demo.cards.acts.erasure import forget
 from headwater.demo.cards.acts.leak import leak
 from headwater.demo.cards.acts.proof import prove
 from headwater.demo.cards.acts.replay import ask, replay
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ACTS", "tell"]
 
-ACTS = (build, land, correct, leak, crash, replay, prove)
+ACTS = (build, land, correct, leak, crash, replay, forget, prove)
 
 SERVING = (build, land, correct, crash)
 """After these a service asks the online table, and logs what it was answered."""
