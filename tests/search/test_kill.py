@@ -16,6 +16,7 @@ from tests.incremental.killing import Server
 from tests.search.notes import Notes
 
 import headwater as hw
+from headwater.base.scratch import own_folder
 
 pytestmark = pytest.mark.long
 
@@ -27,8 +28,8 @@ _POINTS = [
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server("tests.search.kill_server")
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server("tests.search.kill_server", HEADWATER_SPILL_DIR=str(tmp_path / "machine"))
     yield server
     server.close()
 
@@ -60,6 +61,8 @@ def test_killed_at_random_it_is_before_or_after(server: Server, tmp_path: Path) 
         assert left == {name + ending for name in index.record.names for ending in (".split", ".cover")}, (
             "nothing is left behind"
         )
+    own = own_folder(tmp_path / "machine")
+    assert {path.name for path in (tmp_path / "machine").iterdir()} == {Path(own).name, "headwater-splits"}
 
 
 @pytest.mark.parametrize("what", ["merge", "vacuum"])

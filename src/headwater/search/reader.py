@@ -23,7 +23,7 @@ import numpy as np
 from headwater.base import events
 from headwater.base.errors import CorruptionError, NotFoundError, SearchQueryError
 from headwater.base.frontier import Frontier
-from headwater.base.scratch import scratch_parent
+from headwater.base.scratch import own_folder
 from headwater.derived.sources import identity_of
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
@@ -317,7 +317,7 @@ def open_reader(
     """
     left, reopened = list(names), False
     while True:
-        home = tempfile.mkdtemp(prefix="headwater-reader-", dir=scratch_parent())
+        home = tempfile.mkdtemp(prefix="headwater-reader-", dir=own_folder())
         parts: list[Part] = []
         try:
             covered, uncovered = _lent(meant, base, store, left, home, parts, report, whole=whole)
@@ -347,7 +347,7 @@ def _unusable(meant: Definition, base: Snapshot, parts: Sequence[Part]) -> list[
     found = []
     for part in parts:
         try:
-            Reader(meant, base, [part], 0, tempfile.mkdtemp(prefix="headwater-reader-", dir=scratch_parent()))
+            Reader(meant, base, [part], 0, tempfile.mkdtemp(prefix="headwater-reader-", dir=own_folder()))
         except (CorruptionError, SearchQueryError, OSError, ValueError, KeyError, AssertionError):
             found.append(part)
     return found

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headwater.base.errors import CorruptionError, NotFoundError, SearchQueryError
-from headwater.base.scratch import scratch_parent
+from headwater.base.scratch import own_folder
 from headwater.base.storage import now_ms
 from headwater.lake.actions import AddFile
 from headwater.lake.snapshot import Snapshot
@@ -114,7 +114,7 @@ def merged_entries(
     Those that are missing or corrupt are given to ``report``, so that the next refresh builds them again.
     """
     gone = {path for one in group for path in covers[one.name].files if path not in base.files}
-    with tempfile.TemporaryDirectory(prefix="headwater-group-", dir=scratch_parent()) as home:
+    with tempfile.TemporaryDirectory(prefix="headwater-group-", dir=own_folder()) as home:
         folders = {one.name: os.path.join(home, one.name) for one in group}
         try:
             for name, folder in folders.items():

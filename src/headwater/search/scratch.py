@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from headwater.base.scratch import scratch_parent
+from headwater.base.scratch import own_folder, scratch_parent
 
 __all__ = ["scratch_folder"]
 
@@ -19,11 +19,11 @@ _ROOM_BYTES = 256 << 20
 
 
 def scratch_folder(purpose: str, *, small: bool) -> str:
-    """A new folder; whoever asked for it deletes it."""
+    """A new folder; whoever asked for it deletes it, and if that process is killed, another one will (`own_folder`)."""
     parent: str | os.PathLike[str] | None = scratch_parent()
     if small and parent is None and _has_room():
         parent = _MEMORY
-    return tempfile.mkdtemp(prefix=f"headwater-{purpose}-", dir=parent)
+    return tempfile.mkdtemp(prefix=f"headwater-{purpose}-", dir=own_folder(parent))
 
 
 def _has_room() -> bool:

@@ -32,7 +32,7 @@ from typing import TypeVar
 
 from headwater.base import events, faults, settings
 from headwater.base.errors import CorruptionError, NotFoundError
-from headwater.base.scratch import scratch_parent
+from headwater.base.scratch import own_folder, scratch_parent
 from headwater.base.storage import Storage, now_ms
 from headwater.search.assembled import link
 from headwater.search.cover import Cover
@@ -80,7 +80,7 @@ class SplitStore:
 
     def add(self, built: BuiltSplit) -> Cover:
         """Put a split that was built where readers find it, and keep it unpacked here; gives its cover."""
-        with tempfile.TemporaryDirectory(prefix="headwater-pack-", dir=scratch_parent()) as folder:
+        with tempfile.TemporaryDirectory(prefix="headwater-pack-", dir=own_folder()) as folder:
             file = os.path.join(folder, "split")
             cover = packed(built, file)
             faults.point("search.split.before_write", built.name)
