@@ -199,12 +199,13 @@ def forget(
         raise UnsupportedError.erasure(first, work.refused)
     _finish(lake)
     work.wanted = _wanted(work)
-    with events.task(f"forget in {first}", total=len(work.roots) + len(work.artefacts), unit="artefacts") as task:
+    tables = [name for name in work.artefacts if work.one(name).table is not None]
+    steps = len(work.artefacts) + len(tables) + len(work.roots)
+    with events.task(f"forget in {first}", total=steps, unit="steps") as task:
         rows = {name: _cleared(work, name, delete=one) for name, one in work.roots.items()}
         for name in work.artefacts:
             _purge(work, name)
             task.advance(1)
-        tables = [name for name in work.artefacts if work.one(name).table is not None]
         for name in [*reversed(tables), *work.roots]:
             _truncate(work, name, rows.get(name, 0))
             task.advance(1)
