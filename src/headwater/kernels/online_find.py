@@ -4,7 +4,8 @@ A layer is an index with open addressing over records. An entry of the index is 
 of the record plus one below, and zero where there is none. Looking up a key is two accesses to memory that no cache
 holds, one for the index and one for the record, which begins with its key. So the keys of a request are looked up
 together: all index entries are asked for ahead, then all records, then the keys are compared. Searching whole cache
-lines without branches, and three steps that run some keys behind each other, were both tried and took longer.
+lines without branches, and three steps that run some keys behind each other, were both tried and took longer. Keys of
+eight bytes have a way of their own (`online_words`).
 
 `layers` has one row per layer and part, the newest layer first, and the parts of a layer one after the other::
 
@@ -20,7 +21,18 @@ import numpy as np
 from headwater.kernels.arrays import GivenBytes, GivenPositions, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, kernel, shared
 from headwater.kernels.memory import address_of, byte, half, load, prefetch_at, store, word
-from headwater.kernels.online_record import INLINE, KEY, NULLS, WIDTH, equal_bytes, hash_bytes, key_address, key_length
+from headwater.kernels.online_record import (
+    INLINE,
+    KEY,
+    NULLS,
+    WIDTH,
+    entry_of,
+    equal_bytes,
+    hash_bytes,
+    key_address,
+    key_length,
+)
+from headwater.kernels.online_words import are_words, locate_words
 
 __all__ = ["build_index", "find_records", "hash_keys", "locate", "order_of_parts"]
 
@@ -31,12 +43,6 @@ _RECORDS = 2
 _COUNT = 3
 _HEAP = 4
 _HEAP_BYTES = 5
-
-
-@inlined
-def _entry_of(h: np.uint64, entries: int) -> int:
-    """Where the search for a key begins."""
-    return np.int64(((h >> _THIRTY_TWO) * np.uint64(entries)) >> _THIRTY_TWO)
 
 
 @inlined
@@ -106,7 +112,7 @@ def _choose(
         if parts > 1:
             row = first + _part_of(h, parts)
             index, entries, base = layers[row, 0], layers[row, _ENTRIES], layers[row, _RECORDS]
-        at = _entry_of(h, entries)
+        at = entry_of(h, entries)
         for _ in range(entries):  # an index is never full, unless the file is damaged
             entry = np.uint64(load(index, at))
             if entry >> _THIRTY_TWO == h & _LOW and entry != np.uint64(0):
@@ -197,6 +203,8 @@ def locate(
     """What `find_records` does, for keys whose bytes begin at an address."""
     n = records.size
     width = shape[WIDTH]
+    if parts == 1 and shape[KEY] == 8 and are_words(offsets, n):
+        return locate_words(base + offsets[0], layers, shape, seed, records, heaps)
     hashes = np.empty(n, np.uint64)
     places = np.empty(n, np.int64)
     chosen = np.empty(n, np.int64)
@@ -210,7 +218,7 @@ def locate(
         if parts > 1:
             row = last + _part_of(h, parts)
             index, entries = layers[row, 0], layers[row, _ENTRIES]
-        prefetch_at(index + 8 * _entry_of(h, entries))
+        prefetch_at(index + 8 * entry_of(h, entries))
         records[i] = -1
     left = n
     for group in range(groups):
@@ -221,7 +229,7 @@ def locate(
             for i in range(n):
                 if records[i] == -1:
                     row = first if parts == 1 else first + _part_of(hashes[i], parts)
-                    prefetch_at(layers[row, 0] + 8 * _entry_of(hashes[i], layers[row, _ENTRIES]))
+                    prefetch_at(layers[row, 0] + 8 * entry_of(hashes[i], layers[row, _ENTRIES]))
         _choose(hashes, layers, first, parts, width, records, places, chosen)
         left -= _compare(base, offsets, hashes, layers, first, parts, shape, places, chosen, records, heaps)
     missing = 0
@@ -266,7 +274,7 @@ def _count_ties(
         length = key_length(record, shape)
         key = key_address(record, shape, heap)
         h = hash_bytes(key, length, np.uint64(seed))
-        at = _entry_of(h, entries)
+        at = entry_of(h, entries)
         while True:
             entry = np.uint64(load(slots, at))
             there = np.int64(entry & _LOW) - 1
@@ -321,14 +329,14 @@ def build_index(
             record = records + (begin + j) * width
             h = hash_bytes(key_address(record, shape, heap), key_length(record, shape), np.uint64(seed))
             ahead[j] = h
-            prefetch_at(slots + 8 * _entry_of(h, entries))
+            prefetch_at(slots + 8 * entry_of(h, entries))
         for j in range(m):
             h = ahead[j]
             fingerprint = h & _LOW
             number = begin + j
             record = records + number * width
             mine = np.int64((fingerprint << _THIRTY_TWO) | np.uint64(number + 1))
-            at = _entry_of(h, entries)
+            at = entry_of(h, entries)
             while True:
                 entry = np.uint64(load(slots, at))
                 if entry == np.uint64(0):

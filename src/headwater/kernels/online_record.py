@@ -26,7 +26,19 @@ from headwater.kernels.compiled import inlined
 from headwater.kernels.hash import mix
 from headwater.kernels.memory import byte, half, word
 
-__all__ = ["INLINE", "KEY", "NULLS", "SLOT_INLINE", "WIDTH", "equal_bytes", "hash_bytes", "key_address", "key_length"]
+__all__ = [
+    "GOLDEN",
+    "INLINE",
+    "KEY",
+    "NULLS",
+    "SLOT_INLINE",
+    "WIDTH",
+    "entry_of",
+    "equal_bytes",
+    "hash_bytes",
+    "key_address",
+    "key_length",
+]
 
 WIDTH = 0
 KEY = 1
@@ -34,18 +46,25 @@ INLINE = 2
 NULLS = 3
 SLOT_INLINE = 12
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_THIRTY_TWO = np.uint64(32)
+
+
+@inlined
+def entry_of(h: np.uint64, entries: int) -> int:
+    """Where in an index the search for a key begins."""
+    return np.int64(((h >> _THIRTY_TWO) * np.uint64(entries)) >> _THIRTY_TWO)
 
 
 @inlined
 def hash_bytes(at: int, length: int, seed: np.uint64) -> np.uint64:
     """The hash of the bytes of a key."""
-    h = seed ^ (np.uint64(length) * _GOLDEN)
+    h = seed ^ (np.uint64(length) * GOLDEN)
     if length == 0:
         return mix(h)
     k = np.int64(0)
     while k + 8 <= length:
-        h = mix(h ^ word(at + k)) + _GOLDEN
+        h = mix(h ^ word(at + k)) + GOLDEN
         k += 8
     if k < length:
         if length >= 8:  # the last eight bytes, some of them for the second time
