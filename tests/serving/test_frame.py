@@ -364,6 +364,26 @@ def test_trailing_bytes_are_not_ignored() -> None:
         read_batches(body[:-8] + b"x")
 
 
+def test_rows_that_are_checked_by_pyarrow_are_checked_as_well() -> None:
+    """`read_rows` takes what `read` takes, and of other bytes only what the reader of any stream makes the same of."""
+    layout = FrameLayout(pa.schema([("s", pa.utf8()), ("v", pa.list_(pa.int16())), ("n", pa.int32())]))
+    frame = layout.allocate(3, (5, 2))
+    frame.offsets(0)[:], frame.offsets(1)[:], frame.validity(2)[0] = [0, 2, 2, 5], [0, 1, 2, 2], 5
+    frame.values(0)[:] = np.frombuffer("éabc".encode(), np.uint8)
+    frame.set_null_counts([0, 0, 0, 1])
+    body = bytes(frame.buffer)
+    for at in range(len(body)):
+        for flipped in (1, 8, 128, 255):
+            damaged = bytearray(body)
+            damaged[at] ^= flipped
+            view, rows = layout.read(damaged), layout.read_rows(damaged)
+            if view is not None:
+                assert rows is not None and rows.equals(view.batch())
+            elif rows is not None:
+                assert rows.equals(read_batches(damaged))
+        assert layout.read_rows(body[:at]) is None or layout.read(body[:at]) is not None
+
+
 def test_other_streams_are_read_and_made_plain() -> None:
     values = ["a", None, "schön" * 9, ""]
     for kind in (pa.large_utf8(), pa.string_view(), pa.utf8()):

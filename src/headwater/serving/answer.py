@@ -95,7 +95,14 @@ class Answer:
         self._body = body
         size = int.from_bytes(body[4:8], "little")
         shape = known_shape(bytes(memoryview(body)[: 8 + size]))
-        self._view = None if shape is None else shape.layout.read(body)
+        self._view = None
+        if shape is not None and shape.layout.variable:
+            self._batch = shape.layout.read_rows(body)
+            if self._batch is not None:
+                self._shape = shape
+                return
+        elif shape is not None:
+            self._view = shape.layout.read(body)
         if shape is None or self._view is None:
             # A stream may lack its end marker; an answer that does was cut off.
             if bytes(body[-len(END) :]) != END:
@@ -217,7 +224,10 @@ class Answer:
 
     def _strided(self, numbers: Sequence[int], *, whole: bool, fill: object) -> npt.NDArray[Any] | None:
         """The view, if there is one and it has the right values where something is null."""
-        view, shape, known = self._view, self._shape, self._known
+        shape, known = self._shape, self._known
+        if self._view is None:
+            self._view = shape.layout.read(self._body)
+        view = self._view
         if view is None:
             return None
         if known is not None and known.grid is not None and whole:

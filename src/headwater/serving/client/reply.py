@@ -19,6 +19,7 @@ __all__ = ["Reply", "ReplyReader"]
 
 _BUFFER_BYTES = 256 << 10
 _HEAD_BYTES = 64 << 10
+_KEPT_HEADS = 64
 _END = b"\r\n\r\n"
 
 
@@ -71,6 +72,7 @@ class ReplyReader:
         "_body",
         "_filled",
         "_head",
+        "_heads",
         "_known",
         "_known_bytes",
         "_known_total",
@@ -85,6 +87,8 @@ class ReplyReader:
         self._most_bytes = most_bytes
         self._scratch = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._scratch)
+        self._heads: dict[bytes, _Head] = {}
+        """Heads that were parsed: where answers differ in their length, a few come again and again."""
         self._known: _Head | None = None
         self._known_bytes = b""
         self._known_total = -1
@@ -142,9 +146,12 @@ class ReplyReader:
             return None
         at += len(_END)
         head_bytes = bytes(self._view[:at])
-        head = self._known if head_bytes == self._known_bytes else None
+        head = self._heads.get(head_bytes)
         if head is None:
             head = self._parse(head_bytes)
+            if len(self._heads) >= _KEPT_HEADS:
+                self._heads.clear()
+            self._heads[head_bytes] = head
         behind = self._filled - at
         if 100 <= head.status < 200:  # something is still to come
             if head.status == 101:
