@@ -23,7 +23,7 @@ from headwater.base.change import WEIGHT
 from headwater.base.errors import InputError
 from headwater.lake.changes import FileChange, read_change
 from headwater.lake.snapshot import Snapshot
-from headwater.serving.building import taken, to_stored
+from headwater.serving.building import to_stored
 from headwater.serving.keys import KeyBatch, KeyCodec
 from headwater.serving.layers import Layers
 from headwater.serving.record_writer import order_words
@@ -74,6 +74,8 @@ def _sides(batches: Iterable[pa.RecordBatch], schema: pa.Schema, codec: KeyCodec
     if keys.nulls is not None:
         raise InputError.null_keys([p.name for p in codec.parts], where)
     names = as_binary(keys)
+    if weight.size and weight.min() > 0:  # as after an append
+        return _Sides(codec, table, names, table.slice(0, 0), names.slice(0, 0), weight)
     plus = pa.array(weight > 0)
     minus = pa.array(weight < 0)
     return _Sides(
@@ -122,7 +124,10 @@ class _Read:
 
     def sides(self, schema: pa.Schema, codec: KeyCodec, where: str) -> _Sides:
         keys = pa.schema([schema.field(p.name) for p in codec.parts])
-        came, went = _sides(self.came, schema, codec, where), _sides(self.went, keys, codec, where)
+        came = _sides(self.came, schema, codec, where)
+        if self.came and not self.went:
+            return came
+        went = _sides(self.went, keys, codec, where)
         return _Sides(codec, came.came, came.came_keys, went.went, went.went_keys, came.weights)
 
 
@@ -131,15 +136,14 @@ def plain_change(read: _Read | Iterable[pa.RecordBatch], schema: pa.Schema, laye
     codec = layers.codec
     sides = read.sides(schema, codec, where) if isinstance(read, _Read) else _sides(read, schema, codec, where)
     _check_once(sides, where)
-    if len(pc.unique(sides.went_keys)) != len(sides.went_keys):
+    if len(sides.went_keys) and len(pc.unique(sides.went_keys)) != len(sides.went_keys):
         raise Contradiction("a key lost more rows than it had")
     came = layers.find(_as_keys(sides.came_keys)).records != 0
+    if not len(sides.went_keys):  # as after an append
+        _check_new(came, sides, where)
+        return TableChange(sides.came, _as_keys(sides.went_keys), len(came))
     replaces = pc.is_in(sides.came_keys, sides.went_keys).to_numpy(zero_copy_only=False)
-    twice = came & ~replaces
-    if twice.any():
-        position = int(np.flatnonzero(twice)[0])
-        shown = codec.shown(_as_keys(sides.came_keys.slice(position, 1)), 0)
-        raise InputError.duplicate_keys(int(twice.sum()), shown, where)
+    _check_new(came & ~replaces, sides, where)
     # An update has the same keys on both sides, often in the same order.
     same = sides.went_keys.equals(sides.came_keys)
     went = came if same else layers.find(_as_keys(sides.went_keys)).records != 0
@@ -150,8 +154,18 @@ def plain_change(read: _Read | Iterable[pa.RecordBatch], schema: pa.Schema, laye
     return TableChange(sides.came, deleted, int((~replaces).sum()) - len(deleted))
 
 
+def _check_new(twice: np.ndarray[Any, np.dtype[np.bool_]], sides: _Sides, where: str) -> None:
+    """Raise if a key that came, and whose row did not go, has a row."""
+    if twice.any():
+        position = int(np.flatnonzero(twice)[0])
+        shown = sides.codec.shown(_as_keys(sides.came_keys.slice(position, 1)), 0)
+        raise InputError.duplicate_keys(int(twice.sum()), shown, where)
+
+
 def _check_once(sides: _Sides, where: str) -> None:
     """Raise if a row came more than once, or two rows with one key."""
+    if len(pc.unique(sides.came_keys)) == len(sides.came_keys) and not (sides.weights > 1).any():
+        return
     counted = pc.value_counts(sides.came_keys)
     often = counted.filter(pc.greater(counted.field("counts"), 1))
     multiple = sides.came_keys.filter(pa.array(sides.weights > 1))
@@ -262,8 +276,10 @@ def as_binary(keys: KeyBatch) -> pa.Array:
 
 def _as_keys(array: pa.Array) -> KeyBatch:
     """The inverse."""
-    array = pa.concat_arrays([array]) if array.offset else array
+    if not len(array):
+        return KeyBatch(np.zeros(1, np.uint8), np.zeros(1, np.int64))
     buffers = array.buffers()
-    offsets = np.frombuffer(buffers[1], np.int64, len(array) + 1) if len(array) else np.zeros(1, np.int64)
-    data = np.frombuffer(buffers[2], np.uint8) if buffers[2] is not None and buffers[2].size else np.zeros(1, np.uint8)
-    return taken(KeyBatch(data, offsets), np.arange(len(array)))
+    offsets = np.frombuffer(buffers[1], np.int64, len(array) + 1, 8 * array.offset)
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = np.frombuffer(buffers[2], np.uint8, last - first, first) if last > first else np.zeros(1, np.uint8)
+    return KeyBatch(data, offsets - first)
