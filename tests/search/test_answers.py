@@ -13,6 +13,7 @@ import headwater as hw
 from headwater.lakehouse import Lake
 from headwater.search import answers
 from headwater.search.aggregation import stats, terms
+from headwater.search.compiling import Compiler
 from headwater.search.index import SearchIndex
 from headwater.search.reader import Reader
 
@@ -111,3 +112,41 @@ def test_a_condition_is_asked_again(index: SearchIndex, asked: list[str]) -> Non
         del asked[:]
         assert index.count("card", filter="n = 1") == len(index.search("card", filter="n = 1", k=None)) > 0
         assert asked
+
+
+# -- questions that are kept compiled --------------------------------------------------------------------------------
+
+
+def test_a_question_is_compiled_once_and_anew_for_each_reader(
+    index: SearchIndex, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    real = Compiler.compile
+    monkeypatch.setattr(Compiler, "compile", lambda self, node: (compiled.append(""), real(self, node))[1])
+    with hw.settings.override(search_answers_bytes=0):
+        first = index.count("*ard")
+        assert first and index.count("*ard") == first and len(compiled) == 1
+        assert index.count("car lost") != index.count("car lost", default="and") and len(compiled) == 3
+        lake.write("t", pa.table({"id": [900], "body": ["orchard"], "n": [1]}), mode="append")
+        assert index.count("*ard") == first + 1, "the terms of the pattern are those of the reader"
+        assert len(compiled) == 4
+
+
+def test_what_a_lenient_question_left_out_is_kept_too(index: SearchIndex) -> None:
+    with hw.settings.override(search_answers_bytes=0):
+        found = [index.search("card AND (lost", lenient=True) for _ in range(2)]
+        assert found[0].ignored and found[0].ignored == found[1].ignored
+        with pytest.raises(hw.SearchQueryError):
+            index.search("card AND (lost")
+
+
+def test_few_and_small_ones_are_kept(lake: Lake) -> None:
+    words = [f"w{n}" for n in range(1_200)]
+    lake.write("many", pa.table({"body": words}))
+    index = lake.index("many_ix", "many", text="body", refresh=True)
+    with hw.settings.override(search_answers_bytes=0):
+        reader = index.reader()
+        assert index.count("w*") == 1_200 and not reader.compiled, "a set of many terms takes memory"
+        assert index.count(" OR ".join(words[:400])) == 400 and not reader.compiled, "a long text does, too"
+        assert [index.count(word) for word in words[:300]] == [1] * 300
+        assert len(reader.compiled) == 256

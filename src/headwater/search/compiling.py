@@ -76,6 +76,8 @@ class Compiler:
     lenient: bool = False
     absent: bool = False
     ignored: list[Ignored] = field(default_factory=list)
+    looked_up: int = 0
+    """How many terms the lists of terms gave, for patterns and ranges."""
 
     def __post_init__(self) -> None:
         import tantivy
@@ -276,6 +278,7 @@ class Compiler:
             return self._make.term_query(schema, name, "".join(map(str, pattern)), "basic")
         terms = self.reader.terms.get(self._fields.name(number), ())
         found = matching(terms, pattern, grams=self._fields[number].substring)
+        self.looked_up += len(found)
         if len(found) > _MANY_TERMS:
             return self._make.regex_query(schema, name, pattern_regex(pattern))
         return one_of(schema, name, found)
@@ -303,6 +306,7 @@ class Compiler:
             for term in terms.to_pylist()
             if _between(term, node, f)
         }
+        self.looked_up += len(found)
         return one_of(self.reader.schema, name, found)
 
     def _json_range(self, f: Field, name: str, node: Range) -> Any:

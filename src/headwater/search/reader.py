@@ -13,7 +13,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -117,6 +117,8 @@ class Reader:
                     segments.append(Segment(part.folder, id_, count, alive))
             taken.update(here)
         self._segments = chosen
+        self.compiled: OrderedDict[Hashable, Any] = OrderedDict()
+        """The library's queries for the last questions: see `compile_query`."""
         self._open(segments, home)
 
     def _alive(self, cover: Cover, taken: set[str]) -> list[Bits | None]:

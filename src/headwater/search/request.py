@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from headwater.search.language import Ignored, parse, parse_leniently
 from headwater.search.reader import Reader
 
 __all__ = ["Request", "compile_query", "field_number"]
+
+_MOST_KEPT, _MOST_LETTERS, _MOST_TERMS = 256, 1_000, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +58,33 @@ class Request:
 
 
 def compile_query(reader: Reader, asked: Request) -> tuple[Any, tuple[Ignored, ...]]:
-    """The library's query for a question's text, and what was left out of it."""
+    """The library's query for a question's text, and what was left out of it.
+
+    The reader keeps those of the last short questions, as databases keep prepared statements. It is of one version, so
+    what the text means there does not change.
+    """
+    fields = None if asked.fields is None else tuple(asked.fields)
+    key = asked.query, fields, asked.default, asked.lenient, asked.absent
+    found: tuple[Any, tuple[Ignored, ...]] | None = reader.compiled.get(key)
+    if found is None:
+        found, terms = _compiled(reader, asked)
+        if len(asked.query) <= _MOST_LETTERS and terms <= _MOST_TERMS:
+            reader.compiled[key] = found
+            with suppress(KeyError):  # another thread was quicker
+                while len(reader.compiled) > _MOST_KEPT:
+                    reader.compiled.popitem(last=False)
+    return found
+
+
+def _compiled(reader: Reader, asked: Request) -> tuple[tuple[Any, tuple[Ignored, ...]], int]:
+    """What `compile_query` gives, and how many terms were looked up for it."""
     defaults = [field_number(reader, c) for c in asked.fields or ()]
     compiler = Compiler(reader, defaults, asked.lenient, asked.absent)
     if asked.lenient:
         node, ignored = parse_leniently(asked.query, default=asked.default)
         query = compiler.compile(node)
-        return query, (*ignored, *compiler.ignored)
-    return compiler.compile(parse(asked.query, default=asked.default)), ()
+        return (query, (*ignored, *compiler.ignored)), compiler.looked_up
+    return (compiler.compile(parse(asked.query, default=asked.default)), ()), compiler.looked_up
 
 
 def field_number(reader: Reader, column: str) -> int:
