@@ -224,10 +224,12 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     lake.write("people", [{"id": 1, "mail": "ada.lovelace@example.org"}, {"id": 2, "mail": "bob@example.org"}])
     assert main(["forget", str(tmp_path), "people", "id=1", "--plan", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == {"people": 1}
+    assert main(["forget", str(tmp_path), "people", "id=1"]) == 1  # nobody can be asked
+    assert "error[E8004]" in capsys.readouterr().err
     assert lake.table("people").count() == 2
     assert main(["forget", str(tmp_path), "people", "id=1", "--yes"]) == 0
     assert "nothing found" in capsys.readouterr().out
-    assert main(["forget", str(tmp_path), "people", "id=1", "--json"]) == 0
+    assert main(["forget", str(tmp_path), "people", "id=1", "--yes", "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert document["complete"] and document["roots"][0]["rows"] == 0
 

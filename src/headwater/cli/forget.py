@@ -41,8 +41,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         also[name] = key
     given = (arguments.table, ", ".join(arguments.key))
     with open_lake(arguments) as lake:
-        asks = sys.stdin.isatty() and not arguments.yes
-        if arguments.plan or asks:
+        if not (arguments.plan or arguments.yes or sys.stdin.isatty()):
+            raise InputError.not_confirmed("forget", "--yes", "--plan")
+        if arguments.plan or not arguments.yes:
             plan = lake.plan_forget(*given, also=also, allow_outside=arguments.allow_outside)
             if arguments.plan:
                 if screen.as_json:

@@ -21,6 +21,14 @@ class InputError(HeadwaterError, ValueError):
         return cls("E1001", f"`{name}` is {value!r}", hint=f"expected {expected}")
 
     @classmethod
+    def not_confirmed(cls, verb: str, confirm: str, preview: str) -> Self:
+        return cls(
+            "E8004",
+            f"`{verb}` cannot be undone, and nobody can be asked: its input is not a terminal",
+            hint=f"nothing was done; see what it would do with {preview}, and confirm it with {confirm}",
+        )
+
+    @classmethod
     def bad_name(cls, name: str) -> Self:
         return cls(
             "E1004",
