@@ -59,6 +59,19 @@ def test_verbs_of_a_lake_find_the_project(shop: Path, capsys: Capture) -> None:
     assert main(["serve", "--check"]) == 0 and "customer_online" in capsys.readouterr().out
 
 
+def test_the_lake_is_left_out_behind_an_action(shop: Path, capsys: Capture) -> None:
+    main(["refresh"])
+    capsys.readouterr()
+    for words in (["index", "status"], ["index", "status", "notes_search"], ["index", "--full", "refresh"]):
+        assert [one["name"] for one in as_json(capsys, 0, *words)["indexes"]] == ["notes_search"]
+
+
+def test_what_is_missing_does_not_name_the_lake(shop: Path, capsys: Capture) -> None:
+    for words, missing in ((["why"], "NODE"), (["forget", "orders", "--plan"], "COLUMN=VALUE")):
+        assert main(words) == 2
+        assert f"required: {missing}\n" in capsys.readouterr().err
+
+
 def test_exit_codes(shop: Path, capsys: Capture) -> None:
     assert main(["refresh", "nope"]) == 1
     assert main(["refresh", "--nope"]) == 2

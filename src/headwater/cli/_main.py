@@ -71,22 +71,33 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
     """
     from headwater.cli._lake import is_place, project_above
 
-    root = project_above() if any(action.dest == "lake" for action in parser._actions) else None
+    positional = [action.dest for action in parser._actions if not action.option_strings]
+    root = project_above() if "lake" in positional else None
     if root is None:
         return parser.parse_intermixed_args(words)
+    completed = _with_lake(words, root, positional.index("lake"))
     try:
         arguments = parser.parse_intermixed_args(words)
     except _UsageError as error:
         try:
-            return parser.parse_intermixed_args([root, *words])
-        except _UsageError:
-            raise error from None
+            return parser.parse_intermixed_args(completed)
+        except _UsageError as without:
+            # What is missing beside the lake, which need not be given here.
+            both = all("are required" in one.message for one in (error, without))
+            raise without if both else error from None
     if is_place(arguments.lake):
         return arguments
     try:
-        return parser.parse_intermixed_args([root, *words])
+        return parser.parse_intermixed_args(completed)
     except _UsageError:
         return arguments
+
+
+def _with_lake(words: list[str], root: str, place: int) -> list[str]:
+    """The words with a lake at its place: behind the action in `headwater index status`, else in front."""
+    plain = [at for at, word in enumerate(words) if not word.startswith("-")][:place]
+    at = plain[-1] + 1 if plain else 0
+    return [*words[:at], root, *words[at:]]
 
 
 def _without_verb(words: list[str], screen: Screen) -> int:
