@@ -150,3 +150,11 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         lake.derived("e").refresh()
     with pytest.raises(NotFoundError, match="not kept any more"):
         lake.diff("e", 2, 12)
+
+
+def test_a_table_with_one_version_has_none_before_it(tmp_path: Path) -> None:
+    with hw.connect(tmp_path) as lake:
+        lake.write("paid", [{"id": 1}])
+        with pytest.raises(NotFoundError, match="no version before 0") as caught:
+            lake.diff("paid")
+    assert caught.value.code == "E1102"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +228,11 @@ def test_keys_of_all_types(tmp_path: Path) -> None:
         assert key.mask(table.to_arrow()).tolist() == [True, False], text
         assert select(base, ["i"], key.condition).read_all()["i"].to_pylist() == [1], text
         assert Key.of(str(key), base) == key
+
+
+def test_what_an_online_table_answers_is_shown_without_python(tmp_path: Path) -> None:
+    with hw.connect(tmp_path) as lake:
+        lake.write("paid", [{"id": 1, "at": datetime(2026, 3, 2, 12, tzinfo=UTC)}])
+        lake.online("latest", "paid", key="id", refresh=True)
+        lines = str(lake.trace("paid", "id=1")).splitlines()
+    assert "  now: key={id=1} found=True answer={at=2026-03-02 12:00:00+00:00}" in lines

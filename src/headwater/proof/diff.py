@@ -186,6 +186,8 @@ def _versions(
         first = max(older, default=0)
     else:
         first = parse_version(before, "before")
+    if before is None and first < 0 <= second:
+        raise NotFoundError.no_earlier_version(second, found.name)
     for version in (first, second):
         if version > newest or version < 0:
             raise NotFoundError.version(version, newest, found.name)

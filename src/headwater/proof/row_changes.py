@@ -123,6 +123,8 @@ def _taken(change: ChangeBatch, places: Sequence[tuple[int, int | None, int | No
 def _text(value: object) -> str:
     if value is None:
         return "null"
+    if isinstance(value, dict):
+        return "{" + row_text(value) + "}"
     return repr(value) if isinstance(value, str) and not value.isidentifier() else str(value)
 
 

@@ -82,6 +82,15 @@ class NotFoundError(InputError, LookupError):
         return cls("E1102", f"no version {version}", where=where, hint=f"versions run from 0 to {newest}")
 
     @classmethod
+    def no_earlier_version(cls, version: int, where: str) -> Self:
+        return cls(
+            "E1102",
+            f"no version before {version}, which is the first",
+            where=where,
+            hint="there is nothing to compare it with: give two versions, or commit once more",
+        )
+
+    @classmethod
     def version_gone(cls, version: int, oldest: int, newest: int, where: str) -> Self:
         return cls(
             "E1103",
