@@ -157,4 +157,4 @@ def test_a_table_with_one_version_has_none_before_it(tmp_path: Path) -> None:
         lake.write("paid", [{"id": 1}])
         with pytest.raises(NotFoundError, match="no version before 0") as caught:
             lake.diff("paid")
-    assert caught.value.code == "E1102"
+    assert caught.value.code == "E1120"

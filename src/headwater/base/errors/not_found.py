@@ -84,7 +84,7 @@ class NotFoundError(InputError, LookupError):
     @classmethod
     def no_earlier_version(cls, version: int, where: str) -> Self:
         return cls(
-            "E1102",
+            "E1120",
             f"no version before {version}, which is the first",
             where=where,
             hint="there is nothing to compare it with: give two versions, or commit once more",
