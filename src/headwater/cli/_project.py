@@ -55,9 +55,6 @@ def refresh_project(project: Project, arguments: argparse.Namespace, screen: Scr
         with _live(screen) as show:
             run = project.refresh(*arguments.names, stopped=stopped, on_change=show, **options)
     _print_run(run, screen)
-    tests = sum(len(node.tests) for node in project.nodes.values())
-    if tests and not project.gates:
-        screen.say(f"{tests} data test{'s were' if tests > 1 else ' was'} not run: this version only reads them")
     return Exit.OK if run.ok else Exit.FAILED
 
 
@@ -77,6 +74,8 @@ def _watch(
             for name, kind, mode, touched, seconds, after, why in run.rows():
                 if run[name].state not in ("noop", "stopped"):
                     screen.data("  " + "  ".join(filter(None, [name, kind, mode, touched, f"{seconds} s", after, why])))
+        for broken in run.broken:
+            screen.say(f"{broken.reason} ({broken.check.severity})")
         for name, error in run.failed.items():
             screen.say(f"{name} was not refreshed:")
             screen.complain(screen.worded(error, name), debug=arguments.debug)
@@ -185,6 +184,8 @@ def _print_run(run: Run, screen: Screen) -> None:
         return
     print_entries(screen, _RUN, run.rows(), right=(4,), head=3)
     screen.say(run.summary())
+    for broken in run.broken:
+        screen.say(f"{broken.reason} ({broken.check.severity})")
     for name, error in run.failed.items():
         screen.say(f"{name} was not refreshed:")
         screen.complain(screen.worded(error, name))

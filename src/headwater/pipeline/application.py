@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headwater.derived import kinds
-from headwater.pipeline.execution import there
+from headwater.pipeline.checks.evaluation import applied
+from headwater.pipeline.execution import attach_sources, there
 from headwater.pipeline.graph import Graph
 
 if TYPE_CHECKING:
@@ -19,13 +20,11 @@ def apply_definitions(lake: Lake, graph: Graph, names: Sequence[str]) -> dict[st
     """Define nodes in their order; "created", "changed" or "unchanged" for each.
 
     Each definition is one commit. A process that ends on the way leaves some of them applied, and applying again does
-    the rest.
+    the rest. The data tests of the nodes, and of sources, become views; a test that reads a node that was never applied
+    waits until that is there.
     """
     environment = lake.environment()
-    for name in graph.sources:
-        location = graph.nodes[name].options.get("location")
-        if location is not None and not lake.catalog.is_attached(name):
-            lake.attach(name, location)
+    attach_sources(lake, graph)
     have, done = dict(environment.artefacts()), {}
     for name in names:
         node, kind = graph.nodes[name], kinds.kind(graph.nodes[name].kind)
@@ -37,4 +36,7 @@ def apply_definitions(lake: Lake, graph: Graph, names: Sequence[str]) -> dict[st
             done[name] = "unchanged"
             continue
         kind.define(name, node.options, environment)
+    for check in graph.checks_of([*names, *graph.sources]).values():
+        if set(check.reads) <= {*graph.sources, *names, *have}:
+            applied(lake, check.check, check.outline)
     return done

@@ -5,6 +5,10 @@ given the definition that the project declares, then refreshed to the pinned ver
 written into the ledger. One that fails is tried again if that may help (`retries`); when it has failed, the nodes that
 read it are left as they are, and all others go on.
 
+The data tests of a node are evaluated after its publish, each as soon as all that it reads is there, over the same
+pinned versions. What reads the node waits for them, and one that fails with severity ``error`` leaves it as it is, with
+all that reads it in turn.
+
 What happens if the process ends anywhere: a node is either as it was or at its new frontier, because its publish is one
 commit; the ledger may lack a row, which the next run writes first; definitions that were changed stay changed, and the
 next run goes on from there. So running again converges, and nothing has to be cleaned up by hand.
@@ -20,6 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from headwater.base import events, faults
@@ -28,10 +33,12 @@ from headwater.derived import kinds
 from headwater.derived.artefact import Artefact
 from headwater.derived.environment import Environment
 from headwater.derived.reports import Refresh
+from headwater.pipeline.checks.declaration import DeclaredCheck
+from headwater.pipeline.checks.evaluation import CheckResult, violations_of
 from headwater.pipeline.cpu import CpuShares
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.ledger import Entry, Ledger
-from headwater.pipeline.logs import log_node
+from headwater.pipeline.logs import log_check, log_node
 from headwater.pipeline.node import Node
 from headwater.pipeline.pins import Pins
 from headwater.pipeline.retries import retried
@@ -41,10 +48,7 @@ from headwater.pipeline.tracing import span
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
 
-__all__ = ["Execution", "Gate", "Options", "there"]
-
-Gate = Callable[["Node", Artefact], HeadwaterError | None]
-"""Looks at a node that was refreshed; an error keeps the nodes that read it from being refreshed."""
+__all__ = ["Execution", "Options", "attach_sources", "there"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,6 @@ class Options:
     workers: int = 1
     retries: int = 3
     retry_wait_seconds: float = 1.0
-    gates: Sequence[Gate] = ()
     on_change: Callable[[NodeRun], None] = field(default=lambda _: None)
 
 
@@ -72,11 +75,14 @@ class Execution:
         options: Options,
         *,
         stopped: threading.Event,
+        checks: Mapping[str, DeclaredCheck] = MappingProxyType({}),
     ) -> None:
         self.lake = lake
         self.graph = graph
         self.options = options
         self.stopped = stopped
+        self.checks = checks
+        self.guard = threading.Lock()
         self.environment: Environment = lake.environment()
         self.ledger = Ledger(lake, project)
         self.pins = Pins(self.environment)
@@ -90,8 +96,9 @@ class Execution:
         """Do it, and report."""
         start = time.perf_counter()
         names = list(self.run.nodes)
-        self._attach()
+        attach_sources(self.lake, self.graph)
         read = {source for name in names for source in self.graph.reads(name)}
+        read |= {source for check in self.checks.values() for source in check.reads}
         self.pins.look(sorted(read - set(names)))
         self.run.frontier = self.pins.frontier
         self._catch_up(names)
@@ -104,13 +111,6 @@ class Execution:
         self.run.seconds = time.perf_counter() - start
         return self.run
 
-    def _attach(self) -> None:
-        """Give the sources that lie elsewhere their names in the lake."""
-        for name in self.graph.sources:
-            location = self.graph.nodes[name].options.get("location")
-            if location is not None and not self.lake.catalog.is_attached(name):
-                self.lake.attach(name, location)
-
     def _catch_up(self, names: Iterable[str]) -> None:
         """Write what the ledger lacks, because a run ended between a publish and its row."""
         for name in names:
@@ -120,6 +120,10 @@ class Execution:
 
     def _work(self, names: Sequence[str]) -> None:
         waiting = {name: {r for r in self.graph.reads(name) if r in self.run.nodes} for name in names}
+        for name in names:
+            waiting[name] |= {view for view in self.graph.checks_of(self.graph.reads(name)) if view in self.checks}
+        for view, check in self.checks.items():
+            waiting[view] = {read for read in check.reads if read in self.run.nodes}
         running: dict[Future[None], str] = {}
         with ThreadPoolExecutor(self.options.workers, thread_name_prefix="headwater-node") as threads:
             while waiting or running:
@@ -127,7 +131,8 @@ class Execution:
                     for name in [name for name, left in waiting.items() if not left]:
                         del waiting[name]
                         context = contextvars.copy_context()
-                        running[threads.submit(context.run, self._node, self.run.nodes[name])] = name
+                        work = self._check if name in self.checks else self._node
+                        running[threads.submit(context.run, work, name)] = name
                 if not running:
                     break
                 done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -139,11 +144,18 @@ class Execution:
 
     # -- one node --------------------------------------------------------------------------------------------------
 
-    def _node(self, one: NodeRun) -> None:
-        lost = [r for r in self.graph.reads(one.name) if self._is_lost(r)]
-        if lost:
-            causes = {cause for name in lost for cause in (self._causes(name))}
-            one.blocked_by = tuple(sorted(causes))
+    def _node(self, name: str) -> None:
+        one = self.run.nodes[name]
+        reads = self.graph.reads(name)
+        lost = [r for r in reads if self._is_lost(r)]
+        with self.guard:
+            results = list(self.run.checks.values())
+        broken = [result for result in results if result.blocks and result.check.node in reads]
+        if lost or broken:
+            broken += [result for read in lost for result in self.run.nodes[read].broken]
+            causes = {cause for read in lost for cause in self._causes(read)}
+            one.blocked_by = tuple(sorted(causes | {result.check.node for result in broken}))
+            one.broken = tuple({result.check.name: result for result in broken}.values())
             self._state(one, "blocked")
             return
         if self.stopped.is_set():
@@ -200,10 +212,6 @@ class Execution:
             faults.point("pipeline.node.published", one.name)
             self.ledger.publish(artefact, entry)
         self.pins.published(one.name, done.after)
-        for gate in self.options.gates:
-            refused = gate(self.graph.nodes[one.name], artefact)
-            if refused is not None:
-                raise refused
 
     def _step(self, one: NodeRun) -> tuple[Artefact, Refresh]:
         """Give a node its definition, and bring it forward."""
@@ -240,6 +248,46 @@ class Execution:
             done = replace(done, mode=last.mode, rows_in=last.rows_in, rows_out=last.rows_out, reason=why)
         return artefact, done
 
+    # -- one data test ---------------------------------------------------------------------------------------------
+
+    def _check(self, view: str) -> None:
+        """Evaluate a test over the pinned versions; where its node failed, that blocks enough."""
+        declared = self.checks[view]
+        check = declared.check
+        if self.stopped.is_set() or self._is_lost(check.node):
+            return
+        start = time.perf_counter()
+        try:
+            with span("test", test=check.name, node=check.node, run=self.run.id):
+                result = retried(
+                    lambda: violations_of(self.lake, check, self.pins.of(declared.reads), declared.outline),
+                    retries=self.options.retries,
+                    wait_seconds=self.options.retry_wait_seconds,
+                    stopped=self.stopped,
+                    on_retry=lambda error, number, seconds: events.notice(
+                        f"{check.name}: try {number} failed, again in {seconds:.1f} s: {error}"
+                    ),
+                )
+        except Exception as error:  # noqa: BLE001  what cannot be evaluated holds back as a failure does
+            found = error if isinstance(error, HeadwaterError) else _unexpected(error)
+            result = CheckResult(check=check, seconds=time.perf_counter() - start, error=found)
+        with self.guard:
+            self.run.checks[check.name] = result
+        log_check(self.run, result)
+        faults.point("pipeline.check.evaluated", check.name)
+        if not result.passed:
+            failure = ProjectError.test_failed(result.reason, declared.where)
+            entry = Entry(
+                run=self.run.id,
+                node=check.node,
+                kind="test",
+                reason=check.name,
+                seconds=result.seconds,
+                error=f"[{failure.code}] {failure.message}",
+                mode="failed" if result.blocks else "warned",
+            )
+            self._record(entry)
+
     def _record_failure(self, one: NodeRun) -> None:
         assert one.error is not None, "it has failed"
         entry = Entry(
@@ -252,10 +300,13 @@ class Execution:
             tries=one.tries,
             error=f"[{one.error.code}] {one.error.message}",
         )
+        self._record(entry)
+
+    def _record(self, entry: Entry) -> None:
         try:
             self.ledger.failed([entry])
         except HeadwaterError as error:  # what made the node fail may keep the ledger from being written, too
-            events.notice(f"the failure of {one.name} is not in the ledger: {error.message}")
+            events.notice(f"the failure of {entry.node} is not in the ledger: {error.message}")
 
     def _is_lost(self, name: str) -> bool:
         one = self.run.nodes.get(name)
@@ -269,6 +320,14 @@ class Execution:
         one.state = state
         log_node(self.run, one)
         self.options.on_change(one)
+
+
+def attach_sources(lake: Lake, graph: Graph) -> None:
+    """Give the sources that lie elsewhere their names in the lake."""
+    for name in graph.sources:
+        location = graph.nodes[name].options.get("location")
+        if location is not None and not lake.catalog.is_attached(name):
+            lake.attach(name, location)
 
 
 def there(node: Node, environment: Environment, artefacts: Mapping[str, str]) -> Artefact | None:

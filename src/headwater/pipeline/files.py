@@ -6,7 +6,7 @@ Only files are read here; the lake is not looked at. All mistakes of all files a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -85,6 +85,7 @@ class _Reading:
         self.functions: list[Declared] = []
         self.mistakes: list[HeadwaterError] = []
         self._names: dict[str, str] = {}
+        self._lines: Mapping[tuple[str, ...], int] = {}
 
     def run(self) -> None:
         self._read_config()
@@ -120,7 +121,7 @@ class _Reading:
             config, lines = validated(
                 ProjectConfig, text, PROJECT_FILE, self.environ, begins=begins, folder=str(self.root)
             )
-            self.config = config
+            self.config, self._lines = config, lines
             for name, source in config.sources.items():
                 where = f"{PROJECT_FILE}:{lines.get(('sources', name), 1)}"
                 self._add(
@@ -200,6 +201,7 @@ class _Reading:
                 freshness=self._freshness(header.freshness),
                 tags=tuple(header.tags),
                 tests=tuple(header.tests),
+                tests_at=_places(header.tests, ("tests",), found.lines, shown),
             )
         )
         self._add_sections(header, shown, found.lines, path.name.removesuffix(".sql"))
@@ -225,6 +227,7 @@ class _Reading:
                     freshness=self._freshness(_duration(own["freshness"], where)),
                     tags=tuple(own["tags"] or ()),
                     tests=tuple(own["tests"] or ()),
+                    tests_at=(where,) * len(own["tests"] or ()),
                 )
             )
 
@@ -235,9 +238,11 @@ class _Reading:
             node = self.nodes.get(name)
             if node is None:
                 known = list(self.nodes)
-                self.mistakes.append(ProjectError.unknown_node(name, known, f"{PROJECT_FILE}: tests"))
+                where = f"{PROJECT_FILE}:{self._lines.get(('tests', name), 1)}"
+                self.mistakes.append(ProjectError.unknown_node(name, known, where))
             else:
-                self.nodes[name] = replace(node, tests=(*node.tests, *tests))
+                places = _places(tests, ("tests", name), self._lines, PROJECT_FILE)
+                self.nodes[name] = replace(node, tests=(*node.tests, *tests), tests_at=(*node.tests_at, *places))
 
     def _add(self, node: Node) -> None:
         """Take a node in; names in another case are the same name."""
@@ -246,6 +251,17 @@ class _Reading:
             raise ProjectError.duplicate_name(node.name, node.where, first)
         self._names[node.name.lower()] = node.where
         self.nodes[node.name] = node
+
+
+def _places(
+    tests: Sequence[Any], path: tuple[str, ...], lines: Mapping[tuple[str, ...], int], shown: str
+) -> tuple[str, ...]:
+    """Where each of some data tests stands; one without a key of its own is shown at the list's."""
+    above, found = lines.get(path, 1), []
+    for number, test in enumerate(tests):
+        key = str(next(iter(test), "")) if isinstance(test, Mapping) else ""
+        found.append(f"{shown}:{lines.get((*path, str(number), key), above)}")
+    return tuple(found)
 
 
 def _given(model: BaseModel) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from headwater.base.errors import HeadwaterError, NotFoundError, ProjectError
 from headwater.derived import kinds
 from headwater.derived.dependencies import dependants, upstream_first
 from headwater.derived.outline import Outline, Shape
+from headwater.pipeline.checks.declaration import DeclaredCheck, declared_checks, outlined, waits_for_itself
 from headwater.pipeline.node import SOURCE, Node
 from headwater.pipeline.outline_cache import OutlineCache
 from headwater.sql.functions.user import UserFunction
@@ -42,6 +43,8 @@ class Graph:
     outlines: Mapping[str, Outline]
     """The outline of every node that is kept."""
     mistakes: tuple[HeadwaterError, ...] = field(default=())
+    checks: Mapping[str, DeclaredCheck] = field(default_factory=dict)
+    """The data tests of the nodes, by the view that keeps the violations of each."""
 
     @property
     def kept(self) -> list[str]:
@@ -61,6 +64,11 @@ class Graph:
     def readers(self, name: str) -> list[str]:
         """The nodes that read a node, directly."""
         return [one for one in self.kept if name in self.reads(one)]
+
+    def checks_of(self, names: Iterable[str]) -> dict[str, DeclaredCheck]:
+        """The data tests of some nodes, sources too."""
+        wanted = set(names)
+        return {view: one for view, one in self.checks.items() if one.check.node in wanted}
 
     def upstream(self, names: Iterable[str]) -> set[str]:
         """Some nodes with all kept ones that they read, directly or through others."""
@@ -123,7 +131,35 @@ class _Building:
         for name in self._guessed_order():
             self._settle(name)
         self.cache.keep(name for name in self.outlines)
-        return Graph(self.found, self.outlines, tuple(self.mistakes))
+        checks = self._checks()
+        return Graph(self.found, self.outlines, tuple(self.mistakes), checks)
+
+    def _checks(self) -> dict[str, DeclaredCheck]:
+        """The data tests of all nodes without a mistake, each with what it reads."""
+        found: dict[str, DeclaredCheck] = {}
+        for node in self.nodes.values():
+            for one in declared_checks(node):
+                if isinstance(one, HeadwaterError):
+                    self.mistakes.append(one)
+                elif node.name not in self.broken:
+                    self._add_check(node, one, found)
+        self.mistakes += waits_for_itself(
+            found.values(), lambda name: self.outlines[name].reads if name in self.outlines else ()
+        )
+        return found
+
+    def _add_check(self, node: Node, declared: DeclaredCheck, found: dict[str, DeclaredCheck]) -> None:
+        check = declared.check
+        holder = Node(name=check.name, kind=node.kind, where=declared.where)
+        try:
+            if check.view.lower() in (view.lower() for view in found):
+                first = next(one.where for view, one in found.items() if view.lower() == check.view.lower())
+                raise ProjectError.duplicate_name(check.name, declared.where, first)
+            found[check.view] = outlined(declared, self._shape_for(holder), self.functions)
+        except (_Broken, _Needs):  # what it reads has a mistake of its own
+            return
+        except HeadwaterError as error:
+            self.mistakes.append(error)
 
     def _guessed_order(self) -> Iterator[str]:
         kept = {name: node for name, node in self.nodes.items() if not node.is_source}

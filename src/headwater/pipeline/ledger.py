@@ -86,6 +86,7 @@ class Entry:
     rows_total: int | None = None
     tries: int | None = None
     error: str | None = None
+    mode: str = "failed"
 
 
 class Ledger:
@@ -115,7 +116,7 @@ class Ledger:
         return written
 
     def failed(self, entries: Iterable[Entry]) -> None:
-        """Write rows of failures."""
+        """Write rows of failures; those of data tests have the kind ``test`` and the mode ``failed`` or ``warned``."""
         rows = [self._failure(entry) for entry in entries]
         if rows:
             self._table().append(pa.Table.from_pylist(rows, SCHEMA))
@@ -192,7 +193,7 @@ class Ledger:
             "project": self._project,
             "node": entry.node,
             "kind": entry.kind,
-            "mode": "failed",
+            "mode": entry.mode,
             "reason": entry.reason,
             "frontier_before": None if entry.before is None else str(entry.before),
             "seconds": entry.seconds,

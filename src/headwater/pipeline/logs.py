@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
 
+from headwater.pipeline.checks.evaluation import CheckResult
 from headwater.pipeline.run import NodeRun, Run
 
-__all__ = ["json_logs", "log_node", "log_run"]
+__all__ = ["json_logs", "log_check", "log_node", "log_run"]
 
 _log = logging.getLogger("headwater.pipeline")
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -62,6 +63,16 @@ def log_node(run: Run, one: NodeRun) -> None:
         facts |= {"error": f"[{one.error.code}] {one.error.message}"}
     bad = one.state in ("failed", "blocked")
     _log.log(logging.WARNING if bad else logging.INFO, f"node {one.state}", extra=facts)
+
+
+def log_check(run: Run, result: CheckResult) -> None:
+    """Log what came of a data test."""
+    facts = {"run": run.id, "project": run.project, "node": result.check.node, "test": result.check.name}
+    facts |= {"severity": result.check.severity, "violations": str(result.violations)}
+    if not result.passed:
+        facts |= {"error": result.reason}
+    level = logging.INFO if result.passed else logging.WARNING
+    _log.log(level, f"test {'passed' if result.passed else 'failed'}", extra=facts)
 
 
 def log_run(run: Run) -> None:

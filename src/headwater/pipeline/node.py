@@ -34,6 +34,8 @@ class Node:
         how old the newest change may be that it does not reflect
     tests : sequence
         data tests, as they are written
+    tests_at : sequence of str
+        the file and line of each of them
     """
 
     name: str
@@ -46,6 +48,7 @@ class Node:
     freshness: timedelta | None = None
     tags: tuple[str, ...] = ()
     tests: Sequence[Any] = ()
+    tests_at: Sequence[str] = ()
 
     @property
     def is_source(self) -> bool:

@@ -34,8 +34,10 @@ from headwater.derived.outline import Shape
 from headwater.lake import snapshot
 from headwater.lake.catalog import TABLE
 from headwater.lakehouse import Lake, connect
+from headwater.pipeline.checks.declaration import DeclaredCheck
+from headwater.pipeline.checks.evaluation import CheckResults, evaluate
 from headwater.pipeline.config import Profile, ProjectConfig
-from headwater.pipeline.execution import Execution, Gate, Options
+from headwater.pipeline.execution import Execution, Options, attach_sources
 from headwater.pipeline.files import Files, find_root, raised, read_files
 from headwater.pipeline.graph import Graph, build_graph
 from headwater.pipeline.ledger import SCHEMA, Ledger
@@ -72,8 +74,6 @@ class Project:
         self._profile = files.config.profile_of(profile)
         self._lakes: dict[str, Lake] = {}
         self._graph: Graph | None = None
-        self.gates: list[Gate] = []
-        """Called with each node that was refreshed; an error keeps the nodes that read it from being refreshed."""
 
     @classmethod
     def load(
@@ -242,7 +242,8 @@ class Project:
         """What is derived in the lake and not declared in the project, each with its kind; nothing is ever done to
         it.
         """
-        return {name: kind for name, kind in self.lake.artefacts().items() if name not in self.nodes}
+        declared = {*self.nodes, *self.graph.checks}
+        return {name: kind for name, kind in self.lake.artefacts().items() if name not in declared}
 
     def lineage(self) -> Picture:
         """The nodes as a graph that can be drawn, with the freshness of each."""
@@ -310,7 +311,8 @@ class Project:
         can be.
 
         The whole project is checked first; with a mistake in it nothing is changed. All nodes read the same versions
-        of the tables. A node that fails keeps only those from being refreshed that read it.
+        of the tables. A node that fails keeps only those from being refreshed that read it, and so does a node or table
+        that breaks a data test of severity error.
 
         Parameters
         ----------
@@ -341,18 +343,49 @@ class Project:
             workers=workers or self._profile.workers or min(_MOST_WORKERS, os.cpu_count() or 1),
             retries=defaults.retries,
             retry_wait_seconds=defaults.retry_wait.total_seconds(),
-            gates=tuple(self.gates),
             on_change=on_change or (lambda _: None),
         )
         with self._locked(wait_seconds):
             lake = self._lake(chosen)
             self.__dict__.pop("_kinds", None)
             with settings.override(view_engine=chosen), span("refresh", project=self.name) as add:
-                run = Execution(lake, self.name, self.graph, names, options, stopped=stopped or threading.Event()).go()
+                run = Execution(
+                    lake,
+                    self.name,
+                    self.graph,
+                    names,
+                    options,
+                    stopped=stopped or threading.Event(),
+                    checks=self._checks_of(names) if selectors else self.graph.checks,
+                ).go()
                 add(run=run.id, ok=run.ok, nodes=len(run))
         log_run(run)
         observe_run(run)
         return run
+
+    def _checks_of(self, names: Sequence[str]) -> dict[str, DeclaredCheck]:
+        """The data tests that decide whether some nodes may be refreshed, and their own."""
+        return self.graph.checks_of([*names, *(read for name in names for read in self.graph.reads(name))])
+
+    def test(self, *selectors: str) -> CheckResults:
+        """Evaluate the data tests of nodes and sources as they are now; no node is refreshed.
+
+        >>> import headwater as hw, tempfile
+        >>> from pathlib import Path
+        >>> from headwater.pipeline.scaffold import init_project
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = init_project(folder)
+        >>> with (folder / "headwater.yaml").open("a") as file:
+        ...     _ = file.write("tests:\\n  customer_spend: [{unique: customer_id}]\\n")
+        >>> project = hw.Project.load(folder)
+        >>> project.refresh().ok, project.test("customer_spend").ok
+        (True, True)
+        """
+        names = selected(self.check().graph, selectors, str(self.root), sources=True)
+        attach_sources(self.lake, self.graph)
+        declared = self.graph.checks_of(names)
+        outlines = {view: one.outline for view, one in declared.items() if one.outline is not None}
+        return evaluate(self.lake, [one.check for one in declared.values()], outlines=outlines)
 
     def watch(
         self, *selectors: str, stopped: threading.Event, interval_seconds: float = 0.2, **options: Any

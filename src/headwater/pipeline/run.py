@@ -11,11 +11,12 @@ from headwater.base import markup
 from headwater.base.errors import HeadwaterError
 from headwater.base.frontier import Frontier
 from headwater.derived.reports import Refresh
+from headwater.pipeline.checks.evaluation import CheckResult
 
 __all__ = ["NodeRun", "NodeState", "Run"]
 
 NodeState = Literal["waiting", "running", "retrying", "done", "noop", "failed", "blocked", "stopped"]
-"""What became of a node so far; "blocked": something that it reads could not be refreshed."""
+"""What became of a node so far; "blocked": something that it reads could not be refreshed, or fails a data test."""
 
 
 @dataclass
@@ -30,6 +31,8 @@ class NodeRun:
     refresh: Refresh | None = None
     error: HeadwaterError | None = None
     blocked_by: tuple[str, ...] = ()
+    broken: tuple[CheckResult, ...] = ()
+    """The data tests that block it, of what it reads directly or through others."""
     tries: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -50,8 +53,11 @@ class NodeRun:
         """Why it was done so, or not done."""
         if self.error is not None:
             return f"[{self.error.code}] {self.error.message}"
-        if self.blocked_by:
-            return f"{', '.join(self.blocked_by)} could not be refreshed"
+        if self.state == "blocked":
+            tested = {one.check.node for one in self.broken}
+            failed = [name for name in self.blocked_by if name not in tested]
+            reasons = [f"{', '.join(failed)} could not be refreshed"] if failed else []
+            return "; ".join([*reasons, *(one.reason for one in self.broken)])
         return "" if self.refresh is None else self.refresh.reason
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,6 +72,7 @@ class NodeRun:
             "cpu_seconds": round(self.cpu_seconds, 6),
             "rows_total": self.rows_total,
             "blocked_by": list(self.blocked_by),
+            "broken_tests": [one.check.name for one in self.broken],
             "error": None if self.error is None else self.error.as_dict(),
         }
         if self.refresh is not None:
@@ -81,6 +88,8 @@ class Run(Mapping[str, NodeRun]):
     project: str
     began: datetime
     nodes: dict[str, NodeRun] = field(default_factory=dict)
+    checks: dict[str, CheckResult] = field(default_factory=dict)
+    """What came of the data tests, by the name of each."""
     frontier: Frontier = field(default_factory=Frontier)
     """The versions that the tables were pinned at."""
     seconds: float = 0.0
@@ -107,8 +116,14 @@ class Run(Mapping[str, NodeRun]):
 
     @property
     def ok(self) -> bool:
-        """Whether every node is where it should be."""
-        return not self.of_state("failed", "blocked", "stopped", "waiting")
+        """Whether every node is where it should be, and no data test of severity error fails."""
+        held = any(one.blocks for one in self.checks.values())
+        return not (held or self.of_state("failed", "blocked", "stopped", "waiting"))
+
+    @property
+    def broken(self) -> list[CheckResult]:
+        """The data tests that rows break, also those of severity warn."""
+        return [one for one in self.checks.values() if not one.passed]
 
     @property
     def changed(self) -> list[str]:
@@ -141,6 +156,7 @@ class Run(Mapping[str, NodeRun]):
             "stopped": self.stopped,
             "frontier": dict(self.frontier),
             "nodes": [one.as_dict() for one in self.nodes.values()],
+            "tests": [one.as_dict() for one in self.checks.values()],
         }
 
     def summary(self) -> str:
@@ -153,12 +169,15 @@ class Run(Mapping[str, NodeRun]):
             ("not tried", len(self.of_state("stopped", "waiting"))),
         ]
         said = [f"{count} {what}" for what, count in counts if count]
+        if self.broken:
+            said.append(f"{len(self.broken)} of {len(self.checks)} tests failed")
         return f"{', '.join(said) or 'nothing to refresh'} in {self.seconds:.1f} s"
 
     def __str__(self) -> str:
         lines = [self.summary()]
         for name, kind, mode, touched, _, after, why in self.rows():
             lines.append("  " + "  ".join(filter(None, [name, kind, mode, touched, after, why])))
+        lines += [f"  {one}" for one in self.broken]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

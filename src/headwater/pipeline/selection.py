@@ -18,17 +18,20 @@ __all__ = ["selected"]
 _FORM = re.compile(r"(\+?)(?:(tag|kind):)?([^+:]+)(\+?)")
 
 
-def selected(graph: Graph, selectors: Sequence[str], where: str) -> list[str]:
-    """The kept nodes that are meant, each after those that it reads; all of them without a selector."""
+def selected(graph: Graph, selectors: Sequence[str], where: str, *, sources: bool = False) -> list[str]:
+    """The kept nodes that are meant, and with ``sources`` the sources too, each after those that it reads; all
+    of them without a selector.
+    """
+    every = list(graph.nodes) if sources else graph.kept
     if not selectors:
-        return graph.kept
+        return every
     found: set[str] = set()
     for text in selectors:
-        found |= _one(graph, text, where)
-    return [name for name in graph.kept if name in found]
+        found |= _one(graph, text, where, sources=sources)
+    return [name for name in every if name in found]
 
 
-def _one(graph: Graph, text: str, where: str) -> set[str]:
+def _one(graph: Graph, text: str, where: str, *, sources: bool) -> set[str]:
     form = _FORM.fullmatch(text.strip())
     if form is None:
         raise ProjectError.bad_selector(text, where)
@@ -47,11 +50,12 @@ def _one(graph: Graph, text: str, where: str) -> set[str]:
         if not named:
             raise ProjectError.unknown_node(name, list(graph.nodes), where)
     sources_alone = all(graph.nodes[n].is_source for n in named) and not after
-    if sources_alone and method is None:
+    if sources_alone and method is None and not sources:
         raise ProjectError.bad_selector(f"{text}, a source, which is not refreshed; write {name}+", where)
     found = set(named)
     if before:
         found |= graph.upstream(named)
+        found |= {read for name in found for read in graph.reads(name)}
     if after:
         found |= graph.downstream(named)
     return found

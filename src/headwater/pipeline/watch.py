@@ -95,6 +95,8 @@ class _Watching:
         graph = self.project.graph
         names = selected(graph, self.selectors, str(self.project.root))
         touched = graph.downstream(self._changed(names))
+        tested = {one.check.node for one in graph.checks.values() if touched & set(one.reads)}
+        touched |= graph.downstream(tested)  # a test that heals lets its readers go on
         now = time.monotonic()
         again = {name for name, at in self.failed.items() if at <= now}
         return [name for name in names if name in touched or name in again]
@@ -103,7 +105,9 @@ class _Watching:
         """The tables below some nodes that are not what they were; those that cannot be looked at are as they were."""
         graph, found = self.project.graph, []
         kept = set(names)
-        tables = sorted({read for name in names for read in graph.reads(name) if read not in kept})
+        read = {read for name in names for read in graph.reads(name)}
+        read |= {table for one in graph.checks_of(kept | read).values() for table in one.reads}
+        tables = sorted(read - kept)
         for name in tables:
             try:
                 base = snapshot.latest(self.project.lake.table(name).storage)

@@ -172,6 +172,36 @@ class ProjectError(ConfigError):
         return cls("E1922", f"`{name}` was never built", where=where, hint=hint)._about(name)
 
     @classmethod
+    def unknown_test(cls, kind: str, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(kind, known, "data tests")
+        return cls("E1924", f"there is no data test `{kind}`", where=where, hint=hint)._about(kind)
+
+    @classmethod
+    def bad_test(cls, node: str, what: str, hint: str | None, where: str) -> Self:
+        return cls("E1925", f"a data test of `{node}` is not complete: {what}", where=where, hint=hint)._about(node)
+
+    @classmethod
+    def test_column(cls, node: str, column: str, known: Sequence[str], where: str) -> Self:
+        hint = candidates_hint(column, known, "columns")
+        return cls("E1926", f"a data test reads `{node}.{column}`, which is not there", where=where, hint=hint)._about(
+            column
+        )
+
+    @classmethod
+    def test_cycle(cls, test: str, node: str, reads: str, where: str) -> Self:
+        return cls(
+            "E1927",
+            f"the data test `{test}` of `{node}` reads `{reads}`, which is refreshed only after it has passed",
+            where=where,
+            hint=f"declare it as a test of `{reads}`",
+        )._about(test)
+
+    @classmethod
+    def test_failed(cls, what: str, where: str) -> Self:
+        hint = "correct the rows and refresh again; what reads them keeps its last rows until then"
+        return cls("E1928", f"a data test failed: {what}", where=where, hint=hint)
+
+    @classmethod
     def blocked(cls, name: str, because: Sequence[str], where: str) -> Self:
         return cls(
             "E1923",

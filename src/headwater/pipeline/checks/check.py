@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from headwater.base.errors import InputError
 
-__all__ = ["Check", "CheckKind", "Severity", "parse_checks"]
+__all__ = ["CHECKS", "Check", "CheckKind", "Severity", "parse_checks"]
 
 CheckKind = Literal["not_null", "unique", "accepted_values", "relationships", "sql"]
 Severity = Literal["error", "warn"]
@@ -28,6 +28,8 @@ _OPTIONS: Mapping[CheckKind, tuple[str, ...]] = {
     "relationships": ("to", "field"),
     "sql": ("query",),
 }
+CHECKS = "checks."
+"""What the names of the views of violations begin with."""
 _COMMON = ("severity", "where", "name")
 
 
@@ -99,7 +101,7 @@ class Check:
     def view(self) -> str:
         """The name of the view that keeps its violations."""
         plain = "".join(c if c.isalnum() else "_" for c in self.name)
-        return f"checks.{plain}"
+        return f"{CHECKS}{plain}"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -132,7 +134,7 @@ class Check:
 
 
 def parse_checks(node: str, tests: Iterable[object], *, column: str | None = None) -> list[Check]:
-    """The checks of a node, or of one of its columns, as dbt's YAML has them.
+    """The checks of a node, or of one of its columns, as dbt's YAML has them; ``{"unique": "id"}`` names the column.
 
     >>> tests = ["unique", {"accepted_values": {"values": ["paid", "open"], "severity": "warn"}}]
     >>> [(one.kind, one.severity) for one in parse_checks("orders", tests, column="status")]
@@ -165,6 +167,8 @@ def _named(test: object) -> tuple[Any, Mapping[str, Any]]:
         ((kind, options),) = test.items()
         if isinstance(options, str) and kind == "sql":
             return kind, {"query": options}
+        if isinstance(options, str) and kind in ("not_null", "unique"):
+            return kind, {"column": options}
         if options is None or isinstance(options, Mapping):
             return kind, options or {}
     raise InputError.bad_argument("tests", test, 'the name of a check, or {"accepted_values": {"values": […]}}')

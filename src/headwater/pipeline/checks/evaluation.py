@@ -13,21 +13,27 @@ Violations of severity ``warn`` are reported, and hold back nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from headwater.base import markup
 from headwater.base.errors import HeadwaterError
-from headwater.pipeline.checks.check import Check
+from headwater.derived import kinds
+from headwater.pipeline.checks.check import CHECKS, Check
 from headwater.proof.nodes import Lineage
 
 if TYPE_CHECKING:
+    from headwater.derived.artefact import Artefact
+    from headwater.derived.outline import Outline
+    from headwater.lake.snapshot import Snapshot
     from headwater.lakehouse import Lake
 
-__all__ = ["CheckResult", "CheckResults", "evaluate"]
+__all__ = ["CheckResult", "CheckResults", "applied", "evaluate", "violations_of"]
 
 _SHOWN = 10
+_QUOTED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +70,15 @@ class CheckResult:
     def blocks(self) -> bool:
         """Whether it holds back what reads the node."""
         return not self.passed and self.check.severity == "error"
+
+    @property
+    def reason(self) -> str:
+        """Why it holds back what reads the node, with the first rows that break it."""
+        if self.error is not None:
+            return f"the test {self.check.name} of {self.check.node} could not be evaluated: {self.error.message}"
+        more = self.violations - _QUOTED
+        rows = ", ".join(str(row) for row in self.rows[:_QUOTED]) + (f" and {more:,} more" if more > 0 else "")
+        return f"the test {self.check.name} of {self.check.node} fails: {rows}"
 
     def as_dict(self) -> dict[str, object]:
         """For ``--json``."""
@@ -123,11 +138,14 @@ class CheckResults:
         return markup.listing("checks", ("check", "severity", "passed", "violations"), rows, note)
 
 
-def evaluate(lake: Lake, checks: Iterable[Check]) -> CheckResults:
+def evaluate(
+    lake: Lake, checks: Iterable[Check], *, outlines: Mapping[str, Outline] = MappingProxyType({})
+) -> CheckResults:
     """Bring the violations of some checks to where their nodes are, and say who is held back.
 
     The views of violations are made when they are first needed, and kept: afterwards a check costs the change of its
-    nodes. Nodes are taken as they are: refresh them first.
+    nodes. Nodes are taken as they are: refresh them first. ``outlines`` are those of the views, by their names, where
+    they are known: a view that would have other columns now is made again.
 
     >>> import headwater as hw, tempfile
     >>> lake = hw.connect(tempfile.mkdtemp())
@@ -138,26 +156,47 @@ def evaluate(lake: Lake, checks: Iterable[Check]) -> CheckResults:
     unique_orders_id: 1 row break it (error)
     held back: total
     """
-    results = tuple(_evaluated(lake, one) for one in checks)
+    results = tuple(_evaluated(lake, one, outlines.get(one.view)) for one in checks)
     lineage = Lineage(lake)
-    views = {one.check.view for one in results}
     nodes = sorted({name for one in results if one.blocks for name in (one.check.node,)})
-    held = dict.fromkeys(below for name in nodes for below in lineage.downstream(name) if below not in views)
+    held = dict.fromkeys(below for name in nodes for below in lineage.downstream(name) if not below.startswith(CHECKS))
     return CheckResults(results, tuple(held))
 
 
-def _evaluated(lake: Lake, check: Check) -> CheckResult:
+def _evaluated(lake: Lake, check: Check, outline: Outline | None) -> CheckResult:
     began = time.perf_counter()
     try:
-        view = lake.view(check.view, check.violations)
-        mode = view.refresh(cascade=False).mode
-        table = lake.table(check.view)
-        count = table.count()
-        rows: Sequence[dict[str, Any]] = _first(table.to_reader(), _SHOWN) if count else []
+        return violations_of(lake, check, outline=outline)
     except HeadwaterError as error:
         return CheckResult(check=check, seconds=time.perf_counter() - began, error=error)
+
+
+def violations_of(
+    lake: Lake, check: Check, newest: Mapping[str, Snapshot] | None = None, outline: Outline | None = None
+) -> CheckResult:
+    """Evaluate one check, over the newest versions of what it reads, or over those that ``newest`` has.
+
+    With ``outline``, the view is made again where it would have other columns now.
+    """
+    began = time.perf_counter()
+    done = applied(lake, check, outline).refresh_alone(None, newest=newest or {})
+    table = lake.table(check.view)
+    count = table.count()
+    rows: Sequence[dict[str, Any]] = _first(table.to_reader(), _SHOWN) if count else []
     seconds = time.perf_counter() - began
-    return CheckResult(check=check, violations=count, rows=tuple(rows), mode=mode, seconds=seconds)
+    return CheckResult(check=check, violations=count, rows=tuple(rows), mode=done.mode, seconds=seconds)
+
+
+def applied(lake: Lake, check: Check, outline: Outline | None) -> Artefact:
+    """The view of a check's violations, made or changed if it is not as it should be."""
+    kind, environment = kinds.kind("view"), lake.environment()
+    options = {"sql": check.violations}
+    if outline is None:
+        return lake.view(check.view, check.violations)
+    have = environment.table(check.view).exists()
+    if not have or kind.difference(check.view, options, outline, environment) is not None:
+        return kind.define(check.view, options, environment)
+    return kind.open(check.view, environment)
 
 
 def _first(reader: Any, count: int) -> list[dict[str, Any]]:
