@@ -18,7 +18,7 @@ from headwater.base.errors import InputError, UnsupportedError
 from headwater.timeseries.rows import Rows, comparable, whole_keys
 from headwater.timeseries.wider_type import wider
 
-__all__ = ["aligned", "check_keys", "in_pieces", "key_types"]
+__all__ = ["aligned", "check_alike", "check_keys", "in_pieces", "key_types"]
 
 
 def key_types(left: pa.Schema, right: pa.Schema, keys: Sequence[tuple[str, str]]) -> list[pa.DataType]:
@@ -38,6 +38,19 @@ def key_types(left: pa.Schema, right: pa.Schema, keys: Sequence[tuple[str, str]]
     check_keys(left, [k for k, _ in keys])
     check_keys(right, [k for _, k in keys])
     return found
+
+
+def check_alike(left: pa.Schema, right: pa.Schema, keys: Sequence[tuple[str, str]]) -> None:
+    """Refuse keys of two sides whose values would never be equal, or only by chance: other types than whole numbers
+    have to be the same.
+
+    >>> check_alike(pa.schema([("a", pa.int8())]), pa.schema([("b", pa.int64())]), [("a", "b")])
+    """
+    for mine, theirs in keys:
+        kinds = left.field(mine).type, right.field(theirs).type
+        if kinds[0] != kinds[1] and not all(pa.types.is_integer(kind) for kind in kinds):
+            what = f"{mine} {kinds[0]} and {theirs} {kinds[1]}"
+            raise InputError.bad_argument("by", what, "columns of one type; cast one of them")
 
 
 def check_keys(schema: pa.Schema, keys: Sequence[str]) -> None:

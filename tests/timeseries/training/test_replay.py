@@ -230,6 +230,13 @@ def test_what_cannot_be_joined_says_what_to_give(tmp_path: Path) -> None:
         lake.training_set(labels, [scores, scores], time="at", by="card")
     with pytest.raises(InputError, match="features"):
         lake.training_set(labels, [], time="at", by="card")
+    numbered = pa.table({"card": [1], "at": [START]})
+    dated = pa.table({"card": ["a"], "at": pa.array([START.date()])})
+    for moment in (None, START):
+        with pytest.raises(InputError, match="card int64 and card string"):
+            lake.training_set(numbered, scores, time="at", by="card", known_at=moment)
+        with pytest.raises(InputError, match=r"date32.* and ts timestamp.* of `scores`"):
+            lake.training_set(dated, scores, time="at", by="card", known_at=moment)
 
 
 def test_two_rows_that_could_be_meant_are_refused(tmp_path: Path) -> None:

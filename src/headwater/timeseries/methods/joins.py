@@ -12,6 +12,7 @@ from headwater.base.change import as_table
 from headwater.base.errors import InputError
 from headwater.base.schema import Schema
 from headwater.base.spans import span
+from headwater.timeseries.aligning import check_alike
 from headwater.timeseries.known import Direction
 from headwater.timeseries.methods.base import Methods, names_of
 from headwater.timeseries.node import Ordering
@@ -176,12 +177,7 @@ class JoinMethods(Methods):
             pairs = dict(by) if isinstance(by, Mapping) else {name: name for name in names_of(by)}
         left = tuple(self._column(name) for name in pairs)
         right = tuple(other._column(name) for name in pairs.values())
-        for a, b in zip(left, right, strict=True):
-            kinds = self.schema.field(a).type, other.schema.field(b).type
-            if kinds[0] != kinds[1] and not all(pa.types.is_integer(k) for k in kinds):
-                raise InputError.bad_argument(
-                    "by", f"{a} {kinds[0]} and {b} {kinds[1]}", "columns of one type; cast one of them"
-                )
+        check_alike(self.schema, other.schema, list(zip(left, right, strict=True)))
         return left, right
 
     def _times(self, other: Methods, on: str | tuple[str, str] | None, what: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from headwater.base.errors import InputError, NotFoundError, UnsupportedError
 from headwater.base.packages import required
 from headwater.lake.port import OpenLake
 from headwater.lake.transaction import Committed
+from headwater.timeseries.aligning import check_alike
 from headwater.timeseries.features.computing import Computation
 from headwater.timeseries.node import Node, Ordering, RowKernel, RowWise
 from headwater.timeseries.operators.asof import AsOf
@@ -179,6 +180,8 @@ def training_set(
     names = [one.name for one in found]
     if len(set(names)) < len(names):
         raise InputError.bad_argument("features", names, "each source once")
+    for one in found:
+        _check_times(plan, ordering, one)
     far = None
     if tolerance is not None:
         from headwater.base.spans import span
@@ -234,7 +237,19 @@ def _keys(plan: Node, one: FeatureSource) -> tuple[tuple[str, ...], tuple[str, .
     missing = [name for name in one.ordering.by if name.lower() not in own]
     if missing:
         raise NotFoundError.column(missing[0], plan.schema.names, f"the labels, by which `{one.name}` is looked up")
-    return tuple(own[name.lower()] for name in one.ordering.by), one.ordering.by
+    keys = tuple(own[name.lower()] for name in one.ordering.by)
+    check_alike(plan.schema, one.plan.schema, list(zip(keys, one.ordering.by, strict=True)))
+    return keys, one.ordering.by
+
+
+def _check_times(plan: Node, ordering: Ordering, one: FeatureSource) -> None:
+    """Refuse times that cannot be compared; timestamps without a zone are in UTC."""
+    kinds = plan.schema.field(ordering.time).type, one.plan.schema.field(one.ordering.time).type
+    if kinds[0] != kinds[1] and not any(
+        all(map(alike, kinds)) for alike in (pa.types.is_timestamp, pa.types.is_integer)
+    ):
+        what = f"{ordering.time} {kinds[0]} and {one.ordering.time} {kinds[1]} of `{one.name}`"
+        raise InputError.bad_argument("time", what, "times of one type; cast one of them")
 
 
 def _joined(
