@@ -126,7 +126,8 @@ def test_a_process_that_ends_anywhere_is_no_harm(tmp_path: Path) -> None:
     with faults.installed(lambda name, _: points.append(name)):
         assert lake.forget("orders", f"customer={CUSTOMER}").complete
     lake.close()
-    assert {"forget.purge", "lake.erasure.before_log_delete", "lake.erasure.before_delete"} <= set(points)
+    steps = ("before_rewrite", "before_checkpoint", "before_delete", "before_log_delete")
+    assert {"forget.purge", *(f"lake.erasure.{step}" for step in steps)} <= set(points)
     for at in range(7, len(points), max(1, len(points) // 4)):
         folder = tmp_path / str(at)
         lake = hw.connect(folder)
