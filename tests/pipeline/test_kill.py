@@ -18,7 +18,7 @@ from tests.incremental.killing import Server
 
 import headwater as hw
 
-KILLS = int(os.environ.get("HEADWATER_TEST_PROJECT_KILLS") or everyday(12, soak=500))
+KILLS = int(os.environ.get("HEADWATER_TEST_PROJECT_KILLS") or everyday(25, soak=500))
 POINTS = (
     "pipeline.run.begin",
     "pipeline.node.published",

@@ -1,6 +1,6 @@
 """Whoever is killed while it refreshes, merges or vacuums an index leaves one that answers rightly and can be refreshed.
 
-8 kills at random instants in the everyday suite; HEADWATER_TEST_KILLS makes it more.
+25 kills at random instants in the everyday suite; HEADWATER_TEST_KILLS makes it more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headwater.base.scratch import own_folder
 
 pytestmark = pytest.mark.long
 
-KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "8"))
+KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "25"))
 _POINTS = [
     "derived.refresh.begin", "search.split.before_write", "search.cover.before_write", "derived.record.before_commit",
     "derived.record.after_commit", "search.split.before_delete", "search.merge.before",
