@@ -15,14 +15,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.base.errors import CorruptionError, InputError
 from headwater.base.kinds import words_of
-from headwater.lake.actions import Action
+from headwater.lake.actions import Action, AddFile, RemoveFile
 from headwater.lake.snapshot import Snapshot
 
 __all__ = [
+    "Changed",
     "check_built",
     "check_editable",
     "check_properties",
@@ -42,6 +44,23 @@ _NEEDED = {
     "delta.enableChangeDataFeed": ("true", "a refresh says which rows it changed"),
     "delta.enableDeletionVectors": ("true", "a refresh marks the rows that it deletes"),
 }
+
+
+@dataclass(slots=True)
+class Changed:
+    """The actions of a commit, and how many rows they insert and delete."""
+
+    adds: list[AddFile] = field(default_factory=list)
+    removes: list[RemoveFile] = field(default_factory=list)
+    cdc: list[Action] = field(default_factory=list)
+    inserted: int = 0
+    deleted: int = 0
+    unflushed: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are inserted or deleted."""
+        return self.inserted + self.deleted
 
 
 def definition_domain(kind: str) -> str:

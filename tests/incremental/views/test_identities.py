@@ -11,8 +11,8 @@ from tests.incremental.views.test_history import forget
 import headwater as hw
 from headwater.base.errors import UnsupportedError
 from headwater.incremental.views import View, output_table
-from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.record import ViewRecord
+from headwater.lake.published import Changed
 from headwater.lakehouse import Lake
 
 SQL = "SELECT s, sum(q) AS n FROM t GROUP BY s"

@@ -35,13 +35,13 @@ from headwater.incremental.views import catching_up, output_table, packing_up
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, Live
 from headwater.incremental.views.loading import load_tables
-from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.record import StateAt, ViewRecord
 from headwater.incremental.views.state_folder import ViewFolder
 from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet
 from headwater.lake import checkpoint, snapshot
 from headwater.lake.actions import AddFile, Metadata
+from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 

@@ -42,12 +42,12 @@ from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.fan_out import fan_out
 from headwater.incremental.views.live import Live, built, live
 from headwater.incremental.views.loading import load_tables
-from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.reconciling import locate, reconcile
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet, concatenate
 from headwater.kernels.compile_time import Stopwatch
+from headwater.lake.published import Changed
 from headwater.lake.table import Table
 
 __all__ = ["soon", "stop"]

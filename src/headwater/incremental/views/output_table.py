@@ -18,13 +18,13 @@ from headwater.base.schema import Schema
 from headwater.base.storage import Storage
 from headwater.incremental.views.ddl import POLICY, SHARDS
 from headwater.incremental.views.definition import Definition
-from headwater.incremental.views.publishing import Changed
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.words import WORDS
 from headwater.lake import protocol, published, transaction
 from headwater.lake.actions import Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.definition import define
+from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 

@@ -37,13 +37,14 @@ from headwater.incremental.views.addresses import (
     sorted_keys,
     split_address,
 )
-from headwater.incremental.views.publishing import VECTORS, Changed, write_in_order
+from headwater.incremental.views.publishing import VECTORS, write_in_order
 from headwater.incremental.views.reconciling import keys_in_files
 from headwater.incremental.zset import ZSet
 from headwater.lake import deletion_vectors
 from headwater.lake.actions import AddFile
 from headwater.lake.edit import remove_rows
 from headwater.lake.partitions import decode_path
+from headwater.lake.published import Changed
 from headwater.lake.scan import live_vector, scan
 from headwater.lake.snapshot import Snapshot
 

@@ -15,7 +15,7 @@ away with the circuit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,14 @@ from headwater.incremental.views.addresses import Addresses, Places, address, ro
 from headwater.incremental.views.together import together
 from headwater.incremental.zset import ZSet
 from headwater.lake import data_files, partitions, small_files
-from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
+from headwater.lake.actions import Action, AddFile, Metadata
 from headwater.lake.edit import Edit, removal
+from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 
 __all__ = [
     "PREFIX",
     "VECTORS",
-    "Changed",
     "Share",
     "change_feed",
     "places_of",
@@ -52,23 +52,6 @@ VECTORS = "view"
 _CHUNK_ROWS = 65_536
 _AS_QUICK = 2
 Words = npt.NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class Changed:
-    """The actions of a commit, and how many rows they insert and delete."""
-
-    adds: list[AddFile] = field(default_factory=list)
-    removes: list[RemoveFile] = field(default_factory=list)
-    cdc: list[Action] = field(default_factory=list)
-    inserted: int = 0
-    deleted: int = 0
-    unflushed: list[str] = field(default_factory=list)
-
-    @property
-    def rows(self) -> int:
-        """How many rows are inserted or deleted."""
-        return self.inserted + self.deleted
 
 
 def publish(base: Snapshot, addresses: Addresses, delta: ZSet) -> Changed:

@@ -21,7 +21,6 @@ from headwater.incremental.layout import Layout
 from headwater.incremental.views.addresses import Addresses, Keys, Places, Words, address, row_keys, sorted_keys
 from headwater.incremental.views.publishing import (
     VECTORS,
-    Changed,
     Share,
     change_feed,
     places_of,
@@ -34,6 +33,7 @@ from headwater.incremental.zset import ZSet
 from headwater.lake import data_files, find
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.edit import remove_rows
+from headwater.lake.published import Changed
 from headwater.lake.scan import POSITION, read_file
 from headwater.lake.snapshot import Snapshot
 

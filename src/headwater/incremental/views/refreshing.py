@@ -57,7 +57,7 @@ from headwater.incremental.views.deciding import building_way, decide, foreign
 from headwater.incremental.views.definition import Definition, check_functions
 from headwater.incremental.views.fan_out import fan_out
 from headwater.incremental.views.live import built, live
-from headwater.incremental.views.publishing import PREFIX, VECTORS, Changed, publish
+from headwater.incremental.views.publishing import PREFIX, VECTORS, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.spark.choice import Chosen, choose, shard_count
@@ -67,6 +67,7 @@ from headwater.incremental.views.words import WORDS
 from headwater.incremental.zset import ZSet
 from headwater.kernels.compile_time import Stopwatch
 from headwater.lake.actions import Metadata
+from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 

@@ -7,7 +7,7 @@ commit marks the rows that go in deletion vectors, adds a file with those that c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,11 @@ from headwater.base import faults
 from headwater.base.storage import Storage, now_ms
 from headwater.derived.record import Record
 from headwater.lake import data_files, find, partitions, protocol, published, small_files, transaction
-from headwater.lake.actions import Action, AddFile, Metadata, RemoveFile
+from headwater.lake.actions import Action, AddFile, Metadata
 from headwater.lake.conflicts import Proposal
 from headwater.lake.definition import define
 from headwater.lake.edit import removal
+from headwater.lake.published import Changed
 from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
@@ -30,7 +31,6 @@ from headwater.timeseries.features.region import Within
 
 __all__ = [
     "PREFIX",
-    "Changed",
     "OldRows",
     "commit",
     "create",
@@ -130,23 +130,6 @@ def region_of_old(base: Snapshot, schema: pa.Schema, within: Within) -> OldRows:
     """The old rows of a region, with files skipped."""
     time = None if within.time is None else schema.field(within.time)
     return old_rows(base, schema, within, within.region.conjuncts(within.columns, time, 0, 0))
-
-
-@dataclass(slots=True)
-class Changed:
-    """The actions of a commit, and how many rows they insert and delete."""
-
-    adds: list[AddFile] = field(default_factory=list)
-    removes: list[RemoveFile] = field(default_factory=list)
-    cdc: list[Action] = field(default_factory=list)
-    inserted: int = 0
-    deleted: int = 0
-    unflushed: list[str] = field(default_factory=list)
-
-    @property
-    def rows(self) -> int:
-        """How many rows are inserted or deleted."""
-        return self.inserted + self.deleted
 
 
 def publish(base: Snapshot, metadata: Metadata, old: OldRows, gone: Places, come: pa.Table) -> Changed:

@@ -34,6 +34,7 @@ from headwater.derived.state_folder import StateFolder
 from headwater.lake import data_files, log
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.changes import WEIGHT
+from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.table import Table
 from headwater.timeseries.features import output_table
@@ -41,7 +42,7 @@ from headwater.timeseries.features.computing import Computation, Engine, within
 from headwater.timeseries.features.definition import WORDS, Definition
 from headwater.timeseries.features.following import Followed, NotFollowed, followed
 from headwater.timeseries.features.linear import linear_change
-from headwater.timeseries.features.output_table import PREFIX, Changed
+from headwater.timeseries.features.output_table import PREFIX
 from headwater.timeseries.features.region import FIRST, LAST, Region, Within, region_of
 from headwater.timeseries.features.row_difference import difference
 from headwater.timeseries.running.narrowing import narrowed

@@ -27,7 +27,7 @@ from headwater.incremental.manifest import Manifest, RunEntry, TraceEntry
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import built
-from headwater.incremental.views.publishing import VECTORS, Changed
+from headwater.incremental.views.publishing import VECTORS
 from headwater.incremental.views.record import StateAt
 from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Feed, Job, Publishing
@@ -39,6 +39,7 @@ from headwater.incremental.views.state_folder import SCRATCH, ViewFolder
 from headwater.lake import deletion_vectors, partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.edit import removal
+from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import without_files
 
