@@ -39,8 +39,14 @@ def later(key: str, job: Callable[[], None], *, what: str) -> None:
             return  # no thread can be started any more; the next refresh asks again
         _waiting.setdefault(key, lambda: context.run(_careful, job, what))
         if _thread is None:
-            _thread = threading.Thread(target=_work, name="headwater-upkeep")
-            _thread.start()
+            started = threading.Thread(target=_work, name="headwater-upkeep")
+            try:
+                started.start()
+            except RuntimeError as e:  # as many threads as the machine allows
+                _waiting.clear()
+                events.notice(f"{what}: {e}")
+                return
+            _thread = started
 
 
 def wait(timeout: float | None = None) -> bool:
@@ -85,5 +91,5 @@ def _work() -> None:
 def _careful(job: Callable[[], None], what: str) -> None:
     try:
         job()
-    except Exception as e:  # noqa: BLE001  nobody is there to catch it
+    except BaseException as e:  # noqa: BLE001  nobody is there to catch it, and a panic of an engine is no Exception
         events.notice(f"{what}: {getattr(e, 'message', None) or e}")
