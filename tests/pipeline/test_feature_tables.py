@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.pipeline.test_project import project
 
+import headwater as hw
 from headwater.base.errors import HeadwaterError
 from headwater.base.feature_registry import feature
 
@@ -24,12 +25,6 @@ FILES = {
     "features/recent.py": FEATURE.format(policy="strict", size=10),
     "views/most.sql": "SELECT k, max(spent) AS most FROM recent GROUP BY k",
 }
-
-
-@pytest.fixture(autouse=True)
-def _forgotten() -> object:
-    yield
-    feature.forget("recent")
 
 
 @pytest.mark.long
@@ -57,6 +52,15 @@ def test_another_function_is_planned_and_computed(tmp_path: Path) -> None:
     assert made.refresh().ok
     assert sorted(made.lake.table("recent").to_arrow()["spent"].to_pylist()) == [1.5, 2.5]
     assert made.refresh().changed == []
+
+
+def test_its_functions_are_the_project_s_wherever_it_lies_and_nobody_else_s(tmp_path: Path) -> None:
+    assert project(tmp_path, FILES).refresh().ok
+    assert feature.get("recent") is None, "another lake of this process may have a feature table of that name"
+    moved = tmp_path.rename(tmp_path.with_name("moved"))
+    with hw.Project.load(moved) as again:
+        assert again.verify("recent").ok
+        assert again.lake.features("recent").plan().mode == "noop"
 
 
 @pytest.mark.parametrize(

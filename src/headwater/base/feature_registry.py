@@ -1,8 +1,8 @@
 """The registry of features: functions that a project declares as the definitions of feature tables.
 
-A project's Python files are imported, and each function under ``@hw.feature`` is then known here by its name, with its
-options. Whoever imports them (a project, a notebook) asks the registry what came; whoever refreshes a feature table
-asks it for the function of a name. The registry knows neither streams nor tables.
+A function under ``@hw.feature`` is known here by its name, with its options; whoever refreshes a feature table asks for
+the function of its name. A project that imports its files asks what came, and takes it back: its features are its own,
+and another lake of the same process may have one of that name. The registry knows neither streams nor tables.
 """
 
 from __future__ import annotations
@@ -81,6 +81,14 @@ class FeatureRegistry:
         """Let a name not be known any more, as before its file is imported again."""
         with self._guard:
             self._features.pop(name, None)
+
+    def put_back(self, name: str, before: Feature | None) -> None:
+        """Let a name mean what it meant ``before``: nothing, if that is None."""
+        if before is None:
+            self.forget(name)
+        else:
+            with self._guard:
+                self._features[name] = before
 
     def __iter__(self) -> Iterator[Feature]:
         return iter([self._features[name] for name in sorted(self._features)])

@@ -68,6 +68,9 @@ class Kind(ABC):
         """Make the artefact with these options, or give them to the one that is there and has others (`difference`)."""
         raise UnsupportedError.declaration(name, _name_of(self))
 
+    def know(self, name: str, options: Mapping[str, Any], environment: Environment) -> None:
+        """A project declares the artefact of that name with these options: keep what only a process can have of it."""
+
     def finish(self, environment: Environment) -> None:
         """Return when nothing is done in the background for artefacts of this kind any more."""
 

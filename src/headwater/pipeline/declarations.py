@@ -55,7 +55,7 @@ _collecting: ContextVar[list[Declared] | None] = ContextVar("collecting", defaul
 
 @contextmanager
 def collected() -> Iterator[list[Declared]]:
-    """What is declared inside the block."""
+    """What is declared inside the block; its features belong to the project, and are not this process's afterwards."""
     found: list[Declared] = []
     token = _collecting.set(found)
     before = {one.name: one for one in feature}
@@ -63,11 +63,10 @@ def collected() -> Iterator[list[Declared]]:
         yield found
     finally:
         _collecting.reset(token)
-        found += [
-            _declared(FEATURES, one.function, one.name, {**one.options, "function": one.function})
-            for one in feature
-            if before.get(one.name) is not one
-        ]
+        new = [one for one in feature if before.get(one.name) is not one]
+        found += [_declared(FEATURES, one.function, one.name, {**one.options, "function": one.function}) for one in new]
+        for one in new:
+            feature.put_back(one.name, before.get(one.name))
 
 
 def _declared(kind: str, made: Callable[..., Any], name: str | None, options: dict[str, Any]) -> Declared:

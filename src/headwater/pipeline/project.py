@@ -29,6 +29,7 @@ from headwater.base import settings
 from headwater.base.errors import HeadwaterError, ProjectError
 from headwater.base.kinds import words_of
 from headwater.base.storage import open_storage
+from headwater.derived import kinds
 from headwater.derived.lookup import Lookup
 from headwater.derived.outline import Shape
 from headwater.lake import snapshot
@@ -160,6 +161,9 @@ class Project:
                     shown = file.relative_to(self.root) if file.is_relative_to(self.root) else file
                     error.where = f"{shown}:{one.line}" + (f"\n         {error.where}" if error.where else "")
                     raise
+            for node in self._files.nodes.values():
+                if not node.is_source:
+                    kinds.kind(node.kind).know(node.name, node.options, lake.environment())
             self._lakes[engine] = lake
         return self._lakes[engine]
 

@@ -59,9 +59,13 @@ class FeaturesKind(Kind):
         del meant
         if not environment.table(name).exists():
             return "there is no feature table of that name"
-        remember(environment.root.url, environment.table(name).name, options["function"])
+        self.know(name, options, environment)
         found = self.open(name, environment)
         return difference(found.meant, found.wanted(unbuilt=True), options.get("policy"))
+
+    def know(self, name: str, options: Mapping[str, Any], environment: Environment) -> None:
+        """The function is that of the feature table, whoever asks for it from now on."""
+        remember(environment.root.url, environment.table(name).name, options["function"])
 
     def define(self, name: str, options: Mapping[str, Any], environment: Environment) -> FeatureTable:
         """The feature table with these options; one that is there is computed by them from its next refresh on."""
