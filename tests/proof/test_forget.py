@@ -54,6 +54,7 @@ def build(lake: hw.Lake, rows: int = 40, *, partitioned: bool = False, feed: boo
     lake.online("by_mail", "mails", key="mail")
     lake.export("files", "orders")
     lake.index("notes", "orders", text="note", keyword="mail", hot="mail")
+    lake.features("paid", paid)
     lake.refresh()
     orders.update({"mail": f"'{NAMES[2]}'"}, where="id = 13")
     lake.refresh()
@@ -62,6 +63,10 @@ def build(lake: hw.Lake, rows: int = 40, *, partitioned: bool = False, feed: boo
     orders.delete("id = 3")
     lake.refresh()
     lake.close()
+
+
+def paid(lake: Any) -> Any:
+    return lake.stream("orders", time="id", by="customer").rolling(3, n="count(*)", total="sum(amount)")
 
 
 def contents(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.base import events, faults
+from headwater.base.errors import NotFoundError
 from headwater.base.storage import Entry, Storage, now_ms
 from headwater.lake import checkpoint, data_files, edit, find, log, partitions, snapshot, transaction
 from headwater.lake.actions import AddFile, Commit, RemoveFile, parse_commit
@@ -40,11 +41,12 @@ from headwater.lake.snapshot import Snapshot
 from headwater.lake.transaction import Committed
 from headwater.sql.fragment import Fragment
 
-__all__ = ["Suspicion", "Truncated", "delete_rows", "mark", "rewrite", "suspicious_files", "truncate"]
+__all__ = ["Suspicion", "Truncated", "delete_rows", "mark", "rewrite", "rows_since", "suspicious_files", "truncate"]
 
 MARK = "headwater.erasure"
 """The application that a marking commit names in its ``txn`` action."""
 
+_SINCE = "rowsSince"
 _VERSION = re.compile(rf"{log.LOG}/(\d{{20}})\.(?P<rest>.+)")
 
 
@@ -178,12 +180,31 @@ def rewrite(base: Snapshot, paths: Collection[str]) -> Committed | None:
 
 
 def mark(base: Snapshot) -> Committed:
-    """Commit a version that changes nothing and names nothing."""
+    """Commit a version that changes nothing, and names nothing but the version since which the rows are the same."""
 
     def propose(now: Snapshot) -> Proposal:
-        return Proposal("ERASE", {}, txn=(MARK, now.version + 1))
+        return Proposal("ERASE", {_SINCE: str(_unchanged_since(now))}, txn=(MARK, now.version + 1))
 
     return transaction.run(base, propose)
+
+
+def rows_since(commit: Commit) -> int:
+    """The first version from which on a table's rows are those that it has at a commit, as far as the commit says."""
+    told = commit.info.get("operationParameters", {}).get(_SINCE)
+    return int(told) if commit.operation == "ERASE" and str(told).isdecimal() else commit.version
+
+
+def _unchanged_since(now: Snapshot) -> int:
+    version = now.version
+    while version > 0:
+        try:
+            commit = log.read_commit(now.storage, version, 0)
+        except NotFoundError:
+            return version
+        if commit.changes_data:
+            return version
+        version = min(version - 1, rows_since(commit))
+    return version
 
 
 def truncate(base: Snapshot, suspicion: Suspicion, paths: Mapping[str, Entry]) -> Truncated:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headwater.base.errors import NotFoundError, UnsupportedError
+from headwater.base.errors import UnsupportedError
+from headwater.derived.foreign import changed_since
 from headwater.derived.reports import Mode
 from headwater.derived.sources import Sources, Unavailable
 from headwater.incremental.views import costs, output_table
@@ -20,7 +21,6 @@ from headwater.incremental.views.costs import Choice, ViewPlan, Way
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.record import ViewRecord
 from headwater.incremental.views.words import WORDS
-from headwater.lake import log
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["after_upstream", "building_way", "decide", "foreign"]
@@ -140,15 +140,9 @@ def after_upstream(plan: ViewPlan, definition: Definition, first: Sequence[str])
 
 def foreign(base: Snapshot, definition: Definition, record: ViewRecord) -> str | None:
     """What others have done to a view's rows since its last refresh; None if nothing."""
-    if not record.published or base.version == record.published:
-        return None
-    for version in range(record.published + 1, base.version + 1):
-        try:
-            commit = log.read_commit(base.storage, version, 0)
-        except NotFoundError:
-            return f"what version {version} did is not known any more"
-        if commit.changes_data:
-            return f"version {version} ({commit.operation}) changed its rows"
+    what = changed_since(base, record.published)
+    if what is not None or not record.published or base.version == record.published:
+        return what
     if not output_table.same_columns(base.state.metadata, definition.schema):
         return "it has other columns"
     return None

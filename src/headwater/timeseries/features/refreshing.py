@@ -26,12 +26,13 @@ from headwater.base.errors import ConflictError, InputError, NotFoundError, Unsu
 from headwater.derived import orphans
 from headwater.derived.attempt import Attempt, Timings, reported
 from headwater.derived.environment import Environment
+from headwater.derived.foreign import changed_since
 from headwater.derived.place import Place
 from headwater.derived.plan import RefreshPlan
 from headwater.derived.record import Record
 from headwater.derived.sources import Input, Sources, Unavailable
 from headwater.derived.state_folder import StateFolder
-from headwater.lake import data_files, log
+from headwater.lake import data_files
 from headwater.lake.actions import AddFile, Metadata
 from headwater.lake.changes import WEIGHT
 from headwater.lake.published import Changed
@@ -297,22 +298,8 @@ def _is_listed(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_string(kind) or types.is_timestamp(kind) or types.is_date(kind))
 
 
-def foreign(base: Snapshot, record: Record) -> str | None:
-    """What others have done to the rows since the last refresh; None if nothing."""
-    if not record.published or base.version == record.published:
-        return None
-    for version in range(record.published + 1, base.version + 1):
-        try:
-            commit = log.read_commit(base.storage, version, 0)
-        except NotFoundError:
-            return f"what version {version} did is not known any more"
-        if commit.changes_data:
-            return f"version {version} ({commit.operation}) changed its rows"
-    return None
-
-
 def check_foreign(name: str, base: Snapshot, record: Record) -> None:
     """Raise if others have changed the rows."""
-    what = foreign(base, record)
+    what = changed_since(base, record.published)
     if what is not None:
         raise ConflictError.derived_changed(name, what, base.where, WORDS)
