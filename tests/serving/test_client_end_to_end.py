@@ -234,12 +234,12 @@ def test_no_answer_mixes_versions(tmp_path: Path) -> None:
     publish(store, many(1), ["id"])
     keys = [f"item_{n}" for n in range(0, ROWS, 7)]
     expected = np.arange(0, ROWS, 7, dtype=np.float32)[:, None] + np.arange(10, dtype=np.float32) / 16
-    stop = threading.Event()
+    failed = threading.Event()
     with serving(tmp_path, workers=2) as server, hw.Client(server.url, timeout=PATIENCE_S, retries=0) as client:
 
         def read() -> set[int]:
-            seen = set()
-            while not stop.is_set():
+            seen: set[int] = set()
+            while 11 not in seen and not failed.is_set():
                 answer = client.fetch("items", keys)
                 number = answer.versions["items"]
                 assert answer.frontier == Frontier(orders=number) and answer.found.all()
@@ -255,10 +255,10 @@ def test_no_answer_mixes_versions(tmp_path: Path) -> None:
                     # Whoever knows the version can wait for it, whichever worker answers.
                     waited = client.fetch("items", keys, min_frontier=f"orders@{number}", wait=60)
                     assert waited.versions["items"] >= number
-            finally:
-                stop.set()
-            seen = set().union(*(reader.result() for reader in readers))
-    assert 11 in seen
+            except BaseException:
+                failed.set()
+                raise
+            assert all(11 in reader.result(PATIENCE_S) for reader in readers), "every reader comes to the last version"
 
 
 def replace_a_worker(server: RunningServer) -> None:
