@@ -13,8 +13,10 @@ import numpy as np
 
 __all__ = [
     "READ_ONLY",
+    "ByteRows",
     "Bytes",
     "Directory",
+    "DoubleRows",
     "Doubles",
     "Flags",
     "GivenBytes",
@@ -47,6 +49,9 @@ Directory = np.ndarray[tuple[int], np.dtype[np.int32]]
 Ranges = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 """Pairs of such positions, or chains of them."""
 Doubles = np.ndarray[tuple[int], np.dtype[np.float64]]
+DoubleRows = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+"""Rows of doubles, or a column of doubles in each row."""
+ByteRows = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 GivenDoubles = Annotated[Doubles, READ_ONLY]

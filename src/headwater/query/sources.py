@@ -30,7 +30,7 @@ from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 from headwater.sql.demands import Demand
 
-__all__ = ["NarrowedSource", "RelationSource", "Source", "TableSource"]
+__all__ = ["NarrowedSource", "RelationSource", "Source", "StreamedSource", "TableSource"]
 
 _GLOB = frozenset("*?[{")
 
@@ -82,7 +82,7 @@ class Source(Protocol):
         ...
 
 
-class _Streamed(Source):
+class StreamedSource(Source):
     """Arrow's stream interface over ``batches``."""
 
     def reader(self) -> pa.RecordBatchReader:
@@ -97,7 +97,7 @@ class _Streamed(Source):
 
 
 @dataclass(frozen=True)
-class RelationSource(_Streamed):
+class RelationSource(StreamedSource):
     """Rows that come from Python: the answer of a table function, or a table with the addresses of its rows."""
 
     relation: Relation
@@ -121,7 +121,7 @@ class RelationSource(_Streamed):
 
 
 @dataclass(frozen=True)
-class TableSource(_Streamed):
+class TableSource(StreamedSource):
     """A pinned table, the columns that a scan reads of it, and conditions that its rows have to meet.
 
     With ``only``, just these files of it.
@@ -236,7 +236,7 @@ class TableSource(_Streamed):
 
 
 @dataclass(frozen=True)
-class NarrowedSource(_Streamed):
+class NarrowedSource(StreamedSource):
     """The rows of a table that may meet the conditions of a scan, as something derived from it knows them, and why.
 
     ``found`` are rows by file and position. ``rest`` are the files that are scanned: all of them where nothing is left
@@ -278,7 +278,7 @@ class NarrowedSource(_Streamed):
 
 
 @dataclass(frozen=True)
-class FoundSource(_Streamed):
+class FoundSource(StreamedSource):
     """Rows of a table by file and position."""
 
     found: Mapping[str, Positions]

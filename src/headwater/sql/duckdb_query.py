@@ -41,6 +41,7 @@ from headwater.sql.plan import (
     Generate,
     Join,
     Limit,
+    Match,
     Named,
     Plan,
     Project,
@@ -292,6 +293,9 @@ class _Writer:
         raised = raise_form("more than one row returned by a subquery used as an expression")
         return Block(counted, where=(f"(CASE WHEN {quote_identifier(_COPIES)} > 1 THEN {raised} ELSE 1 END = 1)",))
 
+    def match(self, plan: Plan) -> Block:
+        raise Refused("MATCH_RECOGNIZE at this place", "compute it in a query of lake.sql, or in a view")
+
     def sort(self, plan: Sort) -> Block:
         # Over a source, so that ORDER BY still finds its keys when the outermost SELECT renames the columns.
         block = self.source(plan.child)
@@ -337,4 +341,5 @@ _WRITERS: dict[type[Plan], Callable[[_Writer, Plan], Block]] = {
     Limit: _Writer.limit,  # type: ignore[dict-item]
     SetOperation: _Writer.set_operation,  # type: ignore[dict-item]
     Single: _Writer.single,  # type: ignore[dict-item]
+    Match: _Writer.match,
 }

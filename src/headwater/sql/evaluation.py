@@ -26,7 +26,7 @@ from headwater.sql.udfs import install
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Expression", "evaluate", "failure", "map_failure"]
+__all__ = ["Expression", "evaluate", "failure", "map_failure", "run_sql"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,24 @@ def evaluate(
     finally:
         cursor.close()
     return column if column.type == expression.dtype else column.cast(expression.dtype)
+
+
+def run_sql(sql: str, tables: Mapping[str, pa.Table], text: str) -> pa.Table:
+    """The rows of a query of our own making over Arrow tables; ``text`` stands for it in errors."""
+    import duckdb
+
+    with _lock:
+        database = _database()
+        install(database, sql)
+        cursor = database.cursor()
+    try:
+        for name, table in tables.items():
+            cursor.register(name, table)
+        return cursor.sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise failure(text, error) from None
+    finally:
+        cursor.close()
 
 
 def map_failure(message: str) -> str | None:

@@ -8,6 +8,9 @@ Spark's rules (ANSI mode, double quotes are texts): ``\\n \\t \\r \\b \\0 \\Z`` 
 ``\\UXXXXXXXX`` code points, ``\\ooo`` with a first digit 0 or 1 an octal code, ``\\%`` and ``\\_`` stay as they are for
 LIKE, any other escaped character is itself; a doubled quote is one quote; ``r'…'`` has no escapes; ``X'…'`` is binary.
 
+A row pattern, ``PATTERN (A B{2,}?)`` of a MATCH_RECOGNIZE, is taken out like a quoted text: its marks mean nothing
+elsewhere.
+
 Invariant: outside quotes there is no comment, no ``;``, and no ``{``: each is refused where it stands.
 """
 
@@ -18,13 +21,14 @@ from dataclasses import dataclass
 
 from headwater.base.errors import ExpressionError
 
-__all__ = ["Scanned", "closing_quote", "gap_length", "scan", "text_prefix", "text_value"]
+__all__ = ["Scanned", "closing_quote", "gap_length", "row_patterns", "scan", "text_prefix", "text_value"]
 
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _QUOTES = ("'", '"')
 _PLAIN = re.compile(r"""[^'"`\-/;{:]+""")
 _COMMENT = re.compile(r"/\*|\*/")
+_PATTERN = re.compile(r"(?<!\w)(?:(MATCH_RECOGNIZE)(?!\w)|PATTERN\s*\()", re.IGNORECASE)
 _FORBIDDEN = {
     "--": "comments are not allowed in an expression",
     "/*": "comments are not allowed in an expression",
@@ -107,9 +111,15 @@ def scan(text: str, *, query: bool = False) -> Scanned:
     length = at = 0
     after_text = False
     pieced: set[str] = set()
+    patterns = dict(row_patterns(text)) if query else {}
     while at < len(text):
-        char = text[at]
-        if char in "'\"":
+        char, quoted = text[at], at in patterns or text[at] in _QUOTES
+        if at in patterns:
+            key, end = f"q{len(texts)}", patterns.pop(at)
+            texts[key], piece, after_text = text[at:end], f" '{key}' ", False
+            shifts.append((length + 1, at))
+            at = end
+        elif quoted:
             prefix = text_prefix(text, at)
             if prefix:
                 out[-1] = out[-1][:-1]
@@ -137,7 +147,7 @@ def scan(text: str, *, query: bool = False) -> Scanned:
                 if text.startswith(mark, at) and not gap:
                     said = why.replace("an expression", "a query").replace("expression", "query") if query else why
                     raise ExpressionError.syntax(text, said, at)
-            plain = _PLAIN.match(text, at)
+            plain = _PLAIN.match(text, at, min((p for p in patterns if p > at), default=len(text)))
             piece = " " * gap if gap else plain.group() if plain else char
             # Between the pieces of a text may be blanks, and the prefix of the next piece.
             rest = (
@@ -146,9 +156,42 @@ def scan(text: str, *, query: bool = False) -> Scanned:
             at, after_text = at + len(piece), after_text and (not rest or rest.isspace())
         out.append(piece)
         length += len(piece)
-        if char in "'\"":
+        if quoted:
             shifts.append((length, at))
     return Scanned("".join(out), texts, tuple(shifts), frozenset(pieced))
+
+
+def row_patterns(text: str) -> list[tuple[int, int]]:
+    """Where the row patterns of a query begin and end, without their parentheses.
+
+    >>> query = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (A (B|C)*?) DEFINE A AS x = ')')"
+    >>> [query[start:end] for start, end in row_patterns(query)]
+    ['A (B|C)*?']
+    """
+    found: list[tuple[int, int]] = []
+    if "match_recognize" not in text.lower():
+        return found
+    at, inside, depth, begun = 0, False, 0, -1
+    while at < len(text):
+        char = text[at]
+        gap = gap_length(text, at)
+        if gap or char in "'\"`":
+            prefix = "" if gap or char == "`" else text_prefix(text, at)
+            at = at + gap if gap else closing_quote(text, at, raw=bool(prefix)) + 1
+        elif begun >= 0:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            if depth < 0:
+                found.append((begun, at))
+                inside, begun = False, -1
+            at += 1
+        elif match := _PATTERN.match(text, at):
+            if match[1] is None and inside:
+                begun, depth = match.end(), 0
+            inside = inside or match[1] is not None
+            at = match.end()
+        else:
+            at += 1
+    return found
 
 
 def gap_length(text: str, at: int) -> int:

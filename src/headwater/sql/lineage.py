@@ -23,6 +23,7 @@ from headwater.sql.plan import (
     Filter,
     Generate,
     Join,
+    Match,
     Named,
     Plan,
     Project,
@@ -142,6 +143,8 @@ class _Tracer:
 def _named(plan: Plan) -> Iterator[Named]:
     if isinstance(plan, Project | Window):
         yield from plan.items
+    elif isinstance(plan, Match):
+        yield from plan.measures
     elif isinstance(plan, Aggregate):
         yield from plan.keys
         yield from plan.aggregates
@@ -150,6 +153,10 @@ def _named(plan: Plan) -> Iterator[Named]:
 def _deciding(plan: Plan) -> Iterator[Node]:
     if isinstance(plan, Filter):
         yield plan.condition
+    elif isinstance(plan, Match):
+        yield from plan.partition
+        yield from (o.node for o in plan.order)
+        yield from (condition for _, condition in plan.definitions)
     elif isinstance(plan, Join):
         yield from () if plan.condition is None else (plan.condition,)
     elif isinstance(plan, Aggregate):

@@ -30,6 +30,7 @@ from headwater.sql.plan import (
     Filter,
     Generate,
     Join,
+    Match,
     Project,
     Reference,
     Scan,
@@ -113,8 +114,8 @@ class _Passage:
             if found is not None and plan.sets is not None:
                 raise _Lost
             return _renamed(found, plan.keys)
-        if isinstance(plan, Window):
-            return self._window(plan)
+        if isinstance(plan, Window | Match):
+            return self._partitioned(plan)
         if isinstance(plan, Join):
             return self._join(plan)
         if isinstance(plan, SetOperation):
@@ -156,13 +157,15 @@ class _Passage:
             raise _Lost
         return {column: own[key] for column, key in found.items()}
 
-    def _window(self, plan: Window) -> Keys | None:
+    def _partitioned(self, plan: Window | Match) -> Keys | None:
         found = self.visit(plan.child)
         if found is None:
             return None
-        for item in plan.items:
-            assert isinstance(item.node, WindowCall), "a window's items are window calls"
-            parts = {n.path[0] for n in item.node.partition if isinstance(n, Column) and _is_plain(n)}
+        partitions = [plan.partition] if isinstance(plan, Match) else []
+        if isinstance(plan, Window):
+            partitions = [item.node.partition for item in plan.items if isinstance(item.node, WindowCall)]
+        for partition in partitions:
+            parts = {n.path[0] for n in partition if isinstance(n, Column) and _is_plain(n)}
             if not parts.issuperset(found.values()):
                 raise _Lost
         return found

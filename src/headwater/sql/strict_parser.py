@@ -23,6 +23,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined, unused-ignore]
 
 from headwater.sql.call_grammar import CallGrammar
+from headwater.sql.match_grammar import MatchGrammar
 
 __all__ = ["CLAUSES", "StrictSpark"]
 
@@ -39,7 +40,7 @@ CLAUSES = ("where", "group", "having", "qualify", "order", "cluster", "distribut
 _VERSION = re.compile(r"[vV]([0-9]+)")
 
 
-class _Parser(CallGrammar):
+class _Parser(MatchGrammar, CallGrammar):
     FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
     NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
     ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012

@@ -5,7 +5,8 @@ quoting are those of `lexis`, which everything else reads by, so that no text ca
 for another.
 
 Kinds: ``word`` (keyword or bare name), ``name`` (in backticks), ``text`` (in quotes), ``number``, ``mark`` (one
-character), ``parameter`` (``:name``) and ``question`` (``?``). Comments and blanks lie between tokens.
+character), ``parameter`` (``:name``) and ``question`` (``?``; in a row pattern it is a mark).
+Comments and blanks lie between tokens.
 
 Invariant: tokens are in order and do not overlap, and what lies between them is blank or a comment.
 """
@@ -19,7 +20,7 @@ from functools import cached_property
 from typing import Literal
 
 from headwater.base.errors import ExpressionError
-from headwater.sql.lexis import closing_quote, gap_length, text_prefix, text_value
+from headwater.sql.lexis import closing_quote, gap_length, row_patterns, text_prefix, text_value
 
 __all__ = ["Token", "split", "tokenize", "without_comments"]
 
@@ -67,6 +68,7 @@ def tokenize(text: str) -> Iterator[Token]:
     [('name', '`a b`'), ('word', 'WHERE'), ('word', 'x'), ('mark', '='), ('parameter', ':p')]
     """
     at, angles, before = 0, 0, ""
+    patterns = row_patterns(text) if "?" in text else []
     while at < len(text):
         char = text[at]
         if char.isspace():
@@ -80,6 +82,8 @@ def tokenize(text: str) -> Iterator[Token]:
         except ExpressionError as error:
             why = f"the {'comment' if char == '/' else 'quote'} that opens here is never closed"
             raise ExpressionError.statement(text, why, error.position, "close it, or remove it") from None
+        if token.kind == "question" and any(start <= at < end for start, end in patterns):
+            token = Token("mark", text, at, token.end)
         # Inside STRUCT<a: INT> a colon is no parameter.
         if angles or (token.text == "<" and _STRUCT.fullmatch(before)):
             angles += {"<": 1, ">": -1}.get(token.text, 0)

@@ -18,6 +18,7 @@ from headwater.timeseries.methods.folding import FoldMethods
 from headwater.timeseries.methods.intervals import IntervalMethods
 from headwater.timeseries.methods.joins import JoinMethods
 from headwater.timeseries.methods.ordered import OrderedMethods
+from headwater.timeseries.methods.patterns import PatternMethods
 from headwater.timeseries.methods.plotting import PlottingMethods
 from headwater.timeseries.methods.relational import RelationalMethods
 from headwater.timeseries.methods.statistics import StatisticsMethods
@@ -50,6 +51,7 @@ class Stream(
     PlottingMethods,
     IntervalMethods,
     FoldMethods,
+    PatternMethods,
 ):
     """Rows with a time. Made by `lake.stream`; every method but the actions gives another stream.
 

@@ -93,6 +93,25 @@ class ExpressionError(InputError):
         return cls("E1313", what, where=shortened(text), hint=hint, actions=[around])
 
     @classmethod
+    def pattern_explodes(cls, pattern: str, steps: int) -> Self:
+        return cls(
+            "E1314",
+            f"the row pattern has too many ways: {steps:,} steps from one row found no end",
+            where=shortened(pattern),
+            hint="nothing was changed; bound it with WITHIN, a smaller {n,m}, or conditions that end a loop sooner",
+        )
+
+    @classmethod
+    def pattern_skip(cls, pattern: str, variables: str, *, missing: bool) -> Self:
+        if missing:
+            why = f"AFTER MATCH SKIP goes to {variables}, and a match has no row of it"
+            hint = "skip to a variable that every match has, or PAST LAST ROW"
+        else:
+            why = f"AFTER MATCH SKIP goes to {variables}, which is the first row of a match: the search would not go on"
+            hint = "skip TO NEXT ROW, or to a later variable"
+        return cls("E1315", why, where=shortened(pattern), hint=f"nothing was changed; {hint}")
+
+    @classmethod
     def native(cls, text: str, why: str, engine: str) -> Self:
         return cls("E1309", f"{engine} does not take this SQL: {why}", where=shortened(text))
 

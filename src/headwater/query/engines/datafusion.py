@@ -148,7 +148,7 @@ class DataFusionEngine(PlannedEngine):
 
     name = "datafusion"
 
-    def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
+    def compute(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
         relations = Relations(session(), settings.current().worker_threads)
 
         def failed(error: BaseException) -> Exception:

@@ -31,7 +31,7 @@ class DuckDBEngine(PlannedEngine):
     name = "duckdb"
     narrows = True
 
-    def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
+    def compute(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
         relations = Relations()
         sql = to_duckdb(plan, lambda scan: relations.sql(sources[scan]))
         owner = database()

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headwater.base.errors import ExpressionError
 from headwater.query.engines.engine import Rows, Running
+from headwater.query.engines.matches import has_match, run_with_matches, without_matches
 from headwater.query.pinned import Pinned, Relations
 from headwater.query.sources import Source
 from headwater.sql.fragment import Fragment
@@ -34,9 +35,15 @@ class PlannedEngine(ABC):
     narrows: ClassVar[bool] = False
     """Whether it takes just the rows of a table that an index names."""
 
-    @abstractmethod
     def run(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
         """Begin to compute a plan; an error that shows at once is raised here, a later one by the reader."""
+        if has_match(plan):
+            return run_with_matches(self.compute, plan, sources, text)
+        return self.compute(plan, sources, text)
+
+    @abstractmethod
+    def compute(self, plan: Plan, sources: Mapping[Scan, Source], text: str) -> Running:
+        """The same for a plan without matches, which no engine knows."""
 
     @abstractmethod
     def own_plan(self, plan: Plan, sources: Mapping[Scan, Source], *, analyze: bool = False) -> str:
@@ -79,5 +86,7 @@ class PlannedEngine(ABC):
         lines = [plan.dump().rstrip(), ""]
         lines += [f"{scan.relation}: {source.describe()}" for scan, source in sources.items()]
         if mode.upper() in ("EXTENDED", "FORMATTED", "ANALYZE"):
-            lines += ["", f"{self.name}:", self.own_plan(plan, sources, analyze=mode.upper() == "ANALYZE")]
+            given = dict(sources)
+            own = without_matches(plan, given, self.compute, fragment.text)
+            lines += ["", f"{self.name}:", self.own_plan(own, given, analyze=mode.upper() == "ANALYZE")]
         return "\n".join(lines).rstrip() + "\n"

@@ -12,6 +12,7 @@ from headwater.sql.plan.filter import Filter
 from headwater.sql.plan.generate import Generate
 from headwater.sql.plan.join import Join
 from headwater.sql.plan.limit import Limit
+from headwater.sql.plan.match import Match
 from headwater.sql.plan.project import Project
 from headwater.sql.plan.recursion import Recursion
 from headwater.sql.plan.scan import Scan
@@ -29,6 +30,7 @@ __all__ = [
     "Generate",
     "Join",
     "Limit",
+    "Match",
     "Named",
     "Plan",
     "Project",

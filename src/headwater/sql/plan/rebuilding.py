@@ -14,6 +14,7 @@ from headwater.sql.plan import (
     Filter,
     Generate,
     Join,
+    Match,
     Named,
     Plan,
     Project,
@@ -64,6 +65,14 @@ def with_expressions(plan: Plan, change: Callable[[Node], Node]) -> Plan:
         return replace(plan, order=tuple(replace(o, node=change(o.node)) for o in plan.order))
     if isinstance(plan, Generate):
         return replace(plan, source=change(plan.source))
+    if isinstance(plan, Match):
+        return replace(
+            plan,
+            partition=tuple(map(change, plan.partition)),
+            order=tuple(replace(o, node=change(o.node)) for o in plan.order),
+            definitions=tuple((name, change(condition)) for name, condition in plan.definitions),
+            measures=named(plan.measures),
+        )
     if isinstance(plan, Values):
         return replace(plan, rows=tuple(tuple(map(change, row)) for row in plan.rows))
     return plan

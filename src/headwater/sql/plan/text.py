@@ -8,6 +8,7 @@ from decimal import Decimal
 from headwater.base.durations import Duration
 from headwater.sql.nodes import (
     AggregateCall,
+    Call,
     Column,
     Frame,
     Literal,
@@ -18,6 +19,7 @@ from headwater.sql.nodes import (
     SubqueryCall,
     WindowCall,
 )
+from headwater.sql.row_patterns.calls import AGGREGATE, VALUE, aggregate_of, place_of
 from headwater.sql.types import name_of
 
 __all__ = ["expression_text", "named_text", "ordering_text"]
@@ -45,6 +47,8 @@ def expression_text(node: Node) -> str:
         return f"{node.op}({'distinct ' if node.distinct else ''}{args}{_within(node)}){where}"
     if isinstance(node, WindowCall):
         return _window(node, args)
+    if node.op in (VALUE, AGGREGATE):
+        return _of_rows(node)
     if node.op == "cast":
         return f"cast({args} as {name_of(node.dtype)})"
     if node.op in _INFIX:
@@ -65,6 +69,25 @@ def _constant(node: Literal) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _of_rows(node: Call) -> str:
+    """A value of a row of a match, or an aggregate of them, as it is written in MATCH_RECOGNIZE."""
+    if node.op == AGGREGATE:
+        aggregate = aggregate_of(node)
+        inside = ", ".join(map(expression_text, aggregate.args)) or "*"
+        of = f" of {'|'.join(aggregate.variables)}" if aggregate.variables else ""
+        where = f" where {expression_text(aggregate.where)}" if aggregate.where is not None else ""
+        return f"{'final ' if aggregate.final else ''}{aggregate.op}({inside}{of}{where})"
+    place = place_of(node)
+    inside = expression_text(node.args[0])
+    text = f"{'|'.join(place.variables)}:{inside}" if place.variables else inside
+    if place.first or place.skipped or place.final:
+        skipped = f", {place.skipped}" if place.skipped else ""
+        text = f"{'final ' if place.final else ''}{'first' if place.first else 'last'}({text}{skipped})"
+    if place.shift:
+        text = f"{'next' if place.shift > 0 else 'prev'}({text}, {abs(place.shift)})"
+    return text
 
 
 def _window(node: WindowCall, args: str) -> str:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from headwater.base.errors import NotFoundError
 from headwater.sql.casts import cast
+from headwater.sql.match_grammar import RowPatternTable
 from headwater.sql.nodes import Call, Literal, Named, Node, Refused, Wrong, call
 from headwater.sql.operators import compare, logic, united
 from headwater.sql.plan import Attribute, Join, Plan, Project, Scan, Values
@@ -18,6 +19,7 @@ from headwater.sql.reader.clauses import check_args, name_of_kind
 from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.generators import generated, is_generator
+from headwater.sql.reader.matches import read_match
 from headwater.sql.reader.pivot import pivoted
 from headwater.sql.reader.ranges import read_range
 from headwater.sql.reader.scopes import Entry, RowScope
@@ -78,6 +80,9 @@ def _relation(context: Context, node: exp.Expr, around: RowScope | None) -> Sour
         elif isinstance(node, exp.Values):
             check_args(node, "expressions", "alias", "pivots", "joins")
             source = _aliased(context, read_values(context, node, around), node.args.get("alias"), ())
+        elif isinstance(node, RowPatternTable):
+            below = _relation(context, node.this, None)
+            source = _aliased(context, read_match(context, below.plan, below.entries, node), node.args.get("alias"), ())
         else:
             raise Refused(f"{name_of_kind(node)} in FROM", "name a table, or write a subquery")
         for pivot in node.args.get("pivots") or ():

@@ -7,7 +7,7 @@ not make. Rules that read one plan twice need a copy of it, with keys of its own
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from headwater.sql.plan import (
     Aggregate,
     Attribute,
     Generate,
+    Match,
     Named,
     Plan,
     Project,
@@ -99,6 +100,8 @@ def _made_here(node: Plan) -> tuple[Attribute, ...]:
         return tuple(i.attribute for i in node.items if not _passes(i))
     if isinstance(node, Aggregate):
         return tuple(n.attribute for n in (*node.keys, *node.aggregates) if not _passes(n))
+    if isinstance(node, Match):
+        return tuple(m.attribute for m in node.measures)
     if isinstance(node, Generate):
         return (*(() if node.position is None else (node.position,)), *node.columns)
     return ()
@@ -170,6 +173,17 @@ def _renamed(plan: Plan, new: dict[str, str], tables: dict[str, str]) -> Plan:
         return replace(plan, items=named(plan.items))
     if isinstance(plan, Aggregate):
         return replace(plan, keys=named(plan.keys), aggregates=named(plan.aggregates))
+    return _with_attributes(plan, attribute, named)
+
+
+def _with_attributes(
+    plan: Plan,
+    attribute: Callable[[Attribute], Attribute],
+    named: Callable[[tuple[Named, ...]], tuple[Named, ...]],
+) -> Plan:
+    if isinstance(plan, Match):
+        kept, rest = (tuple(map(attribute, own)) for own in (plan.kept, plan.rest))
+        return replace(plan, kept=kept, rest=rest, measures=named(plan.measures))
     if isinstance(plan, Generate):
         position = None if plan.position is None else attribute(plan.position)
         return replace(plan, position=position, columns=tuple(map(attribute, plan.columns)))

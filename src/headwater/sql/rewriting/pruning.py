@@ -20,6 +20,7 @@ from headwater.sql.plan import (
     Generate,
     Join,
     Limit,
+    Match,
     Named,
     Plan,
     Project,
@@ -75,6 +76,8 @@ class _Pruning:
             return _narrow(Window(child, items), needed) if items else child
         if isinstance(plan, SetOperation):
             return self._set_operation(plan, needed)
+        if isinstance(plan, Match):
+            return self._match(plan, needed)
         if isinstance(plan, Recursion):
             base = _exactly(self.prune(plan.base, {a.key for a in plan.base.output}), plan.base.output)
             step = _exactly(self.prune(plan.step, {a.key for a in plan.step.output}), plan.step.output)
@@ -132,6 +135,16 @@ class _Pruning:
             pairs = pairs[:1]
             self.counted.setdefault(plan.name, pairs[0][0])
         return Reference(plan.name, tuple(k for k, _ in pairs), tuple(a for _, a in pairs))
+
+    def _match(self, plan: Match, needed: set[str]) -> Plan:
+        """The columns that it reads decide between rows that are equal by the order, so none of those is dropped."""
+        kept = tuple(a for a in plan.kept if a.key in needed)
+        rest = tuple(a for a in plan.rest if a.key in needed)
+        measures = tuple(m for m in plan.measures if m.attribute.key in needed)
+        if not (kept or rest or measures):
+            return _narrow(self._match(plan, {a.key for a in plan.output}), needed)
+        made = replace(plan, kept=kept, rest=rest, measures=measures)
+        return replace(made, child=self.prune(plan.child, _read(made.expressions)))
 
     def _set_operation(self, plan: SetOperation, needed: set[str]) -> Plan:
         places = list(range(len(plan.columns)))

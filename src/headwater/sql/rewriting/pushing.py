@@ -19,6 +19,7 @@ from headwater.sql.plan import (
     Filter,
     Generate,
     Join,
+    Match,
     Plan,
     Project,
     SetOperation,
@@ -71,6 +72,8 @@ def _sink(plan: Plan, parts: Sequence[Node]) -> Plan:
     if isinstance(plan, Window):
         keys = [set(_plain(i.node.partition)) for i in plan.items if isinstance(i.node, WindowCall)]
         common = set.intersection(*keys) if keys else set()
+    elif isinstance(plan, Match):
+        common = set(_plain(plan.partition))
     elif isinstance(plan, Generate):
         common = {a.key for a in plan.child.output}
     else:
