@@ -294,7 +294,7 @@ class _Writer:
         return Block(counted, where=(f"(CASE WHEN {quote_identifier(_COPIES)} > 1 THEN {raised} ELSE 1 END = 1)",))
 
     def match(self, plan: Plan) -> Block:
-        raise Refused("MATCH_RECOGNIZE at this place", "compute it in a query of lake.sql, or in a view")
+        raise Refused("MATCH_RECOGNIZE at this place", "compute it in a query or a view of its own")
 
     def sort(self, plan: Sort) -> Block:
         # Over a source, so that ORDER BY still finds its keys when the outermost SELECT renames the columns.

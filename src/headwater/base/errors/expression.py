@@ -85,6 +85,13 @@ class ExpressionError(InputError):
         hint = remedy or "correct the rows or the query"
         return cls("E1308", f"the query failed: {reason}", where=shortened(text), hint=hint)
 
+    def in_query(self, text: str) -> ExpressionError:
+        """The same error, where it is a query that failed and nothing was to be written."""
+        said = "the evaluation failed: "
+        if self.code != "E1303" or not self.message.startswith(said):
+            return self
+        return ExpressionError.query_failed(text, self.message.removeprefix(said))
+
     @classmethod
     def engine_refused(cls, text: str, engine: str) -> Self:
         what = f"the query failed: the engine refused it ({engine})"

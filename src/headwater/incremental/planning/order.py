@@ -32,7 +32,7 @@ from headwater.sql.functions.catalogue import by_order
 from headwater.sql.functions.struct import field_of
 from headwater.sql.nodes import Node, Ordering, SubqueryCall, WindowCall, call, rewrite
 from headwater.sql.operators import is_zero_sign, zero_sign
-from headwater.sql.plan import Aggregate, Attribute, Limit, Named, Plan, Project, Sort, Window, With
+from headwater.sql.plan import Aggregate, Attribute, Limit, Match, Named, Plan, Project, Sort, Window, With
 from headwater.sql.plan.rebuilding import with_children, with_expressions
 from headwater.sql.types import BOOLEAN, family, name_of
 
@@ -62,6 +62,9 @@ def determined(plan: Plan, *, any_rows: bool = False) -> Plan:
         return ordered
     if isinstance(below, Aggregate):
         return with_choices(below)
+    if isinstance(below, Match):
+        read = [a for a in below.child.output if a.key in below.read]
+        return replace(below, order=_total(below.order, read, below.partition))
     return _passes(_framed(below)) if isinstance(below, Window) else below
 
 

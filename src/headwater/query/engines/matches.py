@@ -8,10 +8,12 @@ is held than the largest partition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from headwater.base.errors import ExpressionError
 from headwater.query.engines.engine import Running
 from headwater.query.sources import Source, StreamedSource
 from headwater.sql.matching import Matcher, sorted_for
@@ -35,17 +37,24 @@ def run_with_matches(compute: Compute, plan: Plan, sources: Mapping[Scan, Source
     given: Sources = dict(sources)
     changed = without_matches(plan, given, compute, text)
     made = [source for source in given.values() if isinstance(source, MatchedSource)]
-    running = compute(changed, given, text)
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    @contextmanager
+    def meant() -> Iterator[None]:
         try:
-            yield from running.reader
+            yield
         except Exception:
             # An engine tells an error of its input in words of its own.
             for source in made:
-                if source.errors:
-                    raise source.errors[0] from None
+                for error in source.errors:
+                    raise (error.in_query(text) if isinstance(error, ExpressionError) else error) from None
             raise
+
+    with meant():
+        running = compute(changed, given, text)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with meant():
+            yield from running.reader
 
     def cancel() -> None:
         running.cancel()

@@ -37,8 +37,10 @@ from headwater.lake.spark.types import arrow_schema
 from headwater.query.engines.engine import Rows, Running, conformed
 from headwater.query.pinned import Pinned, Relations
 from headwater.query.sources import Source
+from headwater.query.spark.matches import MatchText, match_texts, matched
 from headwater.query.spark.references import Reference, columns_named, references, replaced
 from headwater.query.table_functions import is_function
+from headwater.spark.failures import told
 from headwater.spark.meaning import WANTED, is_set
 from headwater.sql.fragment import Fragment, Parameters
 from headwater.sql.nodes import Refused, Wrong
@@ -128,10 +130,13 @@ class SparkEngine:
 class _Query:
     """One text on its way to Spark: its views, its DataFrame, and the meaning of its errors."""
 
-    def __init__(self, lake: DerivingLake, fragment: Fragment, relations: Relations) -> None:
+    def __init__(
+        self, lake: DerivingLake, fragment: Fragment, relations: Relations, pinned: Pinned | None = None
+    ) -> None:
         self.lake, self.fragment = lake, fragment
         self.session: SparkSession = lake.spark
-        self.pinned = Pinned(lake, relations)
+        self.pinned = Pinned(lake, relations) if pinned is None else pinned
+        self.inner: list[_Query] = []
         self.known = {name.lower(): name for name in lake.catalog.names()}
         self.views: list[str] = []
         self.taken: list[Reference] = []
@@ -141,7 +146,7 @@ class _Query:
         _check_session(self.session, fragment.text)
         try:
             with fragment.placed():
-                text, self.shifts = replaced(fragment.text, references(fragment.text), self._view)
+                text, self.shifts = replaced(fragment.text, self._references(), self._view)
                 text, args = _bound(text, self._left(fragment))
                 self.frame = self.session.sql(text, args=args) if args else self.session.sql(text)
         except Exception as error:  # noqa: BLE001 (told in plain words)
@@ -155,9 +160,42 @@ class _Query:
 
     def close(self) -> None:
         """Drop the views."""
+        while self.inner:
+            self.inner.pop().close()
         while self.views:
             with suppress(Exception):
                 self.session.catalog.dropTempView(self.views.pop())
+
+    def _references(self) -> list[Reference]:
+        """What stands for tables in the text; a relation with a MATCH_RECOGNIZE behind it is one."""
+        text = self.fragment.text
+        self.matches = {one.start: one for one in match_texts(text)}
+        whole = [Reference(("match",), one.start, one.end, has_alias=True) for one in self.matches.values()]
+        plain = [r for r in references(text) if not any(m.start <= r.start < m.end for m in whole)]
+        return sorted([*plain, *whole], key=lambda r: r.start)
+
+    def _match_view(self, one: MatchText) -> str:
+        head = "" if one.definitions is None else self.fragment.text[slice(*one.definitions)] + " "
+        relation = self._part(one.start, one.clause)
+        before = () if one.definitions is None else self._part(*one.definitions).parameters
+        named = relation.parameters
+        given = named if isinstance(named, Mapping) else [*before, *named]
+        inner = _Query(self.lake, Fragment(f"{head}SELECT * FROM {relation.text}", given), {}, self.pinned)
+        self.inner.append(inner)
+        clause = self._part(one.clause, one.end)
+        return self._add(matched(inner.frame, clause.text, clause.parameters, name=one.name))
+
+    def _part(self, start: int, end: int) -> Fragment:
+        """A part of the text, with the parameters that stand in it."""
+        text, given = self.fragment.text, self.fragment.parameters
+        tokens = [t for t in tokenize(text) if t.kind in ("parameter", "question")]
+        inside = [start <= t.start < end for t in tokens]
+        if isinstance(given, Mapping):
+            names = {t.text[1:] for t, is_in in zip(tokens, inside, strict=True) if is_in}
+            return Fragment(text[start:end], {name: value for name, value in given.items() if name in names})
+        if len(given) != len(tokens):
+            raise InputError.bad_argument("parameters", len(given), f"{len(tokens)} values, one for each `?`")
+        return Fragment(text[start:end], [v for v, is_in in zip(given, inside, strict=True) if is_in])
 
     def _left(self, fragment: Fragment) -> Parameters:
         """The parameters without those that stood in a reference, whose values its view has."""
@@ -184,6 +222,8 @@ class _Query:
             raise
 
     def _view_of(self, reference: Reference) -> str | None:
+        if reference.start in self.matches and reference.end == self.matches[reference.start].end:
+            return self._match_view(self.matches[reference.start])
         if reference.arguments is not None:
             return self._function_view(reference)
         written = reference.name
@@ -230,9 +270,14 @@ class _Query:
 
     def failure(self, error: Exception) -> Exception:
         """An error of Spark's, in its own first sentence and at the place in the user's text."""
-        if isinstance(error, HeadwaterError):
-            return error
-        text = self.fragment.text
+        try:
+            with told():
+                raise error
+        except HeadwaterError as typed:
+            whole = self.fragment.whole or self.fragment.text
+            return typed.in_query(whole) if isinstance(typed, ExpressionError) else typed
+        except Exception:  # noqa: BLE001 (read below)
+            text = self.fragment.text
         if isinstance(error, Wrong):
             return ExpressionError.wrong(text, error.what, error.hint, error.position)
         if isinstance(error, Refused):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.kernels.row_reach import reach_within
 from headwater.sql.matching.conditions import Conditions
 from headwater.sql.matching.machine import FoundMatches, Search
 from headwater.sql.matching.measures import measured
@@ -111,11 +111,14 @@ class Matcher:
         if times.dtype.kind == "f":
             there &= ~np.isnan(times)
         reach = np.arange(1, len(rows) + 1, dtype=np.int64)
+        if times.dtype.kind != "f":
+            reach_within(times.astype(np.int64), np.ascontiguousarray(there), rows.bounds, int(length), reach)
+            return reach
         for low, high in zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True):
             inside = np.flatnonzero(there[low:high]) + low
             if len(inside):
                 mine = times[inside]
-                reach[inside] = inside[0] + np.searchsorted(mine, _further(mine, length), side="right")
+                reach[inside] = inside[0] + np.searchsorted(mine, mine + length, side="right")
         return reach
 
     # --- the answer
@@ -156,15 +159,6 @@ class Matcher:
         columns += [v.take(pa.array(order)) for v in values]
         columns += [rows.taken(a.key, at[order]) for a in match.rest]
         return pa.Table.from_arrays(columns, schema=self.output)
-
-
-def _further(times: Any, length: Any) -> Any:
-    """The times so much later; what does not fit a number is the greatest one."""
-    if times.dtype.kind == "f":
-        return times + length
-    most = np.iinfo(np.int64).max
-    wide, more = times.astype(np.int64), np.int64(length)
-    return np.where(wide > most - more, most, wide + more)
 
 
 def _numbered(rows: SortedRows, matches: FoundMatches) -> Ints:

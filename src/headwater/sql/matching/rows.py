@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.sql.nodes import Call, Column, Literal, Node, call, rewrite, walk
+from headwater.sql.nodes import Call, Column, Literal, Node, call, rewrite
 from headwater.sql.plan import Match
 from headwater.sql.row_patterns.calls import VALUE, place_of
 from headwater.sql.vectorised import Vector, compile_expression, vector_of
@@ -68,7 +68,7 @@ class SortedRows:
 
 def pattern_columns(match: Match) -> dict[str, pa.DataType]:
     """The child's columns that a match reads, by their keys."""
-    read = {n.path[0] for node in match.expressions for n in walk(node) if isinstance(n, Column)}
+    read = match.read
     return {a.key: a.dtype for a in match.child.output if a.key in read}
 
 

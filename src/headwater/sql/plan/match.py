@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from headwater.sql.nodes import Attribute, Literal, Named, Node, Ordering, Plan
+from headwater.sql.nodes import Attribute, Column, Literal, Named, Node, Ordering, Plan, walk
 from headwater.sql.plan.text import expression_text, named_text, ordering_text
 from headwater.sql.row_patterns.syntax import Pattern, spelled, variables_of
 
@@ -90,6 +90,11 @@ class Match(Plan):
             *(m.node for m in self.measures),
             *(a.column for a in (*self.kept, *self.rest)),
         )
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The keys of the child's columns that it reads."""
+        return frozenset(n.path[0] for node in self.expressions for n in walk(node) if isinstance(n, Column))
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from headwater.sql.functions.catalogue import AGGREGATES, by_order
 from headwater.sql.interval_types import IntervalType, has_interval
 from headwater.sql.match_grammar import RowPatternTable
 from headwater.sql.nodes import (
+    Attribute,
     Column,
     Literal,
     Named,
@@ -41,6 +42,7 @@ from headwater.sql.row_patterns import (
     parts_of_pattern,
     variables_of,
 )
+from headwater.sql.row_patterns.automaton import automaton_of
 from headwater.sql.row_patterns.calls import ALL_ROWS, LABEL, NUMBER, Place, RowAggregate
 from headwater.sql.types import LONG, STRING, family, is_key, name_of
 
@@ -58,6 +60,7 @@ class _MatchClause:
     def __init__(self, context: Context, plan: Plan, entries: tuple[Entry, ...], node: RowPatternTable) -> None:
         self.context, self.node = context, node
         self.plan = plan
+        self.computed: list[Attribute] = []
         self.scope = RowScope(entries)
         self.columns = tuple(dict.fromkeys(self.scope.visible()))
         self.pattern = self._pattern()
@@ -79,7 +82,8 @@ class _MatchClause:
                 "leave one of them out: a row that is left out would be neither matched nor unmatched",
                 part=self.node.args["pattern"],
             )
-        by = [a for a in self.columns if a.column in partition]
+        named = {a.key: a for a in (*self.columns, *self.computed)}
+        by = list(dict.fromkeys(named[key.path[0]] for key in partition))
         kept, rest = by, []
         if every_row:
             sorted_by = [a for a in self.columns if a not in by and any(a.column == o.node for o in order)]
@@ -107,7 +111,9 @@ class _MatchClause:
         text = self.context.scanned.texts[literal.this]
         assert isinstance(text, str)
         try:
-            return parse_pattern(text)
+            found = parse_pattern(text)
+            automaton_of(found, dict.fromkeys(variables_of(found)))  # which refuses one that is too long
+            return found
         except Refused as refused:
             begun = self.context.scanned.original(literal.meta["start"])
             start = self.context.text.find(text, max(begun - 1, 0))
@@ -142,12 +148,13 @@ class _MatchClause:
     def _reader(self, place: str) -> QueryReader:
         return QueryReader(self.context, self.scope, place=place)
 
-    def _partition(self) -> tuple[Node, ...]:
+    def _partition(self) -> tuple[Column, ...]:
         found = []
         for given in self.node.args.get("partition") or ():
             key = self._named_key(self._reader("PARTITION BY").read(given), given)
             if not is_key(key.dtype):
-                raise Refused(f"PARTITION BY {name_of(key.dtype)}", "partition by plain columns", part=given)
+                what = f"MATCH_RECOGNIZE cannot PARTITION BY {name_of(key.dtype)}"
+                raise Wrong(what, "partition by plain columns", part=given)
             found.append(key)
         return tuple(found)
 
@@ -166,6 +173,7 @@ class _MatchClause:
         if isinstance(key, Column) and len(key.path) == 1:
             return key
         named = self.context.named(column_name(self.context, self.scope, written, {}), key)
+        self.computed.append(named.attribute)
         self.plan = Project(self.plan, (*(Named(a, a.column) for a in self.plan.output), named))
         return named.attribute.column
 
@@ -211,7 +219,7 @@ class _MatchClause:
             return None
         key = order[0]
         if key.descending:
-            raise Refused("WITHIN over a descending order", "order by the time, ascending", part=given)
+            raise Wrong("WITHIN needs a rising order", "order by the time, ascending", part=given)
         length = self._reader("WITHIN").read(given)
         kind = family(key.node.dtype)
         if kind in ("timestamp", "timestamp_ntz", "date"):
@@ -316,8 +324,10 @@ class MatchReader(QueryReader):
             if node.expressions:
                 raise Wrong("match_number() takes no arguments", "leave them out")
             if self.inside is not None or self.defining is not None:
-                raise Refused("match_number() here", "use it in MEASURES, outside of other calls")
+                raise Wrong("match_number() stands in MEASURES, outside of other calls", "number the rows otherwise")
             return call(NUMBER, (), LONG)
+        if name in AGGREGATES and AGGREGATES[name].kind == "window":
+            raise Wrong(f"the window function {name}() cannot stand in MATCH_RECOGNIZE", "use PREV and NEXT")
         if name in AGGREGATES:
             return self._aggregated(node)
         if node.meta.get("semantics"):
@@ -331,7 +341,7 @@ class MatchReader(QueryReader):
         raise Wrong("a window function cannot stand in MATCH_RECOGNIZE", "use PREV, NEXT, FIRST, LAST or an aggregate")
 
     def subquery(self, node: exp.Expr) -> Node:
-        raise Refused("a subquery in MATCH_RECOGNIZE", "compute it in the table that is matched")
+        raise Wrong("a subquery cannot stand in MATCH_RECOGNIZE", "compute it in the table that is matched")
 
     exists = subquery
 
@@ -420,11 +430,11 @@ class MatchReader(QueryReader):
         if starred:
             named = [variables]
         if by_order(found.op) in ("peers", "rows", "place") or found.within:
-            raise Refused(f"{found.op}() in MATCH_RECOGNIZE", "use FIRST, LAST, count, sum, avg, min, max and the like")
+            hint = "use FIRST, LAST, PREV, NEXT, count, sum, avg, min, max and the like"
+            raise Wrong(f"{found.op}() cannot stand in MATCH_RECOGNIZE", hint)
         if any(has_interval(a.dtype) for a in found.args):
-            raise Refused(
-                f"{found.op}() of intervals in MATCH_RECOGNIZE", "aggregate LAST(A.ts) - FIRST(A.ts) above it"
-            )
+            hint = "aggregate LAST(A.ts) - FIRST(A.ts) above it"
+            raise Wrong(f"{found.op}() of intervals cannot stand in MATCH_RECOGNIZE", hint)
         variables = (named[0] if named else None) or ALL_ROWS
         aggregate = RowAggregate(found.op, found.args, found.dtype, variables, final, found.distinct, found.where)
         return aggregate.call()

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from headwater.sql.nodes import Refused
+from headwater.sql.nodes import Wrong
 from headwater.sql.row_patterns.syntax import (
     Alternation,
     Anchor,
@@ -95,9 +95,8 @@ class _Writer:
 
     def add(self, op: str, first: int = 0, second: int = 0) -> Instruction:
         if self.here >= LONGEST:
-            raise Refused(
-                f"a pattern of more than {LONGEST:,} steps", "use smaller bounds in {n,m}, or * and a condition"
-            )
+            hint = "use smaller bounds in {n,m}, or * with a condition that ends it"
+            raise Wrong(f"the row pattern is one of more than {LONGEST:,} steps", hint)
         made = Instruction(op, first, second)
         self.automaton.instructions.append(made)
         return made
@@ -114,8 +113,8 @@ class _Writer:
             self.write(pattern.part, excluded=True)
         elif isinstance(pattern, Permutation):
             if len(pattern.parts) > _MOST_PERMUTED:
-                what = f"PERMUTE of {len(pattern.parts)} parts"
-                raise Refused(what, f"give it {_MOST_PERMUTED} at most: each more has as many times more orders")
+                hint = f"give it {_MOST_PERMUTED} at most: each more has as many times more orders"
+                raise Wrong(f"PERMUTE has {len(pattern.parts)} parts", hint)
             orders = itertools.permutations(pattern.parts)
             self._alternatives([Concatenation(order) for order in orders], excluded)
         elif isinstance(pattern, Alternation):

@@ -6,6 +6,7 @@ them. Both become the same SQL, so they mean what it means in `lake.sql`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PatternMethods"]
 
 START, END = "start", "end"
+_SKIP_TO = re.compile(r"(first|last)[\s_]+(.+)", re.IGNORECASE)
 _SKIPS = {"past last row": "PAST LAST ROW", "next row": "TO NEXT ROW"}
 
 
@@ -69,8 +71,8 @@ class PatternMethods(Methods):
             where the search goes on: ``"past last row"`` (for a pattern), ``"next row"`` (for events), ``"first B"``
             or ``"last B"``
         rows : {"one", "all"}
-            a row for each match: the series, ``start`` and ``end`` of the match, and the measures; or all rows of all
-            matches, with the measures as they are at each of them
+            a row for each match: the series, ``start`` and ``end`` of the match, the tiebreak of its first row, and the
+            measures; or all rows of all matches, with the measures as they are at each of them
         unmatched : bool
             with ``rows="all"``, the rows outside of matches too, with nulls for measures
         empty : bool
@@ -114,7 +116,7 @@ class PatternMethods(Methods):
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise InputError.bad_argument("measures", twice, "names that no other column of the result has")
-        return self._with(node, Ordering(START, ordering.by) if rows == "one" else None)
+        return self._with(node, Ordering(START, ordering.by, ordering.tiebreak) if rows == "one" else None)
 
     def _within(self, within: Length | None, ordering: Ordering) -> str:
         if within is None:
@@ -144,6 +146,8 @@ def _measures(given: Mapping[str, str], ordering: Ordering, rows: str) -> str:
     time = quoted(ordering.time)
     own = {START: f"FIRST({time})", END: f"LAST({time})"} if rows == "one" else {}
     taken = {name.lower() for name in (*own, *ordering.by)} & {name.lower() for name in given}
+    if rows == "one":
+        own |= {name: f"FIRST({quoted(name)})" for name in ordering.tiebreak}
     if taken:
         raise InputError.bad_argument("measures", sorted(taken), "names that no other column of the result has")
     every = {**own, **given}
@@ -162,13 +166,13 @@ def _rows(rows: str, *, unmatched: bool, empty: bool) -> str:
 
 
 def _skip(skip: str) -> str:
-    words = _text("skip", skip).replace("_", " ").strip()
-    if words.lower() in _SKIPS:
-        return f"AFTER MATCH SKIP {_SKIPS[words.lower()]}"
-    to, _, name = words.partition(" ")
-    if to.lower() not in ("first", "last") or not name.strip():
+    words = _text("skip", skip).strip()
+    if (plain := words.replace("_", " ").lower()) in _SKIPS:
+        return f"AFTER MATCH SKIP {_SKIPS[plain]}"
+    match = _SKIP_TO.fullmatch(words)
+    if match is None:
         raise InputError.bad_argument("skip", skip, '"past last row", "next row", "first B" or "last B"')
-    return f"AFTER MATCH SKIP TO {to.upper()} {quoted(_text('skip', skip).strip()[len(to) :].strip())}"
+    return f"AFTER MATCH SKIP TO {match[1].upper()} {quoted(match[2])}"
 
 
 def _subset(subset: Mapping[str, Sequence[str]]) -> str:

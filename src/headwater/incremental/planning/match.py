@@ -1,0 +1,99 @@
+"""Match: MATCH_RECOGNIZE by searching the partitions that a change touches, or stretches of them, once more.
+
+With WITHIN a match lies between neighbours that are not farther apart than that, and nothing outside of such a stretch
+can change it. So a change costs its stretch, unless something looks farther: PREV and NEXT, the start and the end of
+the partition, and the numbers of matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow as pa
+
+from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.layout import Layout
+from headwater.incremental.operators.match import Matches
+from headwater.incremental.operators.reach import Reach
+from headwater.incremental.planning.builder import Builder, Form
+from headwater.incremental.planning.order import order_columns
+from headwater.incremental.planning.partition import partitioned
+from headwater.incremental.planning.rows import Rows, Scope, line_of, names_for
+from headwater.incremental.planning.shape import Shape, keys_of
+from headwater.sql.nodes import Attribute, Call, Column, walk
+from headwater.sql.plan import Match, Scan
+from headwater.sql.plan.rebuilding import with_expressions
+from headwater.sql.row_patterns import Anchor, Pattern, parts_of_pattern
+from headwater.sql.row_patterns.calls import NUMBER, VALUE, place_of
+
+__all__ = ["FORM"]
+
+_DAY = 86_400_000_000
+
+
+def _needs(shape: Shape) -> None:
+    plan = shape.plan
+    assert isinstance(plan, Match)
+    shape.children[0].need_keys(plan.child.output, keys_of(*plan.expressions))
+
+
+def _rows(builder: Builder, shape: Shape) -> Rows:
+    plan = shape.plan
+    assert isinstance(plan, Match)
+    child = builder.child(shape)
+    scope = child.scope(plan.child.output)
+    keyed, keys = partitioned(scope, plan.partition)
+    stream, order = order_columns(scope, plan.order, keyed)
+    names = names_for([a.name for a in plan.output])
+    schema = pa.schema([pa.field(name, a.dtype) for name, a in zip(names, plan.output, strict=True)])
+    match, reach = _renamed(plan, scope), _reach(plan)
+    sql = line_of(plan, scope)
+    read = sorted({scope.names[key] for key in plan.read})
+    circuit = builder.circuit
+    arranged = circuit.arranged(stream.vertex, keys, order, columns=read)
+    vertex = circuit.add(lambda s: Matches(s, match, Layout(schema), reach=reach, sql=sql), [arranged])
+    return Rows(Stream(circuit, vertex), tuple(names))
+
+
+def _renamed(plan: Match, scope: Scope) -> Match:
+    """The match over the names of the stream's columns."""
+
+    def attribute(a: Attribute) -> Attribute:
+        return replace(a, key=scope.names[a.key])
+
+    rows = Scan("rows", None, None, tuple(attribute(a) for a in plan.child.output if a.key in plan.read))
+    made = with_expressions(plan, scope.renamed)
+    assert isinstance(made, Match)
+    return replace(made, child=rows, kept=tuple(map(attribute, plan.kept)), rest=tuple(map(attribute, plan.rest)))
+
+
+def _reach(plan: Match) -> Reach:
+    """What a change can touch."""
+    gap = _gap(plan)
+    if gap is None or _has_anchor(plan.pattern):
+        return Reach.whole()
+    for node in (*(condition for _, condition in plan.definitions), *(m.node for m in plan.measures)):
+        for part in walk(node):
+            if isinstance(part, Call) and (part.op == NUMBER or (part.op == VALUE and place_of(part).shift)):
+                return Reach.whole()
+    return replace(Reach.chain(gap), peers=1)
+
+
+def _gap(plan: Match) -> int | None:
+    """How far apart two rows of a match are at most, in the unit of the column that they are in the order of."""
+    if plan.within is None or not isinstance(plan.order[0].node, Column):
+        return None
+    length, dtype = plan.within.value, plan.order[0].node.dtype
+    if isinstance(length, Decimal):
+        return int(length.scaleb(dtype.scale)) if dtype.precision <= 18 else None
+    if not isinstance(length, int) or pa.types.is_floating(dtype):
+        return None
+    return length // _DAY if pa.types.is_date(dtype) else length
+
+
+def _has_anchor(pattern: Pattern) -> bool:
+    return isinstance(pattern, Anchor) or any(map(_has_anchor, parts_of_pattern(pattern)))
+
+
+FORM = Form(_needs, _rows)
