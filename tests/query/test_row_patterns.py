@@ -162,8 +162,19 @@ def test_explain_shows_the_machine(ticks: Lake) -> None:
     text = "\n".join(r["plan"] for r in ticks.sql(f"EXPLAIN {QUERIES['one row'][0]}").to_arrow().to_pylist())
     assert "match (A D+ U+); partition by sym#1" in text
     more = "\n".join(r["plan"] for r in ticks.sql(f"EXPLAIN EXTENDED {QUERIES['one row'][0]}").to_arrow().to_pylist())
-    assert "pattern A D+ U+\n  A: any row\n  D: (price#3 < prev(price#3, 1)), for all rows at once" in more
+    assert "pattern A D+ U+\n  A: any row\n  D: (price < prev(price, 1)), for all rows at once" in more
     assert "either" in more and "duckdb:" in more
+
+
+def test_a_pattern_can_be_looked_at(ticks: Lake) -> None:
+    (found,) = ticks.patterns(QUERIES["one row"][0])
+    assert str(found).startswith("pattern A D+ U+\n  A: any row\n  D: (price < prev(price, 1)), for all rows at once")
+    assert "  0  row A\n" in str(found) and str(found).endswith("accept")
+    dot = found.dot()
+    assert dot.startswith("digraph pattern {") and dot.count("shape=circle") == 5 and "-> end" in dot
+    assert found._repr_svg_() in found._repr_html_()
+    assert ">D</text>" in found.svg() and "D: (price &lt; prev(price, 1))" in found.svg()
+    assert ticks.patterns("SELECT * FROM ticks") == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -119,7 +119,8 @@ def test_skips_subsets_and_empty_matches() -> None:
     plain = PatternMethods(Values(table), Ordering("t"))
 
     def starts(*args: Any, **more: Any) -> list[int]:
-        return run_here(plain.match(*args, **more).plan)["start"].to_pylist()
+        found: list[int] = run_here(plain.match(*args, **more).plan)["start"].to_pylist()
+        return found
 
     rising = {"b": "v > PREV(v)"}
     assert starts("a b+", rising) == [0, 3]

@@ -17,7 +17,7 @@ import numpy as np
 from headwater.kernels.arrays import ByteRows, DoubleRows, Doubles, Positions, Rows
 from headwater.kernels.compiled import inlined, shared
 
-__all__ = ["AGGREGATES", "CODE", "UNKNOWN", "holds_at", "take_row"]
+__all__ = ["AGGREGATES", "CODE", "MOST_DEEP", "UNKNOWN", "holds_at", "take_row"]
 
 _CODES = """
     slot constant null + - * add_double subtract_double multiply_double divide_double minus minus_double abs
@@ -37,7 +37,7 @@ _COUNT, _SUM, _SUM_D, _MIN, _MAX, _MIN_D, _MAX_D = range(7)
 
 _LEAST = np.int64(-(1 << 63))
 UNKNOWN = np.int64(2)
-_MOST_DEEP = 32
+MOST_DEEP = 32
 
 
 @inlined
@@ -70,11 +70,14 @@ def holds_at(  # noqa: C901 (one branch per instruction)
     sums: Rows,
     double_sums: DoubleRows,
     seen: Rows,
+    a: Positions,
+    f: Doubles,
+    void: Positions,
 ) -> int:
-    """A condition at the last of ``depth`` rows that are taken: 1 true, 0 not true, 2 not known here."""
-    a = np.empty(_MOST_DEEP, np.int64)
-    f = np.empty(_MOST_DEEP, np.float64)
-    void = np.empty(_MOST_DEEP, np.int64)
+    """A condition at the last of ``depth`` rows that are taken: 1 true, 0 not true, 2 not known here.
+
+    ``a``, ``f`` and ``void`` are the stack: whole numbers, doubles, and whether there is no number.
+    """
     top = -1
     for at in range(begin, end):
         op = code[at, 0]

@@ -10,7 +10,7 @@ variables has (``counts``), which ones (``lists``), and the aggregates so far (`
 restores all of it at no cost.
 
 Where conditions do not depend on the way, a row and an instruction from which no way led to a match are remembered
-(``memo``), over all starts, so that the search is linear however the quantifiers are nested.
+(``memo``), over all starts, once a search has become long, so that it is linear however the quantifiers are nested.
 
 The machine stops and says why: to be given more room, to be told whether a condition is true that only Python can
 compute, after many steps, or at an error. Its whole state is in arrays, and the next call goes on where it stopped.
@@ -24,7 +24,7 @@ import numpy as np
 
 from headwater.kernels.arrays import ByteRows, Bytes, DoubleRows, Doubles, Positions, Rows
 from headwater.kernels.compiled import kernel
-from headwater.kernels.row_conditions import UNKNOWN, holds_at, take_row
+from headwater.kernels.row_conditions import MOST_DEEP, UNKNOWN, holds_at, take_row
 
 __all__ = [
     "ACCEPT",
@@ -46,6 +46,9 @@ __all__ = [
     "STATE",
     "match_rows",
 ]
+
+_FEW_STEPS = 256
+"""Steps of one start before ways are remembered: most searches are over by then."""
 
 # Instructions: op, first, second, and for ROW its number among the instructions that take a row.
 ROW, EITHER, JUMP, AT_START, AT_END, BEGIN_LOOP, END_IF_NO_ROW, ACCEPT = range(8)
@@ -98,6 +101,13 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
     number, doubled, plus one if its row is left out.
     """
     rows = reach.size
+    whole = np.empty(MOST_DEEP, np.int64)
+    double = np.empty(MOST_DEEP, np.float64)
+    void = np.empty(MOST_DEEP, np.int64)
+    keeping = member.shape[0] + aggregates.shape[0] > 0
+    prefix = 0  # rows that every match begins with
+    while program[prefix, 0] == ROW:
+        prefix += 1
     paused = state[STEPS] + most_steps
     while state[TASK] < tasks.shape[0]:
         low, high = tasks[state[TASK], 0], tasks[state[TASK], 1]
@@ -105,12 +115,20 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
         while state[START] < tasks[state[TASK], 3]:
             start = state[START]
             if state[RUNNING] == 0:
+                hopeless = False
+                for i in range(prefix):
+                    if start + i >= reach[start] or holds[program[i, 1], start + i] == 0:
+                        hopeless = True
+                        break
+                if hopeless:
+                    state[START] = start + 1
+                    continue
                 state[RUNNING] = 1
                 state[PC] = 0
                 state[DEPTH] = 0
                 state[TOP] = 0
                 state[STEPS] = 0
-                state[FURTHEST] = start
+                state[FURTHEST] = start - 1
                 paused = most_steps
             pc, depth, top = state[PC], state[DEPTH], state[TOP]
             steps, furthest = state[STEPS], state[FURTHEST]
@@ -128,7 +146,8 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
                     row = start + depth
                     variable = program[pc, 1]
                     known = np.int64(0) if row >= end else np.int64(holds[variable, row])
-                    if known != 0 and memo_width > 0:
+                    marking = memo_width > 0 and steps > _FEW_STEPS
+                    if known != 0 and marking:
                         place = (row - low) * memo_width + (program[pc, 3] >> 3)
                         bit = np.uint8(1 << (program[pc, 3] & 7))
                         if state[ANSWER] < 0 and memo[place] & bit:
@@ -139,11 +158,11 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
                     if known != 0:
                         if depth + 1 >= path.size:
                             status = FULL_PATH
-                            if memo_width > 0:
+                            if marking:
                                 memo[place] &= ~bit
                             break
                         path[depth] = variable * 2 + program[pc, 2]
-                        if not take_row(
+                        if keeping and not take_row(
                             variable,
                             row,
                             depth,
@@ -180,6 +199,9 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
                                 sums,
                                 double_sums,
                                 seen,
+                                whole,
+                                double,
+                                void,
                             )
                         elif known == 1 and spans[variable, 0] == -2:
                             known = UNKNOWN
@@ -187,7 +209,7 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
                             if state[ANSWER] < 0:
                                 state[ASKED] = variable
                                 status = ASK
-                                if memo_width > 0:
+                                if marking:
                                     memo[place] &= ~bit
                                 break
                             known = state[ANSWER]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headwater.query.result import Result
     from headwater.spark.types import SparkSession
     from headwater.sql.functions.user import UserFunction
+    from headwater.sql.matching import PatternPlan
     from headwater.timeseries.stream import Stream
 
 __all__ = ["Lake", "connect"]
@@ -164,6 +165,23 @@ class Lake(DerivedNouns, ProofVerbs):
         from headwater.query.run import run_text
 
         return run_text(self, text, engine=engine, dialect=dialect, parameters=parameters)
+
+    def patterns(self, text: str, *, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[PatternPlan]:
+        """The row patterns of a query, to look at: the machine of each MATCH_RECOGNIZE as text and as a picture.
+
+        >>> import headwater as hw, tempfile
+        >>> lake = hw.connect(tempfile.mkdtemp())
+        >>> _ = lake.write("ticks", [{"ts": 1, "price": 10}])
+        >>> found = lake.patterns(
+        ...     "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS ts PATTERN (A B+) "
+        ...     "DEFINE B AS price > A.price)"
+        ... )
+        >>> print(found[0].text().splitlines()[0])
+        pattern A B+
+        """
+        from headwater.query.patterns import patterns_of
+
+        return patterns_of(self, text, parameters)
 
     def tables(self) -> list[str]:
         """The names of the lake's tables, attached ones too; what is derived from them is listed by `artefacts`."""

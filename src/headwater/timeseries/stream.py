@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from headwater.lake.transaction import Committed
     from headwater.observe.graph import Graph
     from headwater.spark.figures import Figures
+    from headwater.sql.matching import PatternPlan
+    from headwater.timeseries.node import Node
     from headwater.timeseries.running.pipes import Stage
     from headwater.timeseries.running.stages import Run
 
@@ -176,6 +178,20 @@ class Stream(
         if self._ran is None:
             return graph_of(self._run().stage(), "stream")
         return graph_of(self._ran[0], "stream", self._ran[1])
+
+    def patterns(self) -> list[PatternPlan]:
+        """The patterns that `match` looks for in this stream, to look at: text, and a picture in a notebook."""
+        from headwater.sql.matching import PatternPlan
+        from headwater.timeseries.operators.match import MatchRows
+
+        found: list[PatternPlan] = []
+        pending: list[Node] = [self.plan]
+        while pending:
+            node = pending.pop()
+            pending.extend(node.inputs)
+            if isinstance(node, MatchRows):
+                found.insert(0, PatternPlan(node.match))
+        return found
 
     # ------------------------------------------------------------------ running
 

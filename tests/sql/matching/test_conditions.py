@@ -145,3 +145,18 @@ def test_partitions_come_in_chunks() -> None:
         pieces = list(matcher.batches(batches, chunk_rows=30))
         assert pa.Table.from_batches(pieces).equals(whole)
     assert list(matcher.batches([])) == []
+
+
+def test_ties_are_put_in_order_whoever_sorted() -> None:
+    dice = random.Random(5)
+    matcher = matcher_of(
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY g ORDER BY ts MEASURES CLASSIFIER() AS c, LAST(A.d) AS d "
+        "ALL ROWS PER MATCH PATTERN (A B*) DEFINE B AS x >= A.x OR s > A.s)"
+    )
+    given = [row | {"ts": row["ts"] and row["ts"] // 3} for row in rows(dice, 12, 12)]
+    wanted = matcher.run(table_for(matcher, given))  # which has them by their ids, the first of the other columns
+    for _ in range(5):
+        dice.shuffle(given)
+        table = table_for(matcher, given, tied=True)
+        found = pa.Table.from_batches(list(matcher.batches(table.to_batches(max_chunksize=9), chunk_rows=20)))
+        assert repr(found.to_pylist()) == repr(wanted.to_pylist())

@@ -80,10 +80,11 @@ def matcher_of(sql: str) -> Matcher:
     return Matcher(match)
 
 
-def table_for(matcher: Matcher, given: list[Row]) -> pa.Table:
-    """The rows as an engine sorts them, called by their keys."""
+def table_for(matcher: Matcher, given: list[Row], *, tied: bool = False) -> pa.Table:
+    """The rows in their order, called by their keys; if ``tied``, those of one time as they come."""
     ordered = sorted(
-        given, key=lambda r: (r["g"] is not None, r["g"] or "", r["ts"] is not None, r["ts"] or 0, r["id"])
+        given,
+        key=lambda r: (r["g"] is not None, r["g"] or "", r["ts"] is not None, r["ts"] or 0, 0 if tied else r["id"]),
     )
     columns = [
         pa.array([r[name.partition("#")[0]] for r in ordered], dtype)

@@ -18,7 +18,7 @@ from headwater.query.engines.matches import has_match, run_with_matches, without
 from headwater.query.pinned import Pinned, Relations
 from headwater.query.sources import Source
 from headwater.sql.fragment import Fragment
-from headwater.sql.matching import program_text
+from headwater.sql.matching import PatternPlan
 from headwater.sql.nodes import Refused
 from headwater.sql.plan import Match, Plan, Scan
 from headwater.sql.query import parse_query
@@ -89,7 +89,7 @@ class PlannedEngine(ABC):
         if mode.upper() in ("EXTENDED", "FORMATTED", "ANALYZE"):
             for one in plan.walk():
                 if isinstance(one, Match):
-                    lines += ["", program_text(one)]
+                    lines += ["", PatternPlan(one).text()]
             given = dict(sources)
             own = without_matches(plan, given, self.compute, fragment.text)
             lines += ["", f"{self.name}:", self.own_plan(own, given, analyze=mode.upper() == "ANALYZE")]

@@ -15,6 +15,7 @@ from headwater.sql.matching.machine import FoundMatches, Search
 from headwater.sql.matching.measures import measured
 from headwater.sql.matching.places import Places
 from headwater.sql.matching.rows import SortedRows, bounds_of, pattern_columns
+from headwater.sql.matching.ties import decides_here, untied
 from headwater.sql.nodes import Column, Ordering
 from headwater.sql.plan import Match, Named, Plan, Project, Sort
 from headwater.sql.types import is_comparable
@@ -27,11 +28,11 @@ _CHUNK_ROWS = 1 << 20
 
 
 def sorted_for(match: Match) -> Plan:
-    """The rows that a match reads, in its order: columns by their keys, ties in the order of all columns."""
+    """The rows that a match reads, in its order: columns by their keys. Ties are put in order by `Matcher.batches`."""
     read = pattern_columns(match)
     columns = tuple(a for a in match.child.output if a.key in read)
     given = [node.path[0] for node in (*match.partition, *(o.node for o in match.order)) if isinstance(node, Column)]
-    ties = [a for a in columns if a.key not in given and is_comparable(a.dtype)]
+    ties = [a for a in columns if a.key not in given and is_comparable(a.dtype) and not decides_here(a.dtype)]
     keys = (*(Ordering(p) for p in match.partition), *match.order, *(Ordering(a.column) for a in ties))
     return Sort(Project(match.child, tuple(Named(replace(a, name=a.key), a.column) for a in columns)), keys)
 
@@ -62,14 +63,18 @@ class Matcher:
                 chunk_rows = 2 * count  # a partition that is longer than what is held
                 continue
             cut = int(bounds[-2])
-            yield from self.run(table.slice(0, cut), bounds[:-1]).to_batches()
+            yield from self.run(self._untied(table.slice(0, cut)), bounds[:-1]).to_batches()
             held = table.slice(cut).to_batches()
             count -= cut
         if count:
-            yield from self.run(pa.Table.from_batches(held)).to_batches()
+            yield from self.run(self._untied(pa.Table.from_batches(held))).to_batches()
+
+    def _untied(self, table: pa.Table) -> pa.Table:
+        keys = (*self.match.partition, *(o.node for o in self.match.order))
+        return untied(table, [key for key in keys if isinstance(key, Column)])
 
     def run(self, table: pa.Table, bounds: Ints | None = None) -> pa.Table:
-        """The answer over some whole partitions."""
+        """The answer over some whole partitions, in their order."""
         if table.num_rows == 0:
             return self.output.empty_table()
         rows = SortedRows(table, bounds_of(table, self.match.partition) if bounds is None else bounds)

@@ -1,19 +1,58 @@
-"""What a pattern becomes: the machine as text, instruction by instruction, and as a picture.
+"""What a pattern becomes: the machine as text, instruction by instruction, and as pictures.
 
-The picture has a circle for each row that is taken, with the condition it has to meet, and an arrow for each way on
-from there; where several ways leave, their numbers say which one is tried first.
+In Graphviz's language the machine has a circle for each row that is taken, with the condition it has to meet, and an
+arrow for each way on from there; where several ways leave, their numbers say which one is tried first. The SVG shows
+the pattern itself, as a railroad diagram (`railroad`).
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from headwater.sql.matching.conditions import PYTHON, Conditions
+from headwater.sql.matching.railroad import draw_railroad
 from headwater.sql.matching.rows import pattern_columns
 from headwater.sql.plan import Match
 from headwater.sql.plan.text import expression_text, ordering_text
 from headwater.sql.row_patterns import spelled
 from headwater.sql.row_patterns.automaton import Automaton, automaton_of
 
-__all__ = ["picture", "program_text"]
+__all__ = ["PatternPlan", "picture", "program_text"]
+
+_KEY = re.compile(r"#\d+\b")
+
+
+@dataclass(frozen=True)
+class PatternPlan:
+    """A row pattern to look at: what it is, how its conditions are computed, and the machine that searches for it.
+
+    ``print`` shows the text, a notebook the picture.
+    """
+
+    match: Match
+
+    def text(self) -> str:
+        """The pattern, its conditions, and the machine, an instruction a line."""
+        return _KEY.sub("", program_text(self.match))
+
+    def dot(self) -> str:
+        """The machine in Graphviz's language."""
+        return _KEY.sub("", picture(self.match))
+
+    def svg(self) -> str:
+        """The pattern as a railroad diagram: one SVG document that needs nothing else."""
+        conditions = [(name, _KEY.sub("", expression_text(node))) for name, node in self.match.definitions]
+        return draw_railroad(self.match.pattern, conditions)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return f'<div style="overflow-x:auto">{self.svg()}</div>'
 
 
 def program_text(match: Match) -> str:

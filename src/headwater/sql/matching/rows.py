@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.sql.matching.ties import differing
 from headwater.sql.nodes import Call, Column, Literal, Node, call, rewrite
 from headwater.sql.plan import Match
 from headwater.sql.row_patterns.calls import VALUE, place_of
-from headwater.sql.vectorised import Vector, compile_expression, vector_of
+from headwater.sql.vectorised import Vector, vector_of
 
-__all__ = ["SortedRows", "bounds_of", "columns_seen", "pattern_columns", "seen_from", "shifted_name"]
+__all__ = ["THERE", "SortedRows", "bounds_of", "pattern_columns", "seen_from", "shifted_name"]
 
 Indices = npt.NDArray[np.int64]
-_THERE = "\0there"
+THERE = "\0there"
 
 
 class SortedRows:
@@ -28,6 +28,7 @@ class SortedRows:
         self.table = table
         self.bounds = bounds
         self._columns: dict[str, pa.Array] = {}
+        self._seen: dict[tuple[int, str], Vector] = {}
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -60,6 +61,36 @@ class SortedRows:
         moved = safe + shift
         there &= (moved >= self.first[safe]) & (moved < self.end[safe])
         return np.where(there, moved, -1)
+
+    def seen(self, shift: int, name: str) -> Vector:
+        """A column as each row sees it so many rows on; null beyond the partition."""
+        key = (shift, name)
+        if key not in self._seen:
+            self._seen[key] = self._look(shift, name)
+        return self._seen[key]
+
+    def _look(self, shift: int, name: str) -> Vector:
+        count = len(self)
+        if name == THERE:
+            return Vector(pa.bool_(), self._reaches(shift))
+        plain = vector_of(self.column(name))
+        if shift == 0:
+            return plain
+        if isinstance(plain.values, pa.Array):
+            return vector_of(self.taken(name, self.moved(np.arange(count), shift)))
+        values = np.zeros(count, plain.values.dtype)
+        valid = self._reaches(shift)
+        to, of = (slice(0, -shift), slice(shift, None)) if shift > 0 else (slice(-shift, None), slice(0, shift))
+        if abs(shift) < count:
+            values[to] = plain.values[of]
+            if plain.valid is not None:
+                valid[to] &= plain.valid[of]
+        return Vector(plain.dtype, values, valid)
+
+    def _reaches(self, shift: int) -> npt.NDArray[np.bool_]:
+        """For each row whether its partition goes on so far."""
+        at = np.arange(len(self)) + shift
+        return np.asarray((at < self.end) if shift > 0 else (at >= self.first))
 
     def taken(self, name: str, rows: Indices) -> pa.Array:
         """The values of a column in some rows; null for -1."""
@@ -98,21 +129,11 @@ def seen_from(node: Node) -> tuple[Node, frozenset[tuple[int, str]]]:
         plain = rewrite(part.args[0], column)
         if isinstance(plain, Column):
             return plain
-        read.add((shift, _THERE))
-        there = Column(None, (shifted_name(shift, _THERE),), pa.bool_())
+        read.add((shift, THERE))
+        there = Column(None, (shifted_name(shift, THERE),), pa.bool_())
         return call("case", (there, plain, Literal(None, plain.dtype)), plain.dtype)
 
     return rewrite(node, change), frozenset(read)
-
-
-def columns_seen(rows: SortedRows, read: Iterable[tuple[int, str]], places: Indices) -> dict[str, pa.Array]:
-    """The shifted columns that a tree of `seen_from` reads, seen from some rows (-1: from none)."""
-    found = {}
-    for shift, name in read:
-        moved = rows.moved(places, shift)
-        value = pa.array(moved >= 0) if name == _THERE else rows.taken(name, moved)
-        found[shifted_name(shift, name)] = value
-    return found
 
 
 def bounds_of(table: pa.Table, keys: Sequence[Node]) -> Indices:
@@ -120,12 +141,4 @@ def bounds_of(table: pa.Table, keys: Sequence[Node]) -> Indices:
     rows = table.num_rows
     if not keys or rows == 0:
         return np.array([0, rows] if rows else [0], np.int64)
-    differs: Any = np.zeros(rows - 1, bool)
-    for key in keys:
-        assert isinstance(key, Column) and len(key.path) == 1
-        column = table.column(key.path[0])
-        schema = pa.schema([("a", key.dtype), ("b", key.dtype)])
-        same = call("<=>", (Column(None, ("a",), key.dtype), Column(None, ("b",), key.dtype)), pa.bool_())
-        sides: list[Vector] = [vector_of(column.slice(0, rows - 1)), vector_of(column.slice(1))]
-        differs |= ~compile_expression(same, schema).run(sides, rows - 1).values
-    return np.concatenate([[0], np.flatnonzero(differs) + 1, [rows]]).astype(np.int64)
+    return np.concatenate([[0], np.flatnonzero(differing(table, keys)) + 1, [rows]]).astype(np.int64)

@@ -7,6 +7,7 @@ them, so an error here is only a mark at the row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.base.errors import ExpressionError
-from headwater.sql.matching.rows import SortedRows, columns_seen, seen_from
+from headwater.sql.matching.rows import THERE, SortedRows, seen_from, shifted_name
 from headwater.sql.nodes import Node
 from headwater.sql.vectorised import Program, Vector, compile_expression, vector_of
+from headwater.sql.vectorised.vector import is_arrow
 
 __all__ = ["FINE", "NO_VALUE", "UNKNOWN", "RowValue"]
 
@@ -30,14 +32,15 @@ class RowValue:
 
     program: Program
     schema: pa.Schema
-    read: frozenset[tuple[int, str]]
+    read: tuple[tuple[int, str], ...]
 
     @classmethod
     def of(cls, node: Node, dtypes: dict[str, pa.DataType]) -> RowValue:
         """``node`` holds values of rows near one row; ``dtypes`` has the types of the columns."""
-        plain, read = seen_from(node)
-        names = columns_seen(_nothing(dtypes), read, np.zeros(0, np.int64))
-        schema = pa.schema([(name, column.type) for name, column in names.items()])
+        plain, found = seen_from(node)
+        read = tuple(sorted(found))
+        types = [(shifted_name(shift, name), pa.bool_() if name == THERE else dtypes[name]) for shift, name in read]
+        schema = pa.schema(types)
         return cls(compile_expression(plain, schema), schema, read)
 
     def run(self, rows: SortedRows) -> tuple[Any, npt.NDArray[np.uint8]]:
@@ -45,21 +48,42 @@ class RowValue:
 
         Values of types that fit a word come as numpy arrays, others as an Arrow array.
         """
-        places = np.append(np.arange(len(rows)), -1)
-        found = columns_seen(rows, self.read, places)
-        columns = [vector_of(found[name]) for name in self.schema.names]
+        columns = [rows.seen(shift, name) for shift, name in self.read]
         try:
-            vector = self.program.run(columns, len(places))
+            vector = self.program.run(columns, len(rows))
             unknown = np.zeros(0, np.int64)
         except ExpressionError:
-            vector, unknown = self._in_blocks(columns, len(places))
-        marks = np.zeros(len(places), np.uint8)
+            vector, unknown = self._in_blocks(columns, len(rows))
+        nobody, no_mark = self._of_no_row
+        marks = np.zeros(len(rows) + 1, np.uint8)
+        marks[-1] = no_mark
         if isinstance(vector.values, pa.Array):
-            marks[vector.values.is_null().to_numpy(zero_copy_only=False)] = NO_VALUE
+            if vector.values.null_count:
+                marks[:-1][vector.values.is_null().to_numpy(zero_copy_only=False)] = NO_VALUE
+            values: Any = pa.concat_arrays([vector.values, nobody])
+        else:
+            values = np.append(vector.values, np.zeros(1, vector.values.dtype) if no_mark else nobody)
         if vector.valid is not None:
-            marks[~vector.valid] = NO_VALUE
+            marks[:-1][~vector.valid] = NO_VALUE
         marks[unknown] = UNKNOWN
-        return vector.values, marks
+        return values, marks
+
+    @cached_property
+    def _of_no_row(self) -> tuple[Any, int]:
+        """The value where there is no row, in the form of `run`, and its mark."""
+        columns = [
+            vector_of(pa.array([False])) if name == THERE else vector_of(pa.nulls(1, f.type))
+            for f, (_, name) in zip(self.schema, self.read, strict=True)
+        ]
+        try:
+            vector = self.program.run(columns, 1)
+        except ExpressionError:
+            return np.zeros(1, np.int64) if not is_arrow(self.program.dtype) else pa.nulls(
+                1, self.program.dtype
+            ), UNKNOWN
+        array = vector.to_arrow()
+        mark = NO_VALUE if array.null_count else FINE
+        return (vector.values, mark)
 
     def _in_blocks(self, columns: list[Vector], rows: int) -> tuple[Vector, npt.NDArray[np.int64]]:
         """Block by block: from the first row that fails, all of a block's rows are unknown."""
@@ -81,8 +105,3 @@ class RowValue:
     def _part(self, columns: list[Vector], start: int, end: int) -> pa.Array:
         cut = [Vector(v.dtype, v.values[start:end], None if v.valid is None else v.valid[start:end]) for v in columns]
         return self.program.run(cut, end - start).to_arrow()
-
-
-def _nothing(dtypes: dict[str, pa.DataType]) -> SortedRows:
-    table = pa.table({name: pa.array([], dtype) for name, dtype in dtypes.items()})
-    return SortedRows(table, np.zeros(1, np.int64))

@@ -4,7 +4,7 @@ The rows of each partition, in order, are searched for the pattern; a match is a
 variable of the pattern. Conditions and measures read values of the match's rows by the calls of
 `headwater.sql.row_patterns.calls`.
 
-Rows that are equal by the order are put in the order of all columns that are read, so that the answer is the same
+Rows that are equal by the order are put in the order of the other columns that are read, so that the answer is the same
 whoever computes it.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.sql.matching import Matcher, pattern_columns, picture, program_text
+from headwater.sql.matching import Matcher, pattern_columns
 from headwater.sql.plan import Match
 from headwater.sql.query import parse_query
 from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
@@ -56,14 +56,6 @@ class MatchRows(Keyed):
 
     def line(self) -> str:
         return f"match {self.match.line().removeprefix('match ')}"
-
-    def explained(self) -> str:
-        """The machine that the pattern becomes, as text."""
-        return program_text(self.match)
-
-    def drawn(self) -> str:
-        """The same as a picture, in Graphviz's language."""
-        return picture(self.match)
 
     def needs(self, wanted: frozenset[str]) -> tuple[frozenset[str] | None, ...]:
         match = self.match
