@@ -28,7 +28,7 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     acts = list(tell(hw.connect(tmp_path, spark=spark), lambda: spark))
     assert [a.title for a in acts if not a.holds] == []
     build, late, travel, change, _forget, optimize, skip, mistake, follow, view, agree, know, log, export, *rest = acts
-    answer, find = rest
+    answer, find, spot = rest
     assert build.facts["payments"] == 50_000
     assert (late.facts["late payments"], late.facts["corrected payments"]) == (1_000, 300)
     assert travel.grid is not None
@@ -55,6 +55,7 @@ def test_every_act_holds(spark: Any, tmp_path: Path) -> None:
     assert log.as_dict()["sql"] == "DESCRIBE HISTORY transactions"
     assert answer.facts["refreshed first"] == "spend" and answer.facts["its rows that changed"] == 1
     assert answer.grid is not None and len(answer.grid.rows) == 2
+    assert (spot.facts["found at first"], spot.facts["after a late row"]) == (5, 6)
     assert (find.facts["found"], find.facts["after a correction"], find.facts["after a note was deleted"]) == (7, 6, 5)
 
 

@@ -22,6 +22,7 @@ from headwater.demo.files import EXPORT, hand_over
 from headwater.demo.finding import find
 from headwater.demo.following import follow
 from headwater.demo.knowing import STREAM, know
+from headwater.demo.spotting import spot
 
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
@@ -50,6 +51,7 @@ def tell(lake: Lake, start_spark: Callable[[], SparkSession]) -> Iterator[Act]:
         story.export,
         story.answer,
         lambda: find(lake),
+        lambda: spot(lake),
     ):
         start = time.perf_counter()
         scene = act()

@@ -37,6 +37,10 @@ QUERIES = {
     "join": "SELECT city, id, amount FROM orders JOIN shops ON orders.shop = shops.shop",
     "outer": "SELECT o.id, s.city FROM orders o LEFT JOIN shops s ON o.shop = s.shop",
     "distinct": "SELECT DISTINCT shop, open FROM orders",
+    "pattern": (
+        "SELECT * FROM orders MATCH_RECOGNIZE (PARTITION BY shop ORDER BY day MEASURES count(*) AS n, FIRST(id) AS first, "
+        "sum(B.amount) AS total, LAST(B.name) AS last PATTERN (A B+) DEFINE B AS amount >= A.amount OR name < A.name)"
+    ),
     "union": "SELECT shop, name AS text FROM orders UNION ALL SELECT shop, city FROM shops",
 }
 
