@@ -184,3 +184,17 @@ def test_on_spark(tmp_path: Path, spark: SparkSession) -> None:
     assert answer.num_rows and "match (any down+ up{2,})" in made.explain()
     # And on: matches are rows with a time like any others.
     assert made.shift("n", 1).filter("n_lag_1 > 2").count() >= 0
+
+
+def test_a_change_reaches_only_the_starts_before_it() -> None:
+    table = random_rows(1)
+    near = stream(table).match(events={"a": "i > 20", "b": "i < a.i"}, within="3s")
+    (extent,) = near.plan.extents()  # type: ignore[attr-defined]
+    assert (extent.time, extent.own, extent.before, extent.after) == ("t", "start", 0, 3_000_000)
+    for far in (
+        stream(table).match(events={"a": "i > 20", "b": "i < a.i"}),
+        stream(table).match(events={"a": "i > PREV(i)", "b": "i < a.i"}, within="3s"),
+        stream(table).match("a b", {"b": "i < a.i"}, within="3s"),
+        stream(table).match("a b", {"b": "i < a.i"}, within="3s", skip="next row", rows="all"),
+    ):
+        assert far.plan.extents() == (None,)  # type: ignore[attr-defined]

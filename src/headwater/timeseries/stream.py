@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from headwater.lake.transaction import Committed
     from headwater.observe.graph import Graph
@@ -150,6 +151,32 @@ class Stream(
         with self._followed(f"write {name}"), told():
             written = self.lake.table(name).write(run.rows(), mode=mode, partition_by=partition_by, **options)
             return self._after(run, written)
+
+    def follow(self, into: str, *, every: str | None = None, available_now: bool = False) -> StreamingQuery:
+        """Keep the stream's rows in a table of that name, up to date while its sources go on: a Structured Streaming
+        query.
+
+        What is written equals the batch answer over the tables so far, with late, corrected and deleted rows, each
+        version exactly once: one commit makes the rows and the versions that they reflect true. The table is a feature
+        table (`Lake.features`), so `lake.status()`, `verify` and training sets know it. A query that was killed goes on
+        when the same stream is followed again. No operator needs a watermark; one that looks at all rows is refused.
+
+        Parameters
+        ----------
+        into
+            The name of the table; it is made, and the rows so far are there when this returns.
+        every
+            How often to look, such as "10 seconds"; as soon as the last refresh is done, if None.
+        available_now
+            Stop after all that is there now, for schedulers.
+        """
+        from headwater.timeseries.live import follow_table, kept
+
+        if self.lake is None or not hasattr(self.lake, "environment"):
+            raise InputError.bad_argument("stream", "one without a lake", "a stream made by lake.stream(...)")
+        lake: Any = self.lake
+        table = kept(self, into, lake.environment())
+        return follow_table(table, lake, every=every, available_now=available_now)
 
     def write_parquet(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:
         """Write the rows as Parquet files of a folder, on disk or S3; the names of the files."""

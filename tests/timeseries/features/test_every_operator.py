@@ -83,6 +83,12 @@ FOLLOWED: dict[str, tuple[str, Callable[[Any], Any]]] = {
         lambda k: pay(k).rolling("2m", n="count(*)").join_asof(rates(k), tolerance="10m").rolling("3m", m="sum(n)"),
     ),
     "with itself": ("within reach", lambda k: pay(k).join_range(pay(k), before="2m")),
+    "events": (
+        "within reach",
+        lambda k: pay(k).match(
+            events={"a": "amount > 10", "b": "amount < a.amount"}, within="8m", measures={"b": "b.id"}
+        ),
+    ),
     "z-score": ("within reach", lambda k: pay(k).zscore("amount", "8m")),
     "ema": ("from the change on", lambda k: pay(k).ema("amount", alpha=0.5)),
     "cumulative": ("from the change on", lambda k: pay(k).cumulative(total="sum(amount)")),
@@ -96,6 +102,10 @@ FOLLOWED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "as of": ("from the change on", lambda k: pay(k).join_asof(rates(k))),
     "as of, forward": ("as far as the change", lambda k: pay(k).join_asof(rates(k), direction="forward")),
     "as of, skipping": ("from the change on", lambda k: pay(k).join_asof(rates(k), skip_nulls=True, how="inner")),
+    "pattern": (
+        "all rows of their card",
+        lambda k: pay(k).match("a up+", {"up": "amount > PREV(amount)"}, measures={"n": "count(*)"}),
+    ),
     "session": ("all rows of their card", lambda k: pay(k).window(hw.Session("3m")).agg(n="count(*)")),
     "interpolate": ("all rows of their card", lambda k: pay(k).interpolate("10m", columns="amount")),
     "states": ("all rows of their card", lambda k: pay(k).state_intervals("shop")),

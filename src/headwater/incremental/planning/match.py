@@ -8,7 +8,6 @@ the partition, and the numbers of matches.
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
 import pyarrow as pa
 
@@ -21,15 +20,11 @@ from headwater.incremental.planning.order import order_columns
 from headwater.incremental.planning.partition import partitioned
 from headwater.incremental.planning.rows import Rows, Scope, line_of, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
-from headwater.sql.nodes import Attribute, Call, Column, walk
+from headwater.sql.nodes import Attribute, Column
 from headwater.sql.plan import Match, Scan
 from headwater.sql.plan.rebuilding import with_expressions
-from headwater.sql.row_patterns import Anchor, Pattern, parts_of_pattern
-from headwater.sql.row_patterns.calls import NUMBER, VALUE, place_of
 
 __all__ = ["FORM"]
-
-_DAY = 86_400_000_000
 
 
 def _needs(shape: Shape) -> None:
@@ -70,30 +65,9 @@ def _renamed(plan: Match, scope: Scope) -> Match:
 
 def _reach(plan: Match) -> Reach:
     """What a change can touch."""
-    gap = _gap(plan)
-    if gap is None or _has_anchor(plan.pattern):
+    if plan.length is None or not plan.is_local or not isinstance(plan.order[0].node, Column):
         return Reach.whole()
-    for node in (*(condition for _, condition in plan.definitions), *(m.node for m in plan.measures)):
-        for part in walk(node):
-            if isinstance(part, Call) and (part.op == NUMBER or (part.op == VALUE and place_of(part).shift)):
-                return Reach.whole()
-    return replace(Reach.chain(gap), peers=1)
-
-
-def _gap(plan: Match) -> int | None:
-    """How far apart two rows of a match are at most, in the unit of the column that they are in the order of."""
-    if plan.within is None or not isinstance(plan.order[0].node, Column):
-        return None
-    length, dtype = plan.within.value, plan.order[0].node.dtype
-    if isinstance(length, Decimal):
-        return int(length.scaleb(dtype.scale)) if dtype.precision <= 18 else None
-    if not isinstance(length, int) or pa.types.is_floating(dtype):
-        return None
-    return length // _DAY if pa.types.is_date(dtype) else length
-
-
-def _has_anchor(pattern: Pattern) -> bool:
-    return isinstance(pattern, Anchor) or any(map(_has_anchor, parts_of_pattern(pattern)))
+    return replace(Reach.chain(plan.length), peers=1)
 
 
 FORM = Form(_needs, _rows)

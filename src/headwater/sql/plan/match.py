@@ -11,13 +11,19 @@ whoever computes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal as OneOf
 
-from headwater.sql.nodes import Attribute, Column, Literal, Named, Node, Ordering, Plan, walk
+import pyarrow as pa
+
+from headwater.sql.nodes import Attribute, Call, Column, Literal, Named, Node, Ordering, Plan, walk
 from headwater.sql.plan.text import expression_text, named_text, ordering_text
-from headwater.sql.row_patterns.syntax import Pattern, spelled, variables_of
+from headwater.sql.row_patterns.calls import NUMBER, VALUE, place_of
+from headwater.sql.row_patterns.syntax import Anchor, Pattern, parts_of_pattern, spelled, variables_of
 
 __all__ = ["Match", "Skip"]
+
+_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,33 @@ class Match(Plan):
         """The variables of the pattern, each once, in the order in which they are written first."""
         return tuple(dict.fromkeys(variables_of(self.pattern)))
 
+    @property
+    def length(self) -> int | None:
+        """How far apart two rows of a match are at most, in the unit of the first key of the order; None where nothing
+        says so, or it is no whole number.
+        """
+        if self.within is None:
+            return None
+        length, dtype = self.within.value, self.order[0].node.dtype
+        if isinstance(length, Decimal):
+            return int(length.scaleb(dtype.scale)) if dtype.precision <= 18 else None
+        if not isinstance(length, int) or pa.types.is_floating(dtype):
+            return None
+        return length // _DAY if pa.types.is_date(dtype) else length
+
+    @property
+    def is_local(self) -> bool:
+        """Does a match depend on nothing but its own rows: not on neighbours, the ends of the partition, or how many
+        there were before?
+        """
+        if _has_anchor(self.pattern):
+            return False
+        for node in (*(condition for _, condition in self.definitions), *(m.node for m in self.measures)):
+            for part in walk(node):
+                if isinstance(part, Call) and (part.op == NUMBER or (part.op == VALUE and place_of(part).shift)):
+                    return False
+        return True
+
     def line(self) -> str:
         parts = [f"match ({spelled(self.pattern)})"]
         if self.partition:
@@ -115,3 +148,7 @@ class Match(Plan):
         if self.measures:
             parts.append("measures " + ", ".join(map(named_text, self.measures)))
         return "; ".join(parts)
+
+
+def _has_anchor(pattern: Pattern) -> bool:
+    return isinstance(pattern, Anchor) or any(map(_has_anchor, parts_of_pattern(pattern)))

@@ -17,7 +17,7 @@ from headwater.timeseries.methods.base import Methods
 from headwater.timeseries.methods.texts import named_texts, sql_text
 from headwater.timeseries.moments import length_in
 from headwater.timeseries.node import Ordering
-from headwater.timeseries.operators.match import MatchRows
+from headwater.timeseries.operators.match import END, START, MatchRows
 from headwater.timeseries.querying import quoted
 from headwater.timeseries.times import time_field
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PatternMethods"]
 
-START, END = "start", "end"
 _SKIP_TO = re.compile(r"(first|last)[\s_]+(.+)", re.IGNORECASE)
 _SKIPS = {"past last row": "PAST LAST ROW", "next row": "TO NEXT ROW"}
 

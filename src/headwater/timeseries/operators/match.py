@@ -15,11 +15,14 @@ import pyarrow as pa
 from headwater.sql.matching import Matcher, pattern_columns
 from headwater.sql.plan import Match
 from headwater.sql.query import parse_query
-from headwater.timeseries.node import Keyed, KeyedKernel, Node, Ordering
+from headwater.timeseries.node import Extent, Keyed, KeyedKernel, Node, Ordering
 from headwater.timeseries.rows import Rows
 from headwater.timeseries.total_order import checked
 
-__all__ = ["MatchRows"]
+__all__ = ["END", "START", "MatchRows"]
+
+START, END = "start", "end"
+"""Where a match begins and ends, in an answer of a row for each."""
 
 _ROWS = "rows"
 
@@ -65,6 +68,13 @@ class MatchRows(Keyed):
 
     def keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.ordering.by,)
+
+    def extents(self) -> tuple[Extent | None, ...]:
+        match = self.match
+        here = not match.every_row and match.skip.to == "next row" and match.is_local
+        if not here or match.length is None or START not in self.schema.names:
+            return (None,)
+        return (Extent(self.ordering.time, START, before=0, after=match.length),)
 
     def kernel(self) -> KeyedKernel:
         return _Matching(self.match, self.ordering, self.schema)
