@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from headwater.search.index import SearchIndex
     from headwater.search.several import SeveralResult
     from headwater.serving.online import Online
+    from headwater.spark.types import StreamingQuery
     from headwater.timeseries.features import FeatureTable
+    from headwater.timeseries.stream import Stream
     from headwater.timeseries.training import TrainingSet
 
 __all__ = ["DerivedNouns"]
@@ -126,6 +128,15 @@ class DerivedNouns:
         if refresh:
             found.refresh()
         return found
+
+    def follow(
+        self: DerivingLake, stream: Stream, into: str, *, every: str | None = None, available_now: bool = False
+    ) -> StreamingQuery:
+        """Keep a stream's rows in a table while its sources go on: see `Stream.follow`."""
+        from headwater.timeseries.live import follow_table, kept
+
+        table = kept(stream, into, self.environment())
+        return follow_table(table, self, every=every, available_now=available_now)
 
     def training_set(
         self: DerivingLake,

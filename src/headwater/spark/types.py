@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["DataFrame", "SparkSession"]
+__all__ = ["DataFrame", "SparkSession", "StreamingQuery"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "StreamingQuery":
+        from pyspark.sql.streaming.query import StreamingQuery
+
+        return StreamingQuery
     import pyspark.sql
 
     return getattr(pyspark.sql, name)

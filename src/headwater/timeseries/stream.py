@@ -170,13 +170,11 @@ class Stream(
         available_now
             Stop after all that is there now, for schedulers.
         """
-        from headwater.timeseries.live import follow_table, kept
-
-        if self.lake is None or not hasattr(self.lake, "environment"):
-            raise InputError.bad_argument("stream", "one without a lake", "a stream made by lake.stream(...)")
         lake: Any = self.lake
-        table = kept(self, into, lake.environment())
-        return follow_table(table, lake, every=every, available_now=available_now)
+        if lake is None:
+            raise InputError.bad_argument("stream", "one without a lake", "a stream made by lake.stream(...)")
+        found: StreamingQuery = lake.follow(self, into, every=every, available_now=available_now)
+        return found
 
     def write_parquet(self, location: str, *, mode: Literal["error", "append", "overwrite"] = "error") -> list[str]:
         """Write the rows as Parquet files of a folder, on disk or S3; the names of the files."""
