@@ -70,13 +70,15 @@ def holds_at(  # noqa: C901 (one branch per instruction)
     sums: Rows,
     double_sums: DoubleRows,
     seen: Rows,
+    number: int,
     a: Positions,
     f: Doubles,
     void: Positions,
 ) -> int:
     """A condition at the last of ``depth`` rows that are taken: 1 true, 0 not true, 2 not known here.
 
-    ``a``, ``f`` and ``void`` are the stack: whole numbers, doubles, and whether there is no number.
+    ``number`` is that of the match in its partition. ``a``, ``f`` and ``void`` are the stack: whole numbers, doubles,
+    and whether there is none.
     """
     top = -1
     for at in range(begin, end):
@@ -92,6 +94,9 @@ def holds_at(  # noqa: C901 (one branch per instruction)
                 slots[slot, 3],
                 slots[slot, 4],
             )
+            if kind == 6:
+                a[top] = number
+                continue
             if kind >= 2:
                 none = seen[which, depth] == 0
                 if kind == 4:

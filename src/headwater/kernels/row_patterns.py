@@ -57,7 +57,7 @@ ROW, EITHER, JUMP, AT_START, AT_END, BEGIN_LOOP, END_IF_NO_ROW, ACCEPT = range(8
 DONE, ASK, PAUSE, FULL_PATH, FULL_STACK, FULL_OUT, NOWHERE_TO_SKIP, SKIPS_NOTHING = range(8)
 
 # Places in the state.
-TASK, START, RUNNING, PC, DEPTH, TOP, ANSWER, STEPS, MATCHES, LABELS, ASKED, FURTHEST, STATE = range(13)
+TASK, START, RUNNING, PC, DEPTH, TOP, ANSWER, STEPS, MATCHES, LABELS, ASKED, FURTHEST, BEFORE, STATE = range(14)
 
 
 @kernel
@@ -111,7 +111,9 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
     paused = state[STEPS] + most_steps
     while state[TASK] < tasks.shape[0]:
         low, high = tasks[state[TASK], 0], tasks[state[TASK], 1]
-        state[START] = max(state[START], tasks[state[TASK], 2])
+        if state[START] < 0:
+            state[START] = tasks[state[TASK], 2]
+            state[BEFORE] = state[MATCHES]
         while state[START] < tasks[state[TASK], 3]:
             start = state[START]
             if state[RUNNING] == 0:
@@ -199,6 +201,7 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
                                 sums,
                                 double_sums,
                                 seen,
+                                state[MATCHES] - state[BEFORE] + 1,
                                 whole,
                                 double,
                                 void,

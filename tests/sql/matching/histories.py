@@ -133,6 +133,9 @@ class Writer:
             (one, f), (two, g) = self.text(variable), self.text(variable)
         elif kind < 0.7:
             (one, f), (two, g) = self.double(variable), self.double(variable)
+        elif kind < 0.71:
+            least = dice.randint(1, 3)
+            return f"MATCH_NUMBER() {op} {least}", lambda v: compare(v.number, least)
         elif kind < 0.73:
             label = dice.choice(_NAMES)
             return f"LAST(CLASSIFIER(), 1) {op} '{label}'", lambda v: compare(v.label(skipped=1), label)

@@ -84,6 +84,7 @@ class Plain:
     steps: int = 0
     most_steps: int = 100_000
     start: int = field(default=0, init=False)
+    number: int = field(default=1, init=False)
 
     def find(self, start: int) -> Labels | None:
         """The labels of the preferred match from a row on."""
@@ -101,7 +102,7 @@ class Plain:
                 return
             tried = (*labels, (pattern.name, excluded))
             condition = self.conditions.get(pattern.name)
-            if condition is None or condition(View(self.rows, self.start, tried, len(tried))) is True:
+            if condition is None or condition(View(self.rows, self.start, tried, len(tried), self.number)) is True:
                 yield tried
         elif isinstance(pattern, Anchor):
             if at == (len(self.rows) if pattern.end else 0):
@@ -148,6 +149,7 @@ def matches(plain: Plain, skip: tuple[str, tuple[str, ...]]) -> list[tuple[int, 
     found: list[tuple[int, Labels]] = []
     at = 0
     while at < len(plain.rows):
+        plain.number = len(found) + 1
         labels = plain.find(at)
         if labels is None:
             at += 1

@@ -20,6 +20,7 @@ from headwater.sql.row_patterns.calls import (
     AGGREGATE,
     ALL_ROWS,
     LABEL,
+    NUMBER,
     VALUE,
     Place,
     RowAggregate,
@@ -36,7 +37,7 @@ _ARITHMETIC = {"+": "add_double", "-": "subtract_double", "*": "multiply_double"
 _DEEPEST = 31
 _LONGEST_INT = (1 << 63) - 1
 HERE, OF_ALL = -1, -2
-INT_SLOT, DOUBLE_SLOT, SUM_SLOT, DOUBLE_SUM_SLOT, COUNT_SLOT, AVERAGE_SLOT = range(6)
+INT_SLOT, DOUBLE_SLOT, SUM_SLOT, DOUBLE_SUM_SLOT, COUNT_SLOT, AVERAGE_SLOT, NUMBER_SLOT = range(7)
 
 
 class NotCoded(Exception):
@@ -199,8 +200,8 @@ class Coder:
             found: frozenset[object] = frozenset()
             if isinstance(node, Call) and node.op == VALUE:
                 found = frozenset({base_of(node, self.variable)})
-            elif isinstance(node, Call) and node.op == AGGREGATE:
-                found = frozenset({AGGREGATE})
+            elif isinstance(node, Call) and node.op in (AGGREGATE, NUMBER):
+                found = frozenset({node.op})
             elif isinstance(node, Call):
                 found = frozenset().union(*map(self.bases, node.args))
             self._bases[id(node)] = (node, found)
@@ -223,6 +224,9 @@ class Coder:
         if node.op == AGGREGATE:
             self.emit("slot", self.coded.slot(*self.coded.aggregate(aggregate_of(node))), pushes=1)
             return kind_of(node.dtype)
+        if node.op == NUMBER:
+            self.emit("slot", self.coded.slot(NUMBER_SLOT), pushes=1)
+            return "int"
         writer = _WRITERS.get(node.op)
         if writer is None:
             raise NotCoded

@@ -17,7 +17,7 @@ from headwater.sql.matching.values import FINE, UNKNOWN, RowValue
 from headwater.sql.nodes import Call, Literal, Node, call, rewrite, walk
 from headwater.sql.operators import logic
 from headwater.sql.plan import Match
-from headwater.sql.row_patterns.calls import AGGREGATE, LABEL, VALUE, Place, place_of
+from headwater.sql.row_patterns.calls import AGGREGATE, LABEL, NUMBER, VALUE, Place, place_of
 from headwater.sql.types import STRING
 from headwater.sql.vectorised import vector_of
 
@@ -173,7 +173,7 @@ def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
 def _of_the_row(node: Node, variable: str) -> Node | None:
     """A condition that looks at the row it is tried for and at its neighbours, without the variables; else None."""
     for part in walk(node):
-        if isinstance(part, Call) and part.op == AGGREGATE:
+        if isinstance(part, Call) and part.op in (AGGREGATE, NUMBER):
             return None
         if isinstance(part, Call) and part.op == VALUE:
             labels = any(isinstance(n, Call) and n.op == LABEL for n in walk(part.args[0]))

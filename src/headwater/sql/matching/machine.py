@@ -39,8 +39,10 @@ _CODES = {
 }
 Ints = npt.NDArray[np.int64]
 
-Ask = Callable[[int, Ints, int], bool]
-"""Whether a condition is true: a start, the labels of the rows from there on, and the number of the variable."""
+Ask = Callable[[int, Ints, int, int], bool]
+"""Whether a condition is true: a start, the labels of the rows from there on, the number of the variable, and that of
+the match in its partition.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class Search:
                 break
             if status == kernels.ASK:
                 start, depth, variable = int(state[1]), int(state[4]), int(state[10])
-                state[6] = int(ask(start, room["path"][: depth + 1], variable))
+                number = int(state[8] - state[12]) + 1
+                state[6] = int(ask(start, room["path"][: depth + 1], variable, number))
             elif status == kernels.PAUSE:
                 if state[7] > MOST_STEPS:
                     raise ExpressionError.pattern_explodes(spelled(self.pattern), MOST_STEPS)

@@ -88,16 +88,16 @@ class Matcher:
         skip = self.match.skip
         skip_set = self.conditions.coded.set_number(skip.variables) if skip.variables else -1
 
-        def ask(start: int, labels: Ints, variable: int) -> bool:
-            return self._ask(rows, start, labels, variable)
+        def ask(start: int, labels: Ints, variable: int, number: int) -> bool:
+            return self._ask(rows, start, labels, variable, number)
 
         return self.search.run(loaded, tasks, self._reach(rows), skip_set, ask)
 
-    def _ask(self, rows: SortedRows, start: int, labels: Ints, variable: int) -> bool:
+    def _ask(self, rows: SortedRows, start: int, labels: Ints, variable: int, number: int) -> bool:
         """Is the condition of a variable true for the last of these rows?"""
         one = FoundMatches(np.array([start]), np.array([0, len(labels)]), labels.copy())
         names = self.match.variables
-        places = Places(rows, one, names, np.zeros(1, np.int64), np.array([len(labels)]), np.zeros(1, np.int64))
+        places = Places(rows, one, names, np.zeros(1, np.int64), np.array([len(labels)]), np.array([number]))
         return bool(measured([self.conditions.whole[names[variable]]], places)[0][0].as_py())
 
     def _reach(self, rows: SortedRows) -> Ints:

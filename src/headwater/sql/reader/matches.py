@@ -323,8 +323,8 @@ class MatchReader(QueryReader):
         if name == "match_number":
             if node.expressions:
                 raise Wrong("match_number() takes no arguments", "leave them out")
-            if self.inside is not None or self.defining is not None:
-                raise Wrong("match_number() stands in MEASURES, outside of other calls", "number the rows otherwise")
+            if self.inside is not None:
+                raise Wrong("match_number() stands outside of other calls", "it is the same for all rows of a match")
             return call(NUMBER, (), LONG)
         if name in AGGREGATES and AGGREGATES[name].kind == "window":
             raise Wrong(f"the window function {name}() cannot stand in MATCH_RECOGNIZE", "use PREV and NEXT")
