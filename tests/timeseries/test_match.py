@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.sql.matching.plain import Plain, View, matches
@@ -12,11 +13,16 @@ from tests.timeseries.series_cases import ORDERING, by_series, random_rows
 
 import headwater as hw
 from headwater.base.errors import ExpressionError, HeadwaterError, InputError
+from headwater.spark.buckets import hash_of
 from headwater.sql.row_patterns import parse_pattern
 from headwater.timeseries.methods.patterns import PatternMethods
 from headwater.timeseries.node import Ordering
+from headwater.timeseries.operators.match import MatchRows
 from headwater.timeseries.operators.values import Values
+from headwater.timeseries.rows import Rows
 from headwater.timeseries.running.here import run_here
+from headwater.timeseries.slices import HotKey, Sliced
+from headwater.timeseries.times import time_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,3 +204,36 @@ def test_a_change_reaches_only_the_starts_before_it() -> None:
         stream(table).match("a b", {"b": "i < a.i"}, within="3s", skip="next row", rows="all"),
     ):
         assert far.plan.extents() == (None,)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slices_of_a_hot_series_give_what_the_whole_gives(seed: int) -> None:
+    table = random_rows(seed, rows=300, nulls=False)
+    made = stream(table).match(
+        events={"a": "i > 20", "b": "i < a.i - 30", "c": "i > b.i"}, within="2s", measures={"b": "b.seq", "c": "c.seq"}
+    )
+    node = made.plan
+    assert isinstance(node, MatchRows)
+    (slicing,) = node.slicing() or ()
+    rows = run_here(node.input)
+    times = time_numbers(rows["t"])[0]
+    hashes = hash_of([rows["s"]], rows.num_rows)
+    hot = tuple(
+        HotKey(int(h), tuple(sorted(set(np.quantile(times[hashes == h], [0.2, 0.5, 0.9]).astype(int).tolist()))))
+        for h in np.unique(hashes)[:2]
+    )
+    cut = Sliced(("s",), slicing.time, 2, hot, reach=slicing.reach, own=slicing.own)
+    parts: dict[int, list[pa.Table]] = {}
+    for bucket, part in cut(rows):
+        parts.setdefault(bucket, []).append(part)
+    assert len(parts) > 4
+    found = []
+    for tables in parts.values():
+        found += [row for t in node.kernel()(Rows(tables)) for row in t.to_pylist()]
+    assert sorted(map(repr, found)) == sorted(map(repr, run_here(node).to_pylist()))
+
+
+def test_a_series_is_cut_only_where_each_row_is_tried_by_itself() -> None:
+    table = random_rows(1)
+    assert stream(table).match("a b", {"b": "i < a.i"}, within="3s").plan.slicing() is None  # type: ignore[attr-defined]
+    assert stream(table).match(events={"a": None, "b": "i < a.i"}).plan.slicing() is None  # type: ignore[attr-defined]

@@ -82,6 +82,8 @@ class Slicing:
     """How long before and after a slice rows are still given to it."""
     values: tuple[str, ...] = ()
     """Columns of which a slice also needs the nearest rows with a value, where it needs ``before`` or ``after``."""
+    own: str | None = None
+    """A column of flags that is false in rows that are given to a slice for its reach, and lie in another one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ class Sliced:
         how long before and after a slice begins and ends rows are still given to it
     values : tuple of str
         columns of which a slice is given the last row with a value before it, and the first after it, besides
+    own : str or None
+        a column of flags that is false in rows within reach of a slice
     """
 
     keys: tuple[str, ...]
@@ -66,6 +68,7 @@ class Sliced:
     after: bool = False
     reach: tuple[int, int] | None = None
     values: tuple[str, ...] = ()
+    own: str | None = None
 
     @property
     def buckets(self) -> int:
@@ -84,7 +87,7 @@ class Sliced:
                 places[mine] = first + np.searchsorted(cuts, times, side="right")
                 if self.reach is not None:
                     carried += [
-                        (first + slice_, table.take(pa.array(mine[rows])))
+                        (first + slice_, self._lent(table.take(pa.array(mine[rows]))))
                         for slice_, rows in self._reached(times, cuts)
                     ]
                 if self.before or self.after:
@@ -92,6 +95,12 @@ class Sliced:
             first += len(hot.cuts) + 1
         yield from split(table, places, self.buckets)
         yield from carried
+
+    def _lent(self, rows: pa.Table) -> pa.Table:
+        if self.own is None:
+            return rows
+        at = rows.schema.get_field_index(self.own)
+        return rows.set_column(at, rows.schema.field(at), pa.array(np.zeros(rows.num_rows, np.bool_)))
 
     def _reached(self, times: Words, cuts: Words) -> Iterator[tuple[int, Words]]:
         """For each slice the rows of others that lie within reach of it."""

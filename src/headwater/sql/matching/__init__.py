@@ -7,6 +7,6 @@ Spark. `conditions` makes tables and code of the conditions, `machine` runs the 
 
 from headwater.sql.matching.matcher import Matcher, sorted_for
 from headwater.sql.matching.picture import PatternPlan, program_text
-from headwater.sql.matching.rows import pattern_columns
+from headwater.sql.matching.rows import OWN, pattern_columns
 
-__all__ = ["Matcher", "PatternPlan", "pattern_columns", "program_text", "sorted_for"]
+__all__ = ["OWN", "Matcher", "PatternPlan", "pattern_columns", "program_text", "sorted_for"]

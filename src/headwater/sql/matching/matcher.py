@@ -14,7 +14,7 @@ from headwater.sql.matching.conditions import Conditions
 from headwater.sql.matching.machine import FoundMatches, Search
 from headwater.sql.matching.measures import measured
 from headwater.sql.matching.places import Places
-from headwater.sql.matching.rows import SortedRows, bounds_of, pattern_columns
+from headwater.sql.matching.rows import OWN, SortedRows, bounds_of, pattern_columns
 from headwater.sql.matching.ties import decides_here, untied
 from headwater.sql.nodes import Column, Ordering
 from headwater.sql.plan import Match, Named, Plan, Project, Sort
@@ -84,7 +84,7 @@ class Matcher:
         """The matches in some rows."""
         loaded = self.conditions.load(rows)
         bounds = rows.bounds
-        tasks = np.stack([bounds[:-1], bounds[1:], bounds[:-1], bounds[1:]], axis=1)
+        tasks = np.stack([bounds[:-1], bounds[1:], bounds[:-1], self._end_of_starts(rows)], axis=1)
         skip = self.match.skip
         skip_set = self.conditions.coded.set_number(skip.variables) if skip.variables else -1
 
@@ -92,6 +92,13 @@ class Matcher:
             return self._ask(rows, start, labels, variable, number)
 
         return self.search.run(loaded, tasks, self._reach(rows), skip_set, ask)
+
+    def _end_of_starts(self, rows: SortedRows) -> Ints:
+        """For each partition where its starts end: rows of another task stand behind them."""
+        if OWN not in rows.table.column_names:
+            return rows.bounds[1:]
+        before = np.concatenate([[0], np.cumsum(np.asarray(rows.column(OWN)))]).astype(np.int64)
+        return rows.bounds[:-1] + before[rows.bounds[1:]] - before[rows.bounds[:-1]]
 
     def _ask(self, rows: SortedRows, start: int, labels: Ints, variable: int, number: int) -> bool:
         """Is the condition of a variable true for the last of these rows?"""

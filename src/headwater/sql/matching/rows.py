@@ -15,10 +15,12 @@ from headwater.sql.plan import Match
 from headwater.sql.row_patterns.calls import VALUE, place_of
 from headwater.sql.vectorised import Vector, vector_of
 
-__all__ = ["THERE", "SortedRows", "bounds_of", "pattern_columns", "seen_from", "shifted_name"]
+__all__ = ["OWN", "THERE", "SortedRows", "bounds_of", "pattern_columns", "seen_from", "shifted_name"]
 
 Indices = npt.NDArray[np.int64]
 THERE = "\0there"
+OWN = "\0own"
+"""A column of flags beside those that a match reads: no match begins at a row for which it is false."""
 
 
 class SortedRows:

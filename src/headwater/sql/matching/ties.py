@@ -50,7 +50,7 @@ def untied(table: pa.Table, keys: Sequence[Node]) -> pa.Table:
     [5, 6, 7, 1]
     """
     given = {key.path[0] for key in keys if isinstance(key, Column)}
-    others = [f.name for f in table.schema if f.name not in given and decides_here(f.type)]
+    others = [f.name for f in table.schema if f.name not in given and decides_here(f.type) and f.name[0] != "\0"]
     if not others or table.num_rows < 2:
         return table
     same = ~differing(table, keys)

@@ -110,7 +110,7 @@ class PatternMethods(Methods):
             f"DEFINE {', '.join(f'{quoted(name)} AS {text}' for name, text in found.items())}" if found else "",
         ]
         text = f"SELECT * FROM rows MATCH_RECOGNIZE ({' '.join(c for c in clauses if c)})"
-        node = MatchRows(self.plan, ordering, text, empty)
+        node = MatchRows(self.plan, ordering, text, empty).sliced()
         names = [name.lower() for name in node.schema.names]
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})

@@ -358,7 +358,7 @@ def _placements(node: Keyed, buckets: int, hot: tuple[HotKey, ...]) -> list[Plac
     if not hot or slicing is None:
         return [ByKeys(keys, buckets) for keys in columns]
     return [
-        Sliced(keys, s.time, buckets, hot, s.before, s.after, s.reach, s.values)
+        Sliced(keys, s.time, buckets, hot, s.before, s.after, s.reach, s.values, s.own)
         for keys, s in zip(columns, slicing, strict=True)
     ]
 
