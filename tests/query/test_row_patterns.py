@@ -130,7 +130,7 @@ def test_errors_are_those_of_the_query(ticks: Lake, engine: EngineName) -> None:
     clause = "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY sym ORDER BY ts MEASURES A.price AS p {})"
     with pytest.raises(ExpressionError, match=r"E1308.*division by zero"):
         answer(ticks, clause.format("PATTERN (A) DEFINE A AS 10 / (price - 10) > 1"), engine)
-    with pytest.raises(ExpressionError, match=r"E1315.*first row of a match"):
+    with pytest.raises(ExpressionError, match=r"E1316.*first row of a match"):
         answer(ticks, clause.format("AFTER MATCH SKIP TO A PATTERN (A)"), engine)
     with pytest.raises(HeadwaterError, match=r"E1002.*no column `prize`") as raised:
         answer(ticks, clause.format("PATTERN (A) DEFINE A AS prize > 1"), engine)
@@ -150,7 +150,7 @@ def test_errors_on_spark(ticks: Lake, spark: SparkSession) -> None:
     clause = "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY sym ORDER BY ts MEASURES A.price AS p {})"
     with pytest.raises(ExpressionError, match=r"division by zero"):
         answer(lake, clause.format("PATTERN (A) DEFINE A AS 10 / (price - 10) > 1"), "spark")
-    with pytest.raises(ExpressionError, match=r"E1315"):
+    with pytest.raises(ExpressionError, match=r"E1316"):
         answer(lake, clause.format("AFTER MATCH SKIP TO A PATTERN (A)"), "spark")
     with pytest.raises(HeadwaterError, match=r"no column `prize`"):
         answer(lake, clause.format("PATTERN (A) DEFINE A AS prize > 1"), "spark")
@@ -186,7 +186,7 @@ def test_engines_give_what_the_plain_matcher_gives(lake: Lake, engine: EngineNam
     try:
         wanted = expected(one, given)
     except ValueError:
-        with pytest.raises(ExpressionError, match="E1315"):
+        with pytest.raises(ExpressionError, match="E131[56]"):
             lake.sql(one.sql, engine=engine).to_arrow()
         return
     found = lake.sql(one.sql, engine=engine).to_arrow().to_pylist()

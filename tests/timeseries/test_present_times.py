@@ -69,6 +69,8 @@ IN_TIME: dict[str, Callable[[Stream, Stream], Stream]] = {
     "lookback": lambda bad, good: bad.lookback("p", 2),
     "lookback, flat": lambda bad, good: bad.lookback("p", 2, flatten=True),
     "fourier": lambda bad, good: bad.fourier("p"),
+    "match": lambda bad, good: bad.match("a b*", {"b": "p > a.p"}),
+    "match, events": lambda bad, good: bad.match(events={"a": None, "b": "p > a.p"}, within=5),
     "state_intervals": lambda bad, good: bad.state_intervals("p"),
     "describe_series": lambda bad, good: bad.describe_series(),
     "earliest": lambda bad, good: bad.earliest(),

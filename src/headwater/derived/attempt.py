@@ -67,6 +67,9 @@ class Attempt(ABC):
     def failed(self) -> None:
         """Something went wrong: what is in memory may not be what is committed."""
 
+    def inherited(self) -> None:
+        """Another process was at it last, and has ended, perhaps in the middle: what it left has to be looked for."""
+
     def __enter__(self) -> Self:
         self.began = time.perf_counter()
         self.guard.acquire()
@@ -74,6 +77,8 @@ class Attempt(ABC):
             self._held = self.folder.held()
             self._held.__enter__()
             try:
+                if self.folder.after_another:
+                    self.inherited()
                 self.look()
                 self.timings["begin"] = time.perf_counter() - self.began
             except BaseException:

@@ -30,11 +30,13 @@ class Lock:
         another process that is alive holds it, or this one does already
     """
 
-    __slots__ = ("_fd", "_paused", "_pid", "folder")
+    __slots__ = ("_fd", "_paused", "_pid", "after_another", "folder")
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._fd: int | None = None
+        self.after_another = False
+        """Whether the process that had it last was another one, and has ended: it may have left something half done."""
         self._paused = False
         self._pid = os.getpid()
         with translated(folder, _NAME):
@@ -56,9 +58,16 @@ class Lock:
                     raise ConflictError.state_locked(_described(owner), self.folder) from None
                 continue
             if _same(fd, path):
-                self._sign(fd)
+                self._take_over(fd)
                 return fd
             os.close(fd)  # somebody put that file aside between our two calls
+
+    def _take_over(self, fd: int) -> None:
+        owner = _owner(fd)
+        mine = owner == {"host": platform.node(), "pid": self._pid}
+        self.after_another = not mine and _is_dead(owner)
+        if not mine:
+            self._sign(fd)
 
     def _sign(self, fd: int) -> None:
         os.ftruncate(fd, 0)
@@ -84,8 +93,7 @@ class Lock:
                 with suppress(BlockingIOError):
                     fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if _same(self._fd, path):
-                        if _owner(self._fd) != {"host": platform.node(), "pid": self._pid}:
-                            self._sign(self._fd)
+                        self._take_over(self._fd)
                         self._paused = False
                         return
                 self.release()

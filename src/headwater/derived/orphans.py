@@ -3,7 +3,8 @@
 An artefact that publishes a Delta table calls its own files ``<prefix>-<version>-…``, by the version of the table that
 they were written for; and on one machine only the process that holds the lock of the artefact's state writes them. So a
 file of a version that has not been published is an orphan, and one of an older version is if the log does not know it.
-This is looked at once in the life of a process, and again after an attempt that failed. In object storage other
+This is looked at once in the life of a process, again after an attempt that failed, and where another process was at
+it last and has ended. In object storage other
 machines may be writing just now; there, files younger than a day are left alone.
 """
 

@@ -217,6 +217,8 @@ class _RecordedAttempt(Attempt):
     def failed(self) -> None:
         self.place.suspicious = True
 
+    inherited = failed
+
     def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
         """Do it, and leave the report in ``done``."""
         artefact, before, was = self.artefact, self.before, self.before.frontier

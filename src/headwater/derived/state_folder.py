@@ -93,6 +93,11 @@ class StateFolder:
         if self._held_lock is not None:  # else it was removed meanwhile
             self._held_lock.pause()
 
+    @property
+    def after_another(self) -> bool:
+        """Whether the process that wrote here last was another one, and has ended; while it is `held`."""
+        return self._held_lock is not None and self._held_lock.after_another
+
     def _forget(self) -> None:
         """The folder is gone, and what was known of it with it."""
         self._held_lock = None

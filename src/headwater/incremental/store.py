@@ -317,6 +317,11 @@ class Store:
         assert self._lock is not None
         self._lock.resume()
 
+    @property
+    def after_another(self) -> bool:
+        """Whether the process that wrote here last was another one, and has ended."""
+        return self._lock is not None and self._lock.after_another
+
     def close(self) -> None:
         """Let others write. Runs that are mapped stay readable."""
         if self._lock is not None:

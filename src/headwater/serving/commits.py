@@ -171,6 +171,7 @@ class Commits:
         """Be the one on this machine that changes the table."""
         place = self._place
         with place.guard, place.folder.held():
+            place.suspicious = place.suspicious or place.folder.after_another
             yield
 
     @property

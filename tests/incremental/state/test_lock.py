@@ -100,3 +100,20 @@ def test_a_child_that_was_forked_does_not_hold_it(tmp_path: Path) -> None:
         os._exit(1 if lock.held else 0)
     assert os.waitpid(child, 0)[1] == 0
     assert lock.held
+
+
+def test_it_says_that_another_process_had_it_and_has_ended(tmp_path: Path) -> None:
+    mine = Lock(str(tmp_path))
+    assert not mine.after_another
+    mine.pause()
+    child = os.fork()
+    if child == 0:
+        Lock(str(tmp_path))
+        os._exit(0)
+    os.waitpid(child, 0)
+    mine.resume()
+    assert mine.after_another
+    mine.pause()
+    mine.resume()
+    assert not mine.after_another
+    mine.release()

@@ -109,14 +109,16 @@ class ExpressionError(InputError):
         )
 
     @classmethod
-    def pattern_skip(cls, pattern: str, variables: str, *, missing: bool) -> Self:
-        if missing:
-            why = f"AFTER MATCH SKIP goes to {variables}, and a match has no row of it"
-            hint = "skip to a variable that every match has, or PAST LAST ROW"
-        else:
-            why = f"AFTER MATCH SKIP goes to {variables}, which is the first row of a match: the search would not go on"
-            hint = "skip TO NEXT ROW, or to a later variable"
-        return cls("E1315", why, where=shortened(pattern), hint=f"nothing was changed; {hint}")
+    def skip_to_nothing(cls, pattern: str, variables: str) -> Self:
+        why = f"AFTER MATCH SKIP goes to {variables}, and a match has no row of it"
+        hint = "nothing was changed; skip to a variable that every match has, or PAST LAST ROW"
+        return cls("E1315", why, where=shortened(pattern), hint=hint)
+
+    @classmethod
+    def skip_to_first(cls, pattern: str, variables: str) -> Self:
+        why = f"AFTER MATCH SKIP goes to {variables}, which is the first row of a match: the search would not go on"
+        hint = "nothing was changed; skip TO NEXT ROW, or to a later variable"
+        return cls("E1316", why, where=shortened(pattern), hint=hint)
 
     @classmethod
     def native(cls, text: str, why: str, engine: str) -> Self:

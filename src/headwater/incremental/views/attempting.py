@@ -97,6 +97,10 @@ class ViewAttempt(Attempt):
         self.live.discard()
         self.live.suspicious = True
 
+    def inherited(self) -> None:
+        """What another process may have left is swept with the next commit."""
+        self.live.suspicious = True
+
     def at(self, record: ViewRecord, *, table: Metadata | None = None, settled: bool = False) -> StateAt:
         """What the state in memory is the state of, when a record is committed."""
         table = table or self.base.state.metadata

@@ -68,6 +68,10 @@ class ViewFolder(StateFolder):
         if self._store is not None:  # else it was removed meanwhile
             self._store.unlock()
 
+    @property
+    def after_another(self) -> bool:
+        return self._store is not None and self._store.after_another
+
     def _forget(self) -> None:
         self._store = None
 

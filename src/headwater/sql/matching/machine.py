@@ -167,8 +167,10 @@ class Search:
                     room["labels"] = _doubled(room["labels"])
                 room["labels"] = _doubled(room["labels"])
             else:
-                names, missing = " or ".join(self.skip.variables), status == kernels.NOWHERE_TO_SKIP
-                raise ExpressionError.pattern_skip(spelled(self.pattern), names, missing=missing)
+                made = ExpressionError.skip_to_nothing
+                if status != kernels.NOWHERE_TO_SKIP:
+                    made = ExpressionError.skip_to_first
+                raise made(spelled(self.pattern), " or ".join(self.skip.variables))
         count, used = int(state[8]), int(state[9])
         found = room["matches"][:count]
         return FoundMatches(found[:, 0].copy(), np.append(found[:, 1], used), room["labels"][:used])

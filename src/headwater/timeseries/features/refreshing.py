@@ -153,6 +153,8 @@ class FeatureAttempt(Attempt):
     def failed(self) -> None:
         self.place.suspicious = True
 
+    inherited = failed
+
     def refresh(self, wanted: Definition, stream: Stream | None, sources: Sources, plan: FeaturePlan) -> None:
         """Do what was decided, and leave the report in ``done``."""
         was = self.record.frontier
