@@ -186,7 +186,7 @@ def test_engines_give_what_the_plain_matcher_gives(lake: Lake, engine: EngineNam
     try:
         wanted = expected(one, given)
     except ValueError:
-        with pytest.raises(ExpressionError, match="E131[56]"):
+        with pytest.raises(ExpressionError, match=r"E131[56]"):
             lake.sql(one.sql, engine=engine).to_arrow()
         return
     found = lake.sql(one.sql, engine=engine).to_arrow().to_pylist()
