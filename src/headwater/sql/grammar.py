@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from headwater.base.errors import ExpressionError
+from headwater.sql.depth import allow_depth
 from headwater.sql.interval_types import DAY_UNITS, MONTH_UNITS, IntervalType
 from headwater.sql.lexis import Scanned
 from headwater.sql.misplaced import misplaced
@@ -42,6 +43,7 @@ _TYPES = {
 
 
 def parse_text(text: str, scanned: Scanned) -> exp.Expr:
+    allow_depth()
     try:
         parsed = StrictSpark().parse(scanned.sql)
     except ParseError as error:

@@ -81,6 +81,8 @@ def parse_query(
         parsed = parse_text(text, scanned)
     except ExpressionError as error:
         raise error.advise(Action("spark_if", also=True, when="if Spark takes it as it is")) from None
+    except RecursionError:
+        raise _too_deep(text) from None
     try:
         plan = lowered_plan(read_query(context, parsed, None))
     except Wrong as wrong:
@@ -90,8 +92,12 @@ def parse_query(
     except SchemaError as error:
         raise error.placed_at(text, None) if error.where is None else error from None
     except RecursionError:
-        raise ExpressionError.refused(text, "a query nested this deep", "split it with WITH") from None
+        raise _too_deep(text) from None
     unused = [name for name in (given if isinstance(given, dict) else range(len(given))) if name not in context.used]
     if unused:
         raise InputError.bad_argument("parameters", unused[0], "a parameter that the query names")
     return plan
+
+
+def _too_deep(text: str) -> ExpressionError:
+    return ExpressionError.refused(text, "a query nested this deep", "split it with WITH")

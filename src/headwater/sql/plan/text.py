@@ -41,18 +41,20 @@ def expression_text(node: Node) -> str:
         return _constant(node)
     if isinstance(node, SubqueryCall):
         return f"{node.kind}({', '.join(map(expression_text, node.args))})"
-    args = ", ".join(map(expression_text, node.args))
+    if isinstance(node, Call) and node.op in (VALUE, AGGREGATE):
+        return _of_rows(node)
+    # Each part is written once: twice at each level would be 2^depth times.
+    parts = list(map(expression_text, node.args))
+    args = ", ".join(parts)
     if isinstance(node, AggregateCall):
         where = f" where {expression_text(node.where)}" if node.where is not None else ""
         return f"{node.op}({'distinct ' if node.distinct else ''}{args}{_within(node)}){where}"
     if isinstance(node, WindowCall):
         return _window(node, args)
-    if node.op in (VALUE, AGGREGATE):
-        return _of_rows(node)
     if node.op == "cast":
         return f"cast({args} as {name_of(node.dtype)})"
     if node.op in _INFIX:
-        return "(" + f" {node.op} ".join(map(expression_text, node.args)) + ")"
+        return "(" + f" {node.op} ".join(parts) + ")"
     return f"{node.op}({args})"
 
 
