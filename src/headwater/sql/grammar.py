@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from headwater.base.errors import ExpressionError
-from headwater.sql.depth import allow_depth
+from headwater.sql.depth import allow_depth, is_deep
 from headwater.sql.interval_types import DAY_UNITS, MONTH_UNITS, IntervalType
 from headwater.sql.lexis import Scanned
 from headwater.sql.misplaced import misplaced
@@ -43,9 +43,12 @@ _TYPES = {
 
 
 def parse_text(text: str, scanned: Scanned) -> exp.Expr:
-    allow_depth()
     try:
-        parsed = StrictSpark().parse(scanned.sql)
+        try:
+            parsed = StrictSpark().parse(scanned.sql)
+        except RecursionError:
+            allow_depth()
+            parsed = StrictSpark().parse(scanned.sql)
     except ParseError as error:
         detail = error.errors[0]
         lines = scanned.sql.split("\n")
@@ -58,6 +61,8 @@ def parse_text(text: str, scanned: Scanned) -> exp.Expr:
         raise ExpressionError.syntax(text, type(error).__name__) from None
     if len(parsed) != 1 or parsed[0] is None:
         raise ExpressionError.syntax(text, "one expression is expected")
+    if is_deep(parsed[0]):
+        allow_depth()
     for why, start in misplaced(parsed[0]):
         raise ExpressionError.syntax(text, why, None if start is None else scanned.original(start))
     # A query is not read in the order in which it is written, so each `?` is told its number here.

@@ -27,6 +27,7 @@ _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _QUOTES = ("'", '"')
 _PLAIN = re.compile(r"""[^'"`\-/;{:]+""")
+_SPACED = re.compile(r"(?<![\w`.])[xX]\s+\Z")  # as in X 'FF'
 _COMMENT = re.compile(r"/\*|\*/")
 _PATTERN = re.compile(r"(?<!\w)(?:(MATCH_RECOGNIZE)(?!\w)|PATTERN\s*\()", re.IGNORECASE)
 _FORBIDDEN = {
@@ -122,8 +123,9 @@ def scan(text: str, *, query: bool = False) -> Scanned:
         elif quoted:
             prefix = text_prefix(text, at)
             if prefix:
-                out[-1] = out[-1][:-1]
-                length -= 1
+                kept = out[-1].rstrip()[:-1]
+                length -= len(out[-1]) - len(kept)
+                out[-1] = kept
             closing = closing_quote(text, at, raw=bool(prefix))
             value, key = text_value(text, at, closing, prefix=prefix), f"q{len(texts)}"
             before = texts.get(f"q{len(texts) - 1}") if after_text else None
@@ -210,6 +212,8 @@ def gap_length(text: str, at: int) -> int:
 
 def text_prefix(text: str, quote_at: int) -> str:
     """``r`` or ``x`` directly before a quote, when it is a word of its own."""
+    if text[quote_at - 1 : quote_at].isspace():
+        return "x" if _SPACED.search(text[max(0, quote_at - 40) : quote_at]) else ""
     before = text[max(0, quote_at - 2) : quote_at]
     if not before or before[-1].lower() not in "rx":
         return ""

@@ -18,18 +18,33 @@ from fractions import Fraction
 import pyarrow as pa
 
 from headwater.sql.datetime_text import Unreadable, days_of, micros_of
-from headwater.sql.nodes import Literal, Refused, Wrong
+from headwater.sql.nodes import Literal, Node, Refused, Wrong
 from headwater.sql.number_text import nearest_single, real_of, single_of, truth_of, whole_of
-from headwater.sql.types import INT, LONG, STRING, family, literal_decimal, name_of
+from headwater.sql.types import INT, LONG, STRING, TIME, family, literal_decimal, name_of
 
-__all__ = ["cast_literal", "number_literal", "text_literal"]
+__all__ = ["cast_literal", "number_literal", "text_literal", "time_literal"]
 
+_TIME_TEXT = re.compile(r"([01]?\d|2[0-3]):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?", re.ASCII)
 _INTEGER_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 
 
 def text_literal(value: str) -> Literal:
     """A text constant."""
     return Literal(value, STRING)
+
+
+def time_literal(text: Node) -> Literal:
+    """``TIME'6:30:45.887'``, which only functions that make timestamps take.
+
+    >>> time_literal(text_literal("6:30:45.887")).value
+    datetime.time(6, 30, 45, 887000)
+    """
+    given = text.value if isinstance(text, Literal) else None
+    match = _TIME_TEXT.fullmatch(given.strip()) if isinstance(given, str) else None
+    if match is None:
+        raise Wrong(f"{given!r} is no time", "write TIME'06:30:45.887'")
+    hour, minute, second, fraction = match.groups()
+    return Literal(time(int(hour), int(minute), int(second or 0), int((fraction or "").ljust(6, "0") or 0)), TIME)
 
 
 def number_literal(text: str, *, negative: bool = False) -> Literal:

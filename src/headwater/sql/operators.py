@@ -16,6 +16,7 @@ from headwater.sql.binding import shared
 from headwater.sql.casts import cast
 from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.arithmetic import interval_arithmetic, interval_minus
+from headwater.sql.intervals.values import long_amount
 from headwater.sql.nodes import Call, Literal, Node, Refused, Wrong, call
 from headwater.sql.types import (
     BOOLEAN,
@@ -260,6 +261,8 @@ def _days_later(op: str, left: Node, right: Node) -> Node | None:
 
 def whole_quotient(left: Node, right: Node) -> Node:
     """``a div b`` of whole numbers: a bigint, cut towards zero."""
+    if is_interval(left.dtype) and is_interval(right.dtype) and left.dtype.of_days == right.dtype.of_days:
+        return call("div", (long_amount(left), long_amount(right)), LONG, fallible=True)
     for side in (left, right):
         if family(side.dtype) != "integer":
             raise Refused(f"DIV of {name_of(side.dtype)}", "divide whole numbers")

@@ -29,6 +29,7 @@ __all__ = [
     "LONG",
     "NULL",
     "STRING",
+    "TIME",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
     "array_of",
@@ -51,6 +52,7 @@ __all__ = [
 BOOLEAN, INT, LONG, DOUBLE = pa.bool_(), pa.int32(), pa.int64(), pa.float64()
 STRING, DATE, NULL = pa.string(), pa.date32(), pa.null()
 TIMESTAMP, TIMESTAMP_NTZ = pa.timestamp("us", tz="UTC"), pa.timestamp("us")
+TIME = pa.time64("us")  # of constants only: no column and no value of an engine is of it
 
 _RANK = {pa.int8(): 1, pa.int16(): 2, pa.int32(): 3, pa.int64(): 4, pa.float32(): 5, pa.float64(): 6}
 _INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
@@ -63,6 +65,7 @@ _FAMILY = {
     pa.date32(): "date",
     TIMESTAMP: "timestamp",
     TIMESTAMP_NTZ: "timestamp_ntz",
+    TIME: "time",
     NULL: "null",
 }
 _MOST_DIGITS = 38
@@ -155,6 +158,8 @@ def name_of(dtype: pa.DataType) -> str:
     """
     if dtype == NULL:
         return "void"
+    if dtype == TIME:
+        return "time(6)"
     if isinstance(dtype, IntervalType):
         return dtype.name
     if dtype == EMPTY_MAP:

@@ -20,7 +20,7 @@ from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, has_float, is_comparable, name_of
 
-__all__ = ["FUNCTIONS", "average", "average_form"]
+__all__ = ["FUNCTIONS", "average", "average_form", "several_by_form"]
 
 _Many = AggregateCall | WindowCall
 _Type = Callable[[pa.DataType], pa.DataType]
@@ -211,8 +211,7 @@ def _set(args: Sequence[Node]) -> Node:
 
 def _set_form(node: _Many, a: list[str], apply: Apply) -> str:
     kept = apply("list", a[0], only=f"{a[0]} IS NOT NULL")
-    found = f"list_sort(list_distinct({kept}))" if node.within else f"list_distinct({kept})"
-    return f"coalesce({found}, CAST([] AS {duckdb_type(node.dtype)}))"
+    return f"coalesce(list_sort(list_distinct({kept})), CAST([] AS {duckdb_type(node.dtype)}))"
 
 
 def _listagg(args: Sequence[Node]) -> Node:
@@ -235,8 +234,30 @@ def _listagg_form(node: _Many, a: list[str], apply: Apply) -> str:
     return apply("string_agg", a[0], f"{a[1]} ORDER BY {order}")
 
 
+def _several_by(op: str, args: Sequence[Node]) -> Node:
+    """max_by(x, y, k): what the k rows with the greatest y give, the greatest first."""
+    count = args[2]
+    if not isinstance(count, Literal) or not isinstance(count.value, int) or not 1 <= count.value <= 100_000:
+        raise Refused(f"{op}() of another number of rows than 1 to 100,000", f"write {op}(x, y, 3)")
+    return AggregateCall(f"{op} of several", (*args[:2], count), pa.list_(pa.field("element", args[0].dtype)))
+
+
+def several_by_form(direction: str) -> AggregateForm:
+    """The first of the rows that have a value to order by; rows that tie are in the order of their values."""
+
+    def form(_: _Many, a: list[str], apply: Apply) -> str:
+        value, key, count = a
+        rows = apply("list", f"{{'k': {key}, 'v': {value}}}", only=f"{key} IS NOT NULL")
+        kept = f"list_sort({rows}, '{direction}')[:{count}]"
+        return f"list_transform({kept}, lambda e: e.v)"
+
+    return form
+
+
 def _by(op: str) -> Builder:
     def build(args: Sequence[Node]) -> Node:
+        if len(args) == 3:
+            return _several_by(op, args)
         if family(args[1].dtype) == "nested":
             raise Refused(f"{op}() by {name_of(args[1].dtype)}", "order by a plain column")
         return AggregateCall(op, tuple(args), args[0].dtype)
@@ -290,11 +311,17 @@ FUNCTIONS = (
     _aggregate("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
     _aggregate("collect_list", _list, _list_form, note=_ORDER, by_order="list"),
     _aggregate("array_agg", _list, _list_form, note=_ORDER, by_order="list"),
-    _aggregate("collect_set", _set, _set_form, note="in any order; not of floats", by_order="list"),
+    _aggregate(
+        "collect_set",
+        _set,
+        _set_form,
+        note="sorted; not of floats",
+        by_order="list",
+    ),
     _aggregate("try_sum", _try_sum, _try_sum_form, note=_DIGITS),
     _aggregate("try_avg", _try_average, average_form, note=_DIGITS),
-    _aggregate("listagg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN, by_order="list"),
-    _aggregate("string_agg", _listagg, _listagg_form, least=2, most=5, note=_WITHIN, by_order="list"),
-    _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=2, note=_ORDER, by_order="extreme"),
-    _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=2, note=_ORDER, by_order="extreme"),
+    _aggregate("listagg", _listagg, _listagg_form, least=1, most=5, note=_WITHIN, by_order="list"),
+    _aggregate("string_agg", _listagg, _listagg_form, least=1, most=5, note=_WITHIN, by_order="list"),
+    _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=3, note=_ORDER, by_order="extreme"),
+    _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=3, note=_ORDER, by_order="extreme"),
 )

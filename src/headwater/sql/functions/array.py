@@ -84,6 +84,12 @@ def _size(args: Sequence[Node]) -> Node:
     return call("map size" if pa.types.is_map(args[0].dtype) else "size", (args[0],), INT)
 
 
+def _array_size(args: Sequence[Node]) -> Node:
+    if not pa.types.is_list(args[0].dtype):
+        raise Refused(f"array_size() of {name_of(args[0].dtype)}", "pass an array")
+    return _size(args)
+
+
 # --- looking
 
 
@@ -223,6 +229,7 @@ FUNCTIONS = (
     Function("array", "array", _array, 0, MANY, {"array": _array_form}),
     Function("size", "array", _size, 1, 1, _SIZE, note="of a null it is null, as in ANSI mode"),
     Function("cardinality", "array", _size, 1, 1),
+    Function("array_size", "array", _array_size, 1, 1),
     Function("[]", "array", _item, 2, 2, _OTHER_FORMS),
     Function("get", "array", _get, 2, 2, {"get": _get_form}),
     Function("element_at", "array", _element_at("element_at"), 2, 2, {"element_at": _element_form}),

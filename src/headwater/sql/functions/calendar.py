@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -14,11 +16,25 @@ from headwater.sql.datetime_text import zone_of
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument
 from headwater.sql.nodes import Literal, Node, Refused, call
-from headwater.sql.types import BOOLEAN, DOUBLE, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
+from headwater.sql.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    family,
+    name_of,
+)
 from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS"]
 
+# Zones without a region. What they were before 1980 differs from one edition of the zones' rules to another.
+_BARE_ZONES = frozenset(["CET", "EET", "WET", "MET", "EST5EDT", "CST6CDT", "MST7MDT", "PST8PDT"])
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock, in UTC
 _MICRO = timedelta(microseconds=1)
 _MONTH_SECONDS = 31 * 86_400
@@ -64,14 +80,20 @@ def _whole_months(start: int, end: int, size: int) -> int:
 
 def _shifted(micros: int, source: str, target: str) -> int:
     """A wall clock of one zone as the wall clock of another at the same moment."""
-    zones = [zone_of(name) for name in (source, target)]
+    zones = [_zone_named(name) for name in (source, target)]
     if zones[0] is None or zones[1] is None:
         raise Failed(f"the time zone {source if zones[0] is None else target!r} is not known here")
     try:
         moment = _wall(micros).replace(tzinfo=zones[0]).astimezone(UTC).astimezone(zones[1])
     except OverflowError:
         raise Failed(_RANGE) from None
+    if moment.year < 1980 and not _BARE_ZONES.isdisjoint((source, target)):
+        raise Failed(f"the zone {source if source in _BARE_ZONES else target!r} before 1980", "name it by its region")
     return (moment.replace(tzinfo=None) - _EPOCH) // _MICRO
+
+
+def _zone_named(name: str) -> tzinfo | None:
+    return ZoneInfo(name) if name in _BARE_ZONES else zone_of(name)
 
 
 def _made(year: int, month: int, day: int, hour: int, minute: int, second: Decimal, zone: str) -> int:
@@ -89,17 +111,33 @@ def _made(year: int, month: int, day: int, hour: int, minute: int, second: Decim
     return _shifted((wall - _EPOCH) // _MICRO, zone, "UTC")
 
 
+def _made_or_none(*parts: Any) -> int | None:
+    try:
+        return _made(*parts)
+    except Failed:
+        # A zone that is not known, and years that Spark has and this has not, are no mistakes in the parts.
+        if not 1 <= parts[0] <= 9999 or _zone_named(parts[-1]) is None:
+            raise
+        return None
+
+
 _MONTHS = define("months_between", "BIGINT BIGINT BOOLEAN", DOUBLE, _months_between)
 _WHOLE_MONTHS = define("whole_months", "BIGINT BIGINT BIGINT", pa.int64(), _whole_months)
 _SHIFT = define("shift_zone", "BIGINT VARCHAR VARCHAR", pa.int64(), _shifted)
 _MAKE = define("make_timestamp", "INTEGER INTEGER INTEGER INTEGER INTEGER DECIMAL(16,6) VARCHAR", pa.int64(), _made)
+_TRY_MAKE = define(
+    "try_make_timestamp",
+    "INTEGER INTEGER INTEGER INTEGER INTEGER DECIMAL(16,6) VARCHAR",
+    pa.int64(),
+    _made_or_none,
+)
 _UTC = Literal("UTC", STRING)
 
 
 def _zone(node: Node, name: str) -> Node:
     if node.dtype not in (STRING, NULL):
         raise Refused(f"{name}() with a zone of type {name_of(node.dtype)}", "name the zone as 'Europe/Berlin'")
-    if isinstance(node, Literal) and isinstance(node.value, str) and zone_of(node.value) is None:
+    if isinstance(node, Literal) and isinstance(node.value, str) and _zone_named(node.value) is None:
         raise Refused(f"the time zone {node.value!r}", "write it as 'Europe/Berlin' or '+02:00'")
     return cast(node, STRING)
 
@@ -128,14 +166,33 @@ def _convert(args: Sequence[Node]) -> Node:
     return call("shift zone", (cast(moment, TIMESTAMP_NTZ), *zones), TIMESTAMP_NTZ, fallible=True)
 
 
-def _make(name: str, dtype: pa.DataType) -> Builder:
+def _at_time(name: str, dtype: pa.DataType, args: Sequence[Node]) -> Node:
+    """The time of a constant on a date, on the clocks of a zone where one is given."""
+    day, clock = cast(argument("t", args[0], name), TIMESTAMP_NTZ), args[1]
+    assert isinstance(clock, Literal) and isinstance(clock.value, time)
+    since = datetime.combine(_EPOCH, clock.value) - _EPOCH
+    moment: Node = call("add micros", (day, Literal(since // _MICRO, LONG)), TIMESTAMP_NTZ, fallible=True)
+    if len(args) == 3:
+        moment = call("shift zone", (moment, _zone(args[2], name), _UTC), TIMESTAMP_NTZ, fallible=True)
+    return cast(moment, dtype)
+
+
+def _make(name: str, dtype: pa.DataType, *, safe: bool = False) -> Builder:
+    op = "try_make_timestamp" if safe else "make_timestamp"
+
     def build(args: Sequence[Node]) -> Node:
+        if len(args) == 1 and args[0].dtype in (DATE, NULL):
+            return cast(args[0], dtype)
+        if len(args) in (2, 3) and args[1].dtype == TIME:
+            return _at_time(name, dtype, args)
+        if len(args) < 6:
+            raise Refused(f"{name}() with {len(args)} argument(s)", "give year, month, day, hour, minute and second")
         parts = tuple(argument("i", a, name) for a in args[:5])
         if family(args[5].dtype) not in ("integer", "decimal", "null"):
             raise Refused(f"{name}() with seconds of type {name_of(args[5].dtype)}", "cast them to decimal(16,6)")
         zone = _zone(args[6], name) if len(args) == 7 else _UTC
         seconds = cast(args[5], pa.decimal128(16, 6))
-        return cast(call("make_timestamp", (*parts, seconds, zone), TIMESTAMP_NTZ, fallible=True), dtype)
+        return cast(call(op, (*parts, seconds, zone), TIMESTAMP_NTZ, fallible=not safe), dtype)
 
     return build
 
@@ -162,11 +219,22 @@ FUNCTIONS: tuple[Function, ...] = (
         "make_timestamp",
         "datetime",
         _make("make_timestamp", TIMESTAMP),
-        6,
+        1,
         7,
-        {"make_timestamp": f"make_timestamp({_MAKE}({_PARTS}))"},
+        {
+            "make_timestamp": f"make_timestamp({_MAKE}({_PARTS}))",
+            "try_make_timestamp": f"make_timestamp({_TRY_MAKE}({_PARTS}))",
+        },
         note=_NOTE,
     ),
-    Function("make_timestamp_ltz", "datetime", _make("make_timestamp_ltz", TIMESTAMP), 6, 7, note=_NOTE),
-    Function("make_timestamp_ntz", "datetime", _make("make_timestamp_ntz", TIMESTAMP_NTZ), 6, 6, note=_NOTE),
+    Function("make_timestamp_ltz", "datetime", _make("make_timestamp_ltz", TIMESTAMP), 2, 7, note=_NOTE),
+    Function("make_timestamp_ntz", "datetime", _make("make_timestamp_ntz", TIMESTAMP_NTZ), 2, 6, note=_NOTE),
+    *(
+        Function(name, "datetime", _make(name, dtype, safe=True), least, most, note=_NOTE)
+        for name, dtype, least, most in (
+            ("try_make_timestamp", TIMESTAMP, 1, 7),
+            ("try_make_timestamp_ltz", TIMESTAMP, 2, 7),
+            ("try_make_timestamp_ntz", TIMESTAMP_NTZ, 2, 6),
+        )
+    ),
 )

@@ -12,8 +12,10 @@ from headwater.sql.functions import (
     array,
     array_change,
     array_set,
+    bitmap,
     bitwise,
     calendar,
+    cipher,
     conditional,
     datetime,
     datetime_format,
@@ -34,6 +36,10 @@ from headwater.sql.functions import (
     statistics,
     string,
     struct,
+    time_bucket,
+    url,
+    utf8,
+    vector,
     window,
 )
 from headwater.sql.functions import map as map_
@@ -56,8 +62,10 @@ _FAMILIES = (
     array,
     array_change,
     array_set,
+    bitmap,
     bitwise,
     calendar,
+    cipher,
     conditional,
     datetime,
     datetime_format,
@@ -79,6 +87,10 @@ _FAMILIES = (
     statistics,
     string,
     struct,
+    time_bucket,
+    url,
+    utf8,
+    vector,
     window,
 )
 _UNSTABLE_NAMES = """
@@ -114,6 +126,10 @@ for _function in AGGREGATES.values():
     AGGREGATE_FORMS[_function.name] = _function.aggregate_form
 AGGREGATE_FORMS["first ignore nulls"] = lambda _, a, apply: apply("first", a[0], only=f"{a[0]} IS NOT NULL")
 AGGREGATE_FORMS["last ignore nulls"] = lambda _, a, apply: apply("last", a[0], only=f"{a[0]} IS NOT NULL")
+AGGREGATE_FORMS["max_by of several"] = aggregate.several_by_form("DESC")
+AGGREGATE_FORMS["min_by of several"] = aggregate.several_by_form("ASC")
+AGGREGATE_FORMS["mode least"] = statistics.mode_form("list_min")
+AGGREGATE_FORMS["mode greatest"] = statistics.mode_form("list_max")
 
 
 def by_order(op: str) -> ByOrder:

@@ -245,6 +245,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("hour", "datetime", _clock("hour"), 1, 1, _part_form("hour")),
     Function("minute", "datetime", _clock("minute"), 1, 1, _part_form("minute")),
     Function("second", "datetime", _clock("second"), 1, 1, _part_form("second")),
+    simple("dayname", "datetime", "t", STRING, "left(dayname({0}), 3)"),
+    simple("monthname", "datetime", "t", STRING, "left(monthname({0}), 3)"),
     simple("last_day", "datetime", "t", DATE, "last_day({0})"),
     Function("next_day", "datetime", _next_day, 2, 2, {"next_day": _NEXT}),
     Function("add_months", "datetime", _add_months_call, 2, 2),

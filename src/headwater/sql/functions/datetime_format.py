@@ -19,7 +19,7 @@ from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import DATE, LONG, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, family, name_of
 from headwater.sql.udfs import Failed, define
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "date_format"]
 
 _REMEDY = "write a format of letters that are known here, such as 'yyyy-MM-dd HH:mm:ss'"
 _DEFAULT = Literal("yyyy-MM-dd HH:mm:ss", STRING)
@@ -67,7 +67,7 @@ def _pattern(node: Node, name: str, *, reads: bool) -> Node:
     return cast(node, STRING)
 
 
-def _date_format(args: Sequence[Node]) -> Node:
+def date_format(args: Sequence[Node]) -> Node:
     moment = cast(argument("z", args[0], "date_format"), TIMESTAMP_NTZ)
     return call("date_format", (moment, _pattern(args[1], "date_format", reads=False)), STRING, fallible=True)
 
@@ -133,10 +133,11 @@ _FORMS: dict[str, Form] = {
 }
 _NOTE = "patterns of y M d D H h k K m s S a E Q; years 1 to 9999"
 FUNCTIONS: tuple[Function, ...] = (
-    Function("date_format", "datetime", _date_format, 2, 2, {"date_format": _date_format_form}, note=_NOTE),
+    Function("date_format", "datetime", date_format, 2, 2, {"date_format": _date_format_form}, note=_NOTE),
     Function("from_unixtime", "datetime", _from_unixtime, 1, 2, {"from_unixtime": _from_unixtime_form}, note=_NOTE),
     Function("to_timestamp", "datetime", _parsed("to_timestamp", TIMESTAMP), 1, 2, _FORMS, note=_NOTE),
     Function("to_timestamp_ltz", "datetime", _parsed("to_timestamp_ltz", TIMESTAMP), 1, 2, note=_NOTE),
+    Function("to_timestamp_ntz", "datetime", _parsed("to_timestamp_ntz", TIMESTAMP_NTZ), 1, 2, note=_NOTE),
     Function("try_to_timestamp", "datetime", _parsed("try_to_timestamp", TIMESTAMP, safe=True), 1, 2, note=_NOTE),
     Function("to_date", "datetime", _parsed("to_date", DATE), 1, 2, note=_NOTE),
     Function("try_to_date", "datetime", _parsed("try_to_date", DATE, safe=True), 1, 2, note=_NOTE),

@@ -51,8 +51,24 @@ def _bits(value: float, *, single: bool) -> int:
     return int(found)
 
 
+_HASHED = frozenset({"string", "binary", "integer", "float"})
+
+
+def _each(body: Callable[[Any, int], int]) -> Callable[[list[Any], int], int]:
+    """The hash of an array: each element's with that of those before it as its seed, nulls left out."""
+
+    def hashed(values: list[Any], seed: int) -> int:
+        for value in values:
+            seed = seed if value is None else body(value, seed)
+        return seed
+
+    return hashed
+
+
 def _murmur(dtype: pa.DataType) -> Callable[[Any, int], int]:
     kind = family(dtype)
+    if pa.types.is_list(dtype):
+        return _each(_murmur(dtype.value_type))
     if kind == "float":
         single = dtype == pa.float32()
         return lambda x, seed: (murmur_int if single else murmur_long)(_bits(x, single=single), seed)
@@ -66,6 +82,8 @@ def _murmur(dtype: pa.DataType) -> Callable[[Any, int], int]:
 
 
 def _xx(dtype: pa.DataType) -> Callable[[Any, int], int]:
+    if pa.types.is_list(dtype):
+        return _each(_xx(dtype.value_type))
     kind, size = family(dtype), 8 if dtype in (LONG, pa.float64()) or family(dtype) == "decimal" else 4
 
     def whole(value: int, seed: int) -> int:
@@ -93,6 +111,8 @@ def _or_seed(body: Callable[[Any, int], int]) -> Callable[[Any, int], int]:
 def _stored(node: Node, name: str) -> Node:
     """The value as what is hashed: days, microseconds and truths as whole numbers."""
     kind = family(node.dtype)
+    if pa.types.is_list(node.dtype) and family(node.dtype.value_type) in _HASHED:
+        return node
     if kind == "nested" or (kind == "decimal" and node.dtype.precision > 18):
         raise Refused(f"{name}() of {name_of(node.dtype)}", "hash its parts")
     if kind == "boolean":
@@ -115,7 +135,9 @@ def _row_hash(name: str, dtype: pa.DataType) -> Builder:
 def _row_form(name: str, of: Callable[[pa.DataType], Callable[[Any, int], int]], dtype: pa.DataType) -> Form:
     def form(node: Call, a: list[str]) -> str:
         given = node.args[0].dtype
-        signature = duckdb_type(given).lower().replace("(", "_").replace(")", "").replace(",", "_")
+        signature = (
+            duckdb_type(given).lower().replace("(", "_").replace(")", "").replace(",", "_").replace("[]", "_list")
+        )
         parameters = f"{duckdb_type(given).replace(' ', '')} {duckdb_type(dtype)}"
         udf = define(f"{name}_{signature}", parameters, dtype, _or_seed(of(given)), strict=False)
         return f"{udf}({a[0]}, {a[1]})"

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.sql.casts import cast
-from headwater.sql.functions.function import Builder, Form, Function
+from headwater.sql.functions.conditional import chosen
+from headwater.sql.functions.function import MANY, Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.types import LONG, NULL, STRING, family, name_of
 from headwater.sql.udfs import Failed, define
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "unescaped"]
 
 _BINARY = pa.binary()
 # Java's names; UTF-16 and UTF-32 without an order are big-endian, and UTF-16 begins with its mark.
@@ -33,6 +34,7 @@ _CHARSETS = {
     "UTF-32": "utf-32-be",
 }
 _HEX = re.compile(rb"[0-9A-Fa-f]*")
+_LENIENT = re.compile(r"([A-Za-z0-9+/]*)(={0,2})", re.ASCII)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 
 
@@ -72,6 +74,18 @@ def _unhexed(text: str) -> bytes | None:
     return bytes.fromhex(("0" if len(data) % 2 else "") + text)
 
 
+def _from_base64_or_none(text: str) -> bytes | None:
+    """What Spark takes for base64: blanks anywhere, padding as it should be or none, and no single letter left over."""
+    bare = "".join(c for c in text if not c.isspace() or c in "\xa0\u2007\u202f")
+    match = _LENIENT.fullmatch(bare)
+    if match is None:
+        return None
+    letters, padding = match.groups()
+    if len(letters) % 4 == 1 or (padding and (len(letters) + len(padding)) % 4):
+        return None
+    return base64.b64decode(letters + "=" * (-len(letters) % 4))
+
+
 def _from_base64(text: str) -> bytes:
     bare = re.sub("[\r\n]", "", text)
     if not _BASE64.fullmatch(bare):
@@ -95,7 +109,8 @@ def _escaped(text: str) -> str:
     return urllib.parse.quote_plus(text, safe="*-._").replace("~", "%7E")
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """The text behind an address's escapes, or `Failed`."""
     if re.search("%(?![0-9A-Fa-f]{2})", text):
         raise Failed("an escape of an address that is none")
     try:
@@ -110,8 +125,9 @@ _UNHEX = define("unhex", "VARCHAR", _BINARY, _unhexed)
 _UNHEX_STRICT = define("unhex_strict", "VARCHAR", _BINARY, lambda s: _demanded(_unhexed(s), "hexadecimal"))
 _BASE64_LINES = define("base64", "BLOB", STRING, _to_base64)
 _UNBASE64 = define("unbase64", "VARCHAR", _BINARY, _from_base64)
+_TRY_UNBASE64 = define("try_unbase64", "VARCHAR", _BINARY, _from_base64_or_none)
 _URL_ENCODE = define("url_encode", "VARCHAR", STRING, _escaped)
-_URL_DECODE = define("url_decode", "VARCHAR", STRING, _unescaped)
+_URL_DECODE = define("url_decode", "VARCHAR", STRING, unescaped)
 
 
 def _charset(node: Node, name: str) -> Node:
@@ -126,8 +142,8 @@ def _encode(args: Sequence[Node]) -> Node:
 
 
 def _decode(args: Sequence[Node]) -> Node:
-    if len(args) != 2:
-        raise Refused("decode() with pairs of values", "write CASE x WHEN 1 THEN 'a' END")
+    if len(args) > 2:
+        return chosen(args)
     given = (argument("x", args[0], "decode"), _charset(args[1], "decode"))
     return call("decode text", given, STRING, fallible=True)
 
@@ -154,29 +170,32 @@ def _binary(name: str, *, safe: bool) -> Builder:
 
     def build(args: Sequence[Node]) -> Node:
         form = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else "hex" if len(args) == 1 else None
+        if safe and isinstance(form, str) and form.lower() not in ("utf-8", "utf8", "hex", "base64"):
+            return Literal(None, _BINARY)
         kind = form.lower() if isinstance(form, str) else ""
         if args[0].dtype not in (STRING, NULL):
             raise Refused(f"{name}() of {name_of(args[0].dtype)}", "pass a text")
         text = cast(args[0], STRING)
         if kind in ("utf-8", "utf8"):
             return cast(text, _BINARY)
-        ops = {"hex": ("unhex strict", "unhex"), "base64": ("unbase64", "unbase64")}
+        ops = {"hex": ("unhex strict", "unhex"), "base64": ("unbase64", "try unbase64")}
         if kind not in ops:
             raise Refused(f"{name}() by {form!r}", "use 'hex', 'base64' or 'utf-8'")
-        return call(ops[kind][safe], (text,), _BINARY, fallible=not safe or kind == "base64")
+        return call(ops[kind][safe], (text,), _BINARY, fallible=not safe)
 
     return build
 
 
 _FORMS: dict[str, Form] = {
     "unhex strict": f"{_UNHEX_STRICT}({{0}})",
+    "try unbase64": f"{_TRY_UNBASE64}({{0}})",
 }
 # Beyond 76 characters it is broken into lines.
 _BASE64_FORM = f"(CASE WHEN octet_length({{0}}) <= 57 THEN to_base64({{0}}) ELSE {_BASE64_LINES}({{0}}) END)"
 _SETS = "UTF-8, US-ASCII, ISO-8859-1, UTF-16, UTF-16BE, UTF-16LE, UTF-32"
 FUNCTIONS: tuple[Function, ...] = (
     Function("encode", "string", _encode, 2, 2, {"encode text": _encode_form}, note=_SETS),
-    Function("decode", "string", _decode, 2, 2, {"decode text": f"{_DECODE}({{0}}, {{1}})"}, note=_SETS),
+    Function("decode", "string", _decode, 2, MANY, {"decode text": f"{_DECODE}({{0}}, {{1}})"}, note=_SETS),
     Function("hex", "hash", _hex, 1, 1, {"hex": "hex({0})", "hex of number": "hex({0})"}),
     simple("unhex", "hash", "s", _BINARY, f"{_UNHEX}({{0}})"),
     simple("unbase64", "hash", "s", _BINARY, f"{_UNBASE64}({{0}})", fallible=True, note="with its padding"),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
+
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
@@ -113,6 +115,7 @@ _TEXT = {
 _TRANSLATE = define("translate", "VARCHAR VARCHAR VARCHAR", STRING, _translated)
 _LEVENSHTEIN = define("levenshtein", "VARCHAR VARCHAR", INT, _levenshtein)
 _WITHIN = define("levenshtein_within", "VARCHAR VARCHAR INTEGER", INT, _within)
+_REVERSED_BYTES = define("reverse_bytes", "BLOB", pa.binary(), lambda x: x[::-1])
 _LUHN = define("luhn_check", "VARCHAR", BOOLEAN, _luhn)
 _MASK = define("mask", "VARCHAR VARCHAR VARCHAR VARCHAR VARCHAR", STRING, _masked, strict=False)
 _CHAR = define("char", "BIGINT", STRING, lambda n: "" if n < 0 else chr(n & 0xFF))
@@ -131,8 +134,10 @@ def _letters_form(name: str) -> Form:
 
 
 def _reverse(args: Sequence[Node]) -> Node:
-    if family(args[0].dtype) in ("nested", "binary"):
+    if family(args[0].dtype) == "nested":
         raise Refused("reverse() of this", "reverse a text")
+    if family(args[0].dtype) == "binary":
+        return call("reverse bytes", tuple(args), pa.binary())
     return call("reverse", (argument("s", args[0], "reverse"),), STRING)
 
 
@@ -166,7 +171,14 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("ucase", "string", _letters("upper"), 1, 1, note=_NEW),
     Function("lcase", "string", _letters("lower"), 1, 1, note=_NEW),
     Function("initcap", "string", _letters("initcap"), 1, 1, {"initcap": f"{_TEXT['initcap']}({{0}})"}, note=_NEW),
-    Function("reverse", "string", _reverse, 1, 1, {"reverse": _letters_form("reverse")}),
+    Function(
+        "reverse",
+        "string",
+        _reverse,
+        1,
+        1,
+        {"reverse": _letters_form("reverse"), "reverse bytes": f"{_REVERSED_BYTES}({{0}})"},
+    ),
     simple("translate", "string", "sss", STRING, f"{_TRANSLATE}({{0}}, {{1}}, {{2}})"),
     Function("soundex", "string", _soundex_call, 1, 1, {"soundex": f"{_TEXT['soundex']}({{0}})"}),
     Function(

@@ -11,8 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from headwater.sql.casts import cast
 from headwater.sql.functions.function import Form, Function
 from headwater.sql.functions.typing import argument, simple
+from headwater.sql.interval_types import is_interval
+from headwater.sql.intervals.values import amount
 from headwater.sql.nodes import Literal, Node, call
 from headwater.sql.types import DOUBLE
 from headwater.sql.udfs import define
@@ -60,6 +63,14 @@ _ATANH = define("atanh", "DOUBLE", DOUBLE, _atanh)
 
 def _function(name: str, form: Form | None, *, kinds: str = "d", op: str | None = None) -> Function:
     return simple(name, "numeric", kinds, DOUBLE, form, op=op, note=_NOTE if name in INEXACT else "")
+
+
+def _sign(name: str, form: Form | None) -> Function:
+    def build(args: Sequence[Node]) -> Node:
+        value = cast(amount(args[0]), DOUBLE) if is_interval(args[0].dtype) else args[0]
+        return call("sign", (argument("d", value, name),), DOUBLE)
+
+    return Function(name, "numeric", build, 1, 1, {} if form is None else {"sign": form})
 
 
 def _within(body: str) -> str:
@@ -112,8 +123,8 @@ def _constant(name: str, value: float) -> Function:
 FUNCTIONS: tuple[Function, ...] = (
     _function("sqrt", f"(CASE WHEN {{0}} < 0 THEN {_NAN} ELSE sqrt({{0}}) END)"),
     _function("cbrt", "cbrt({0})"),
-    _function("sign", _SIGN),
-    _function("signum", None, op="sign"),
+    _sign("sign", _SIGN),
+    _sign("signum", None),
     _function("exp", "exp({0})"),
     _function("expm1", f"{_EXPM1}({{0}})"),
     _function("ln", _positive("ln({0})")),

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
 from headwater.sql.casts import cast
+from headwater.sql.functions.datetime_format import date_format
 from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, constant
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
@@ -213,11 +214,28 @@ def _to_number_form(name: str) -> Form:
     return form
 
 
+_OF_BYTES = {"base64": ("base64", False), "hex": ("hex", False), "utf-8": ("decode text", True)}
+
+
+def _of_bytes(value: Node, form: Node, name: str) -> Node:
+    """A binary as a text in hex, base64 or UTF-8."""
+    word = constant(form, name, "write to_char(x, 'hex')")
+    if not isinstance(word, str) or word.lower() not in _OF_BYTES:
+        raise Refused(f"{name}() of a binary by {word!r}", "use 'hex', 'base64' or 'utf-8'")
+    op, fallible = _OF_BYTES[word.lower()]
+    more = (Literal("UTF-8", STRING),) if fallible else ()
+    return call(op, (value, *more), STRING, fallible=fallible)
+
+
 def _to_char(name: str) -> Builder:
     def build(args: Sequence[Node]) -> Node:
         value = args[0]
+        if family(value.dtype) == "binary":
+            return _of_bytes(value, args[1], name)
+        if family(value.dtype) in ("date", "timestamp", "timestamp_ntz"):
+            return date_format(args)
         if family(value.dtype) not in ("integer", "decimal"):
-            hint = "cast it to a decimal first, or use date_format() for dates"
+            hint = "cast it to a decimal first"
             raise Refused(f"{name}() of {name_of(value.dtype)}", hint)
         digits = digits_of(value.dtype)
         assert digits is not None
@@ -233,10 +251,12 @@ def _to_char_form(node: Call, a: list[str]) -> str:
 
 
 _NOTE = "by a constant picture of 0 9 . , $ S MI PR"
+_TO_CHAR = f"numbers {_NOTE}; times by a pattern, binaries by 'hex', 'base64' or 'utf-8'"
 FUNCTIONS: tuple[Function, ...] = (
     *(
         Function(name, "string", _to_number(name), 2, 2, {name: _to_number_form(name)}, note=_NOTE)
         for name in ("to_number", "try_to_number")
     ),
-    Function("to_char", "string", _to_char("to_char"), 2, 2, {"to_char": _to_char_form}, note=_NOTE),
+    Function("to_char", "string", _to_char("to_char"), 2, 2, {"to_char": _to_char_form}, note=_TO_CHAR),
+    Function("to_varchar", "string", _to_char("to_varchar"), 2, 2, note=_TO_CHAR),
 )

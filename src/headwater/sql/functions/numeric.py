@@ -16,10 +16,11 @@ from headwater.sql.functions.function import Builder, Form, Function
 from headwater.sql.functions.typing import argument, simple
 from headwater.sql.interval_types import is_interval
 from headwater.sql.intervals.arithmetic import interval_absolute
+from headwater.sql.intervals.values import long_amount
 from headwater.sql.java_numbers import java_text
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
-from headwater.sql.operators import arithmetic, cases, compare, is_null, minus, whole_quotient
-from headwater.sql.types import BOOLEAN, DOUBLE, INT, LONG, NULL, STRING, digits_of, family, name_of
+from headwater.sql.operators import arithmetic, cases, compare, is_null, logic, minus, whole_quotient
+from headwater.sql.types import BOOLEAN, DATE, DOUBLE, INT, LONG, NULL, STRING, digits_of, family, name_of
 from headwater.sql.udfs import Failed, define
 
 __all__ = ["FUNCTIONS", "half_up"]
@@ -208,6 +209,10 @@ def _tried(op: str) -> Builder:
 
     def build(args: Sequence[Node]) -> Node:
         if any(is_interval(a.dtype) or family(a.dtype) in _MOMENTS for a in args):
+            if op in "+-" and args[0].dtype == DATE and args[1].dtype in (pa.int8(), pa.int16(), INT):
+                return _shifted_date(op, args[0], args[1])
+            if op in "+-" and is_interval(args[1].dtype) and family(args[0].dtype) in _MOMENTS:
+                return arithmetic(op, args[0], args[1])  # what is null in Spark is beyond the years that are known here
             what = f"try_ arithmetic of {name_of(args[0].dtype)} and {name_of(args[1].dtype)}"
             raise Refused(what, "use the plain operator")
         if op in "/%":
@@ -223,6 +228,17 @@ def _tried(op: str) -> Builder:
         return found
 
     return build
+
+
+def _shifted_date(op: str, day: Node, days: Node) -> Node:
+    """A date so many days later, or a null where there is no such date."""
+    number = cast(call("unix_date", (day,), INT), LONG)
+    moved = Call(op, (number, cast(days, LONG)), LONG, False)  # two numbers of 32 bits
+    inside = logic(
+        "and", [compare(">=", moved, Literal(-(2**31), LONG)), compare("<=", moved, Literal(2**31 - 1, LONG))]
+    )
+    shifted = arithmetic(op, day, cast(days, INT))
+    return cases([(inside, shifted)], None)
 
 
 def _unless_zero(op: str, left: Node, right: Node) -> Node:
@@ -256,6 +272,16 @@ def _bucket(value: float, low: float, high: float, count: int) -> int | None:
 
 
 _BUCKET = define("width_bucket", "DOUBLE DOUBLE DOUBLE BIGINT", LONG, _bucket)
+
+
+def _width_bucket(args: Sequence[Node]) -> Node:
+    given = list(args[:3])
+    if all(is_interval(a.dtype) for a in given):
+        if len({a.dtype.of_days for a in given}) > 1:
+            raise Refused("width_bucket() of intervals of days and of months", "months have no length in days")
+        given = [cast(long_amount(a), DOUBLE) for a in given]
+    values = tuple(argument("d", a, "width_bucket") for a in given)
+    return call("width_bucket", (*values, argument("l", args[3], "width_bucket")), LONG)
 
 
 def _zero_if_null(args: Sequence[Node]) -> Node:
@@ -305,7 +331,9 @@ FUNCTIONS: tuple[Function, ...] = (
         for word, op in (("add", "+"), ("subtract", "-"), ("multiply", "*"), ("divide", "/"), ("mod", "%"))
     ),
     simple("factorial", "numeric", "i", LONG, _FACTORIAL),
-    simple("width_bucket", "numeric", "dddl", LONG, f"{_BUCKET}({{0}}, {{1}}, {{2}}, {{3}})"),
+    Function(
+        "width_bucket", "numeric", _width_bucket, 4, 4, {"width_bucket": f"{_BUCKET}({{0}}, {{1}}, {{2}}, {{3}})"}
+    ),
     Function("zeroifnull", "numeric", _zero_if_null, 1, 1),
     Function("nullifzero", "numeric", _null_if_zero, 1, 1),
     Function("nanvl", "numeric", _nanvl, 2, 2),

@@ -124,9 +124,8 @@ def _pad(op: str) -> Builder:
         width = argument("i", args[1], op)
         kinds = {family(a.dtype) for a in (args[0], *args[2:])}
         if kinds == {"binary"}:
-            if len(args) == 2:
-                raise Refused(f"{op}() of a binary without a padding", f"write {op}(x, 5, x'00')")
-            return call(f"{op} bytes", (args[0], width, args[2]), _BINARY, fallible=True)
+            pad = args[2] if len(args) == 3 else Literal(b"\0", _BINARY)
+            return call(f"{op} bytes", (args[0], width, pad), _BINARY, fallible=True)
         if "binary" in kinds:
             raise Refused(f"{op}() of a binary and a text", "cast one of them")
         pad = argument("s", args[2], op) if len(args) == 3 else Literal(" ", STRING)

@@ -15,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.sql.functions.function import Form, Function
-from headwater.sql.functions.typing import argument
+from headwater.sql.functions.typing import argument, constant
 from headwater.sql.java_regexp import RegexpError, compiled, expanded, found
 from headwater.sql.nodes import Literal, Node, Refused, Wrong, call
+from headwater.sql.operators import like
 from headwater.sql.types import BOOLEAN, INT, STRING
 from headwater.sql.udfs import Failed, define
 
@@ -130,6 +131,11 @@ def _two(args: Sequence[Node], name: str) -> tuple[Node, Node]:
     return argument("s", args[0], name), pattern_argument(args[1], name)
 
 
+def _like(args: Sequence[Node]) -> Node:
+    escape = constant(args[2], "like", "escape with one character") if len(args) == 3 else "\\"
+    return like(argument("s", args[0], "like"), args[1], str(escape))
+
+
 def _rlike(args: Sequence[Node]) -> Node:
     native = _native(args, "rlike", consumes=False)
     if native is not None:
@@ -231,6 +237,7 @@ _REPLACE_FORMS: dict[str, Form] = {
     "regexp_replace in python": f"{_REPLACE}({{0}}, {{1}}, {{2}})",
 }
 FUNCTIONS = (
+    Function("like", "regexp", _like, 2, 3, note="by a constant pattern"),
     Function("rlike", "regexp", _rlike, 2, 2, _RLIKE_FORMS, note=_NOTE),
     Function("regexp", "regexp", _rlike, 2, 2, note=_NOTE),
     Function("regexp_like", "regexp", _rlike, 2, 2, note=_NOTE),

@@ -15,12 +15,12 @@ from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.aggregate import average, average_form
 from headwater.sql.functions.function import AggregateForm, Apply, Builder, ByOrder, Function
 from headwater.sql.interval_types import is_interval
-from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
+from headwater.sql.nodes import AggregateCall, Call, Literal, Node, Refused, WindowCall
 from headwater.sql.operators import cases, is_null, negate
-from headwater.sql.types import DOUBLE, family, name_of
+from headwater.sql.types import DOUBLE, array_of, family, name_of
 from headwater.sql.udfs import Failed, define
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "mode_form"]
 
 _Many = AggregateCall | WindowCall
 _DIGITS = "the last digits of a double depend on the order of the rows, in every engine"
@@ -119,6 +119,10 @@ def _list_form(name: str) -> AggregateForm:
 def _percentile_call(name: str) -> Builder:
     def build(args: Sequence[Node]) -> Node:
         share = args[1] if len(args) == 2 else Literal(0.5, DOUBLE)
+        if isinstance(share, Call) and share.op == "array" and name == "percentile":
+            each = [build((args[0], part)) for part in share.args]
+            shares = [part.args[1] for part in each if isinstance(part, AggregateCall)]
+            return AggregateCall("percentile", (_double(args[0], name), *shares), array_of(DOUBLE))
         if len(args) == 1 and name != "median":
             raise Refused(f"{name}() with 1 argument", "it takes a column and a share from 0 to 1")
         if not isinstance(share, Literal) or family(share.dtype) not in ("integer", "float", "decimal"):
@@ -147,14 +151,37 @@ def _ordered_form(udf: str) -> AggregateForm:
     return lambda _, a, apply: f"{udf}({apply('list', a[0])}, {a[1]}, {a[2]})"
 
 
-def _percentile_form(_: _Many, a: list[str], apply: Apply) -> str:
-    return f"{_PERCENTILE}({apply('list', a[0])}, {a[1]})"
+def _percentile_form(node: _Many, a: list[str], apply: Apply) -> str:
+    values = apply("list", a[0])
+    found = [f"{_PERCENTILE}({values}, {share})" for share in a[1:]]
+    if node.dtype == DOUBLE:
+        return found[0]
+    # Of no values it is a null, and no array of nulls.
+    return f"(CASE WHEN {found[0]} IS NOT NULL THEN [{', '.join(found)}] END)"
 
 
 def _mode(args: Sequence[Node]) -> Node:
     if family(args[0].dtype) in ("nested", "float"):
         raise Refused(f"mode() of {name_of(args[0].dtype)}", "use a column of plain values")
-    return AggregateCall("mode", (args[0],), args[0].dtype)
+    given = args[1:2] if args[1:] else ()
+    if not given:
+        return AggregateCall("mode", (args[0],), args[0].dtype)
+    if not isinstance(given[0], Literal) or not isinstance(given[0].value, bool):
+        raise Refused("mode() with a second argument that is no TRUE or FALSE", "write mode(x, TRUE)")
+    # mode(x, TRUE) is the least of the most frequent values; in an order, the first of them by it.
+    ops = ("mode least", "mode greatest") if len(args) == 3 else ("mode", "mode least")
+    return AggregateCall(ops[given[0].value], (args[0],), args[0].dtype)
+
+
+def mode_form(choice: str) -> AggregateForm:
+    """The least or the greatest of the most frequent values: ``list_min`` or ``list_max``."""
+
+    def form(_: _Many, a: list[str], apply: Apply) -> str:
+        counts = apply("histogram", a[0])
+        frequent = f"list_filter(map_entries({counts}), lambda e: e.value = list_max(map_values({counts})))"
+        return f"{choice}(list_transform({frequent}, lambda e: e.key))"
+
+    return form
 
 
 def _function(
@@ -228,7 +255,14 @@ FUNCTIONS: tuple[Function, ...] = (
     _function("skewness", _doubles("skewness"), _list_form("skewness")),
     _function("kurtosis", _doubles("kurtosis"), _list_form("kurtosis")),
     _function("median", _percentile_call("median"), _percentile_form, note=""),
-    _function("percentile", _percentile_call("percentile"), _percentile_form, 1, 2, note="of one constant share"),
+    _function(
+        "percentile",
+        _percentile_call("percentile"),
+        _percentile_form,
+        1,
+        2,
+        note="of constant shares",
+    ),
     _function(
         "percentile_cont", _ordered("percentile_cont"), _ordered_form(_CONT), 4, note="WITHIN GROUP (ORDER BY x)"
     ),
@@ -239,7 +273,9 @@ FUNCTIONS: tuple[Function, ...] = (
         "mode",
         _mode,
         _plain("mode"),
-        note="of several values that are equally frequent, any one",
+        1,
+        3,
+        note="of several values that are equally frequent, any one; with TRUE or an order, the first of them",
         by_order="extreme",
     ),
 )

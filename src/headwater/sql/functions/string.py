@@ -106,6 +106,13 @@ def _trim_form(function: str) -> Form:
     return lambda _, a: f"{function}({a[0]}, {a[1]})"
 
 
+def _quoted(args: Sequence[Node]) -> Node:
+    """In single quotes, those inside with a backslash before them."""
+    text, mark = argument("s", args[0], "quote"), Literal("'", STRING)
+    inside = call("replace", (text, mark, Literal("\\'", STRING)), STRING)
+    return call("||", (mark, inside, mark), STRING)
+
+
 def _concat_ws(args: Sequence[Node]) -> Node:
     return call("concat_ws", tuple(argument("s", a, "concat_ws") for a in args), STRING)
 
@@ -141,6 +148,7 @@ FUNCTIONS: tuple[Function, ...] = (
     simple("repeat", "string", "si", STRING, _strict("repeat({0}, greatest({1}, 0))")),
     simple("space", "string", "i", STRING, _strict("repeat(' ', greatest({0}, 0))")),
     Function("replace", "string", _replace, 2, 3, {"replace": _strict(_REPLACE)}),
+    Function("quote", "string", _quoted, 1, 1),
     simple("ascii", "string", "s", INT, "CAST(ascii({0}) AS {type})"),
     Function("concat_ws", "string", _concat_ws, 1, MANY, {"concat_ws": _concat_ws_form}),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.sql.casts import cast
-from headwater.sql.functions.function import Apply, Builder, ByOrder, Function
+from headwater.sql.functions.function import MANY, Apply, Builder, ByOrder, Function
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.types import DOUBLE, INT, NULL, name_of, wider
 
@@ -17,7 +17,8 @@ _Many = AggregateCall | WindowCall
 
 
 def _rank(op: str, dtype: pa.DataType) -> Builder:
-    return lambda args: AggregateCall(op, tuple(args), dtype)
+    # rank(x) is taken for rank(): the order of the window decides.
+    return lambda _: AggregateCall(op, (), dtype)
 
 
 def _ntile(args: Sequence[Node]) -> Node:
@@ -67,7 +68,16 @@ _RANKS: tuple[tuple[str, pa.DataType, ByOrder], ...] = (
 )
 FUNCTIONS = (
     *(
-        Function(name, "window", _rank(name, dtype), 0, 0, kind="window", aggregate_form=_typed, by_order=by)
+        Function(
+            name,
+            "window",
+            _rank(name, dtype),
+            0,
+            0 if by == "rows" or name == "cume_dist" else MANY,
+            kind="window",
+            aggregate_form=_typed,
+            by_order=by,
+        )
         for name, dtype, by in _RANKS
     ),
     Function("ntile", "window", _ntile, 1, 1, kind="window", aggregate_form=_typed, by_order="rows"),

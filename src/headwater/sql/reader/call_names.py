@@ -14,6 +14,10 @@ UPPER = frozenset(_CAPITALS.split())
 RENAMED = {"array_agg": "collect_list", "curdate": "current_date", "to_varchar": "to_char"}
 # The last argument that Spark adds by itself, and how many there are then.
 DEFAULTS = {
+    "listagg": ("NULL", 2),
+    "string_agg": ("NULL", 2),
+    "vector_norm": ("2.0", 2),
+    "vector_normalize": ("2.0", 2),
     "round": ("0", 2),
     "bround": ("0", 2),
     "locate": ("1", 3),
@@ -38,6 +42,25 @@ DEFAULTS = {
 }
 # Calls that Spark understands as something else, by name and number of arguments.
 FORMS: dict[tuple[str, int], str] = {
+    ("aes_decrypt", 2): "aes_decrypt({0}, {1}, GCM, DEFAULT, )",
+    ("aes_decrypt", 3): "aes_decrypt({0}, {1}, {2}, DEFAULT, )",
+    ("aes_decrypt", 4): "aes_decrypt({0}, {1}, {2}, {3}, )",
+    ("aes_encrypt", 2): "aes_encrypt({0}, {1}, GCM, DEFAULT, , )",
+    ("aes_encrypt", 3): "aes_encrypt({0}, {1}, {2}, DEFAULT, , )",
+    ("aes_encrypt", 4): "aes_encrypt({0}, {1}, {2}, {3}, , )",
+    ("aes_encrypt", 5): "aes_encrypt({0}, {1}, {2}, {3}, {4}, )",
+    ("assert_true", 1): "assert_true({0}, '{0}' is not true!)",
+    ("datepart", 2): "datepart({0} FROM {1})",
+    ("like", 2): "{0} LIKE {1}",
+    ("like", 3): "{0} LIKE {1} ESCAPE '{2}'",
+    ("rank", 1): "RANK()",
+    ("dense_rank", 1): "DENSE_RANK()",
+    ("percent_rank", 1): "PERCENT_RANK()",
+    ("time_bucket", 2): "time_bucket({0}, {1}, TIMESTAMP '1970-01-01 00:00:00')",
+    ("try_aes_decrypt", 2): "try_aes_decrypt({0}, {1}, GCM, DEFAULT, )",
+    ("try_aes_decrypt", 3): "try_aes_decrypt({0}, {1}, {2}, DEFAULT, )",
+    ("try_aes_decrypt", 4): "try_aes_decrypt({0}, {1}, {2}, {3}, )",
+    ("try_make_timestamp", 7): "try_make_timestamp({0}, {1}, {2}, {3}, {4}, {5})",
     ("dateadd", 2): "date_add({0}, {1})",
     ("dateadd", 3): "timestampadd({0}, {1}, {2})",
     ("datediff", 3): "timestampdiff({0}, {1}, {2})",

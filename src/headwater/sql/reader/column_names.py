@@ -204,6 +204,8 @@ class _Namer:
             return self.name(parts[0])
         if name in NESTED_NAMES:
             return NESTED_NAMES[name](name, [self.name(p) for p in parts])
+        if (named := self._by_type(name, parts)) is not None:
+            return named
         distinct = ""
         if len(parts) == 1 and isinstance(parts[0], exp.Distinct):
             distinct, parts = "DISTINCT ", list(parts[0].expressions)
@@ -226,6 +228,29 @@ class _Namer:
         if name in DEFAULTS and len(given) == DEFAULTS[name][1] - 1:
             given.append(DEFAULTS[name][0])
         return f"{'locate' if name == 'position_in' else shown}({distinct}{', '.join(given)})"
+
+    def _by_type(self, name: str, parts: list[exp.Expr]) -> str | None:
+        """The name of a call that Spark takes for another one, by the type of its first argument."""
+        if len(parts) != 2 or name not in ("lpad", "rpad", "to_char", "to_varchar", "mode"):
+            return None
+        if name == "mode":
+            ordered = self.name(parts[1]) == "true"
+            return (
+                f"mode() WITHIN GROUP (ORDER BY {self.name(parts[0])} DESC)"
+                if ordered
+                else f"mode({self.name(parts[0])})"
+            )
+        kind, given = family(self.reader.read(parts[0]).dtype), [self.name(p) for p in parts]
+        if name in ("lpad", "rpad"):
+            return f"{name}({given[0]}, {given[1]}, X'00')" if kind == "binary" else None
+        if kind in ("date", "timestamp", "timestamp_ntz"):
+            return f"date_format({given[0]}, {given[1]})"
+        if kind != "binary":
+            return None
+        if name == "to_varchar":
+            return f"to_varchar({given[0]}{f', {given[1]}' if given[1].lower() == 'utf-8' else ''})"
+        word = given[1].lower()
+        return f"decode({given[0]}, {given[1]})" if word == "utf-8" else f"{word}({given[0]})"
 
     def substring(self, node: exp.Expr) -> str:
         parts = [node.this, node.args.get("start"), node.args.get("length")]
@@ -261,13 +286,18 @@ class _Namer:
 
     def within(self, node: exp.Expr) -> str:
         keys = []
+        if node.this.name.lower() == "mode":
+            (key,) = node.expression.expressions  # Spark shows the direction in which it takes the values off
+            return f"mode() WITHIN GROUP (ORDER BY {self.name(key.this)}{'' if key.args.get('desc') else ' DESC'})"
         for key in node.expression.expressions:
             words = [self.name(key.this)] + (["DESC"] if key.args.get("desc") else [])
             if node.this.name.lower() in ("listagg", "string_agg"):
                 words = [words[0], "DESC" if key.args.get("desc") else "ASC"]
                 words.append(f"NULLS {'FIRST' if key.args.get('nulls_first') else 'LAST'}")
             keys.append(" ".join(words))
-        return f"{self.name(node.this)} WITHIN GROUP (ORDER BY {', '.join(keys)})"
+        call = self.name(node.this)
+        call = call.replace("string_agg(", "listagg(", 1) if call.startswith("string_agg(") else call
+        return f"{call} WITHIN GROUP (ORDER BY {', '.join(keys)})"
 
     def interval(self, node: exp.Expr) -> str:
         return interval_name(self.reader.interval(node))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 
 from headwater.sql.java_numbers import java_text, newest_text
@@ -27,6 +27,9 @@ def constant_name(node: Node) -> str:
         text = value.replace(tzinfo=None).isoformat(" ")
         text = text.rstrip("0") if value.microsecond else text
         return f"TIMESTAMP{'_NTZ' if value.tzinfo is None else ''} '{text}'"
+    if isinstance(value, time):
+        text = value.isoformat()
+        return f"TIME '{text.rstrip('0') if value.microsecond else text}'"
     if isinstance(value, date):
         return f"DATE '{value}'"
     if isinstance(value, Decimal):

@@ -40,7 +40,7 @@ from headwater.sql.reader.resolve import BY_UNITS, Reader, quoted_constant
 from headwater.sql.reader.scopes import RowScope
 from headwater.sql.rewriting.negation import negation_inside
 from headwater.sql.time_windows import last_moment
-from headwater.sql.types import BOOLEAN, NULL, family, is_comparable, is_key, name_of, wider
+from headwater.sql.types import BOOLEAN, NULL, STRING, family, is_comparable, is_key, name_of, wider
 
 __all__ = ["QueryReader"]
 
@@ -49,7 +49,8 @@ _SKIPPING = {"first", "last", "lag", "lead", "nth_value", "first ignore nulls", 
 _SKIP_INSIDE = {"first", "last", "any_value"}
 # Functions whose rows WITHIN GROUP (ORDER BY …) puts in order; two of them have no other argument.
 _NEED_ORDER = {"percentile_cont", "percentile_disc"}
-_TAKE_ORDER = _NEED_ORDER | {"listagg", "string_agg"}
+_JOINING = {"listagg", "string_agg"}
+_TAKE_ORDER = _NEED_ORDER | _JOINING | {"mode"}
 _UNFRAMED = {*_TAKE_ORDER, "percentile"}
 _TIME_WINDOWS = ("window", "session_window", "window_time")
 
@@ -204,7 +205,7 @@ class QueryReader(Reader):
         # The aggregates that a window is over stand below it: sum(sum(x)) OVER ().
         with contextlib.nullcontext() if window else self._inside(f"{node.name.lower()}()"):
             args = [self.read(p) for p in parts]
-            args += self._within(within, node.name.lower())
+            args += self._within(within, node.name.lower(), given=len(args))
         found = apply_aggregate(node.name, args)
         if skip:
             if found.op not in _SKIPPING or (not window and found.op not in ("first", "last")):
@@ -231,7 +232,7 @@ class QueryReader(Reader):
         self._args(node, "this", "expression")
         return node.expression, node.this
 
-    def _within(self, order: exp.Expr | None, name: str) -> list[Node]:
+    def _within(self, order: exp.Expr | None, name: str, *, given: int) -> list[Node]:
         """WITHIN GROUP (ORDER BY x DESC) as arguments: the key, is it descending, do nulls come first."""
         if order is None:
             if name in _NEED_ORDER:
@@ -243,7 +244,8 @@ class QueryReader(Reader):
         if len(keys) != 1:
             raise Refused(f"{name}() in the order of several keys", "order by one key")
         flags = (Literal(keys[0].descending, BOOLEAN), Literal(keys[0].nulls_first, BOOLEAN))
-        return [keys[0].node, *flags]
+        separator = [Literal("", STRING)] if name in _JOINING and given == 1 else []
+        return [*separator, keys[0].node, *flags]
 
     def filtered(self, node: exp.Expr) -> Node:
         return self._aggregate(node)

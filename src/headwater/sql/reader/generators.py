@@ -41,6 +41,18 @@ def is_generator(name: str) -> bool:
     return name.lower().removesuffix("_outer") in _NAMES
 
 
+def _unnamed(function: str, node: exp.Expr) -> exp.Expr:
+    """The one argument of a generator, which may be given by its name."""
+    if not isinstance(node, exp.Kwarg):
+        return node
+    wanted = {"explode": "collection", "posexplode": "collection", "inline": "input"}.get(
+        function.removesuffix("_outer")
+    )
+    if node.this.name.lower() != wanted:
+        raise Refused(f"{function}() with an argument named {node.this.name}", "give its arguments by their places")
+    return node.expression
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """The array whose elements become rows; ``names`` are its columns', ``apart`` if an element is several of them."""
@@ -66,7 +78,9 @@ def generated(
     if not is_generator(function):
         raise Refused(f"the generator {function}()", "use explode, posexplode, inline or stack")
     reader = QueryReader(context, RowScope(entries, around=around), place=f"{function}()")
-    rows = _READERS[function.removesuffix("_outer")](function, [reader.read(e) for e in node.expressions])
+    rows = _READERS[function.removesuffix("_outer")](
+        function, [reader.read(_unnamed(function, e)) for e in node.expressions]
+    )
     if has_void(rows.array.dtype):
         raise Refused(f"{function}() of {name_of(rows.array.dtype)}", "cast the array to its type")
     places = ("pos",) if rows.counted else ()

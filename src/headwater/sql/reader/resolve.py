@@ -26,7 +26,7 @@ from headwater.sql.interval_types import IntervalType
 from headwater.sql.intervals.constants import Interval, constant_interval, interval_literal
 from headwater.sql.intervals.lowering import lowered_node
 from headwater.sql.lexis import Scanned, scan
-from headwater.sql.literals import number_literal, text_literal
+from headwater.sql.literals import number_literal, text_literal, time_literal
 from headwater.sql.nodes import Literal, Node, Refused, Unbound, Wrong
 from headwater.sql.reader.clauses import name_of_kind
 from headwater.sql.reader.context import Parameters, constant
@@ -319,6 +319,8 @@ class Reader(OperatorReaders):
             return try_cast(self.read(node.this), data_type(node.args["to"]))
         if self._is_suffixed(node):
             return self._suffixed(node, negative=False)
+        if type(node) is exp.Cast and node.args["to"].this == exp.DataType.Type.TIME:
+            return time_literal(self.read(node.this))
         if type(node) is exp.Cast:
             dtype = data_type(node.args["to"])
             if node.this.name in self.pieced:

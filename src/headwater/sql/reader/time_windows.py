@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.sql.casts import cast
 from headwater.sql.functions.struct import field_of
 from headwater.sql.intervals.constants import Interval, interval_text
 from headwater.sql.nodes import Column, Literal, Node, Refused, Wrong, call
@@ -24,7 +25,7 @@ from headwater.sql.reader.context import Context
 from headwater.sql.reader.expressions import QueryReader
 from headwater.sql.reader.scopes import Entry, RowScope
 from headwater.sql.time_windows import last_moment, session_span, spans
-from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ, array_of, family, name_of
+from headwater.sql.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, array_of, family, name_of
 
 __all__ = ["TimeWindow", "read_time_window"]
 
@@ -103,6 +104,8 @@ def _meant(reader: QueryReader, node: exp.Expr) -> _Meant:
     moment = reader.read(given[0])
     if pa.types.is_struct(moment.dtype):
         moment = last_moment(moment)
+    if moment.dtype in (STRING, DATE):
+        moment = cast(moment, TIMESTAMP)
     if moment.dtype not in (TIMESTAMP, TIMESTAMP_NTZ):
         raise Refused(f"{name}() over {name_of(moment.dtype)}", "cast the time to a timestamp")
     if name == "session_window":
