@@ -7,6 +7,15 @@ from headwater.sql.functions.math import INEXACT, INEXACT_UNITS
 
 __all__ = ["markdown"]
 
+_MEASURED = """
+## How much of Spark SQL that is
+
+Spark documents its functions with examples. These are the examples that Spark itself runs, asked through `lake.sql` on
+DuckDB; right is an answer of the same types and rows. `python -m headwater.testing.spark_examples` asks all of them
+again and lists what has no answer; a test holds the table.
+
+"""
+
 _HEAD = """# Functions
 
 Spark SQL functions that are answered here with Spark's values: the scalar ones in conditions, SET values, CHECK rules
@@ -21,12 +30,12 @@ the JVM's by at most {units} units in the last place. They are: {inexact}.
 """
 
 
-def markdown() -> str:
-    """The page, sorted by family and name."""
+def markdown(measured: str) -> str:
+    """The page, sorted by family and name; ``measured`` is the table of `headwater.testing.spark_examples.figures`."""
     functions = sorted((*FUNCTIONS.values(), *AGGREGATES.values()), key=lambda f: (f.family, f.name))
     rows = []
     for f in functions:
         name = f.name.replace("|", "\\|").removesuffix(" of") + (" (x FROM s)" if f.name.endswith(" of") else "")
         rows.append(f"| `{name}` | {f.family} | {f.kind} | duckdb, spark | {f.note} |\n")
     inexact = ", ".join(f"`{name}`" for name in sorted(INEXACT))
-    return _HEAD.format(units=INEXACT_UNITS, inexact=inexact) + "".join(rows)
+    return _HEAD.format(units=INEXACT_UNITS, inexact=inexact) + "".join(rows) + _MEASURED + measured
