@@ -21,6 +21,7 @@ from tests.sql import test_intervals as intervals
 from tests.sql import test_math_functions as numbers
 from tests.sql import test_queries as whole
 from tests.sql import test_string_functions as texts
+from tests.sql import test_varied_functions as varied
 from tests.sql.conftest import fixture_lines
 from tests.sql.oracle import plan_of as read_plan
 
@@ -75,6 +76,11 @@ def _expressions(extremes: pa.Table) -> Iterator[tuple[str, list[str], pa.Table]
     yield "datetime", fixture_lines("datetime.sql"), moments._table(1)
     yield "patterns", fixture_lines("patterns.sql"), pa.table({"s": ["2024-01-31", "x", None, "12:30"]})
     yield "regexps", fixture_lines("regexps.sql"), pa.table({"s": pa.array(texts._MATCHED)})
+    yield (
+        "varied",
+        [n for n in fixture_lines("varied.sql") if not any(w in n for w in ("assert_true", "TIME'", "broken"))],
+        varied._table(1),
+    )
     yield "intervals", fixture_lines("intervals.sql"), intervals.table(1)
     plain = [line for line in fixture_lines("nested.sql") if not line.lower().startswith(("select", "with"))]
     yield "nested", plain, nested_data.TABLE

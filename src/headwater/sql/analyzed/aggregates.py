@@ -10,7 +10,7 @@ from headwater.sql.analyzed.reading import Expressions, expression, refused
 from headwater.sql.analyzed.tree import Tree
 from headwater.sql.calls import apply_aggregate
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused
-from headwater.sql.types import BOOLEAN, DOUBLE, is_key, name_of
+from headwater.sql.types import BOOLEAN, DOUBLE, STRING, is_key, name_of
 
 __all__ = ["aggregate_call"]
 
@@ -19,6 +19,9 @@ _NAMES = {
     "BitAndAgg": "bit_and",
     "BitOrAgg": "bit_or",
     "BitXorAgg": "bit_xor",
+    "BitmapAndAgg": "bitmap_and_agg",
+    "BitmapConstructAgg": "bitmap_construct_agg",
+    "BitmapOrAgg": "bitmap_or_agg",
     "BoolAnd": "bool_and",
     "BoolOr": "bool_or",
     "Corr": "corr",
@@ -119,14 +122,23 @@ def _approximate(reader: Expressions, tree: Tree) -> AggregateCall:
 
 
 def _mode(reader: Expressions, tree: Tree) -> AggregateCall:
-    if len(tree.children) != 1 or tree.fields.get("reverseOpt") is not None:
-        raise Refused("mode() WITHIN GROUP or with a choice", "write mode(x)")
-    return apply_aggregate("mode", reader.children(tree))
+    (value,) = reader.children(tree)
+    ascending = tree.fields.get("reverseOpt")
+    if ascending is None:
+        return apply_aggregate("mode", [value])
+    return apply_aggregate("mode", [value, *(Literal(flag, BOOLEAN) for flag in (not ascending, bool(ascending)))])
+
+
+def _several_by(reader: Expressions, tree: Tree) -> AggregateCall:
+    return apply_aggregate("min_by" if tree.fields["reverse"] else "max_by", reader.children(tree))
 
 
 def _listagg(reader: Expressions, tree: Tree) -> AggregateCall:
     text, mark, *orders = tree.children
-    given: list[Node] = [reader.read(text), reader.read(mark)]
+    separator = reader.read(mark)
+    if isinstance(separator, Literal) and separator.value is None:
+        separator = Literal("", STRING)
+    given: list[Node] = [reader.read(text), separator]
     if len(orders) > 1:
         raise Refused("listagg() in the order of several keys", "order by one key")
     for order in orders:
@@ -146,5 +158,6 @@ _SPECIAL = {
     "PercentileDisc": _ordered,
     "HyperLogLogPlusPlus": _approximate,
     "Mode": _mode,
+    "MaxMinByK": _several_by,
     "ListAgg": _listagg,
 }

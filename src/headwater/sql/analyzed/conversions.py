@@ -62,6 +62,9 @@ def _tried(reader: Expressions, tree: Tree) -> Node:
     inner = tree.children[0]
     if inner.kind == "ToBinary":  # which gives null by itself
         return reader.read(inner)
+    if inner.kind in ("AesDecrypt", "DateAdd", "DateSub"):
+        name = {"AesDecrypt": "try_aes_decrypt", "DateAdd": "try_add", "DateSub": "try_subtract"}[inner.kind]
+        return apply_function(name, reader.children(inner))
     found = reader.read(inner)
     if found.fallible:
         raise Refused(f"try_ of Spark's {inner.kind}", "use try_cast, or CASE WHEN … END")

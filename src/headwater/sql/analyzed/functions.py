@@ -33,11 +33,12 @@ _ALIKE = """
     MonthsBetween NaNvl NextDay OctetLength Overlay Pow Quarter RegExpCount RegExpExtract RegExpExtractAll RegExpSubStr
     Reverse Right Rint RLike Round Sec Second Sha1 Sha2 ShiftLeft ShiftRight ShiftRightUnsigned Sin Sinh Slice SortArray
     SoundEx SplitPart Sqrt StartsWith SubstringIndex Tan Tanh ToNumber ToUnixTimestamp ToUTCTimestamp TryToNumber
-    UnixDate UnixMicros UnixMillis UnixSeconds UnixTimestamp Upper UrlDecode UrlEncode WeekDay WeekOfYear WidthBucket
+    UnixDate UnixMicros UnixMillis UnixSeconds UnixTimestamp Upper UrlEncode WeekDay WeekOfYear WidthBucket
     Year
 """
 _BY_LETTERS = {name.replace("_", ""): name for name in FUNCTIONS}
 NAMES: dict[str, str] = {kind: _BY_LETTERS[kind.lower()] for kind in _ALIKE.split()} | {
+    **{kind: function.name for function in FUNCTIONS.values() for kind in function.spark},
     "BitwiseCount": "bit_count",
     "BitwiseGet": "getbit",
     "Chr": "char",
@@ -218,16 +219,24 @@ def _parse(reader: Expressions, tree: Tree) -> Node:
     check_zone(tree)
     safe = not tree.fields.get("ansiEnabled" if tree.kind == "ParseToDate" else "failOnError")
     name = "to_date" if tree.kind == "ParseToDate" else "to_timestamp"
-    if tree.kind == "ParseToTimestamp" and tree.fields["dataType"] != "timestamp":
-        raise Refused("to_timestamp_ntz()", "use to_timestamp() and a cast")
+    if tree.kind == "ParseToTimestamp" and tree.fields["dataType"] == "timestamp_ntz":
+        if safe:
+            raise Refused("try_to_timestamp_ntz()", "use try_to_timestamp() and a cast")
+        name = "to_timestamp_ntz"
     return apply_function(f"try_{name}" if safe else name, reader.children(tree))
 
 
 @expression("MakeTimestamp")
 def _make(reader: Expressions, tree: Tree) -> Node:
-    check_flags(tree)
+    check_flags(tree, "failOnError")
     name = "make_timestamp_ntz" if tree.fields["dataType"] == "timestamp_ntz" else "make_timestamp"
-    return apply_function(name, reader.children(tree))
+    return apply_function(name if tree.fields.get("failOnError", True) else f"try_{name}", reader.children(tree))
+
+
+@expression("ParseUrl", "UrlDecode")
+def _address(reader: Expressions, tree: Tree) -> Node:
+    name = "parse_url" if tree.kind == "ParseUrl" else "url_decode"
+    return apply_function(name if tree.fields.get("failOnError", True) else f"try_{name}", reader.children(tree))
 
 
 @expression("SecondWithFraction", "YearOfWeek")

@@ -229,7 +229,7 @@ FUNCTIONS = (
     Function("array", "array", _array, 0, MANY, {"array": _array_form}),
     Function("size", "array", _size, 1, 1, _SIZE, note="of a null it is null, as in ANSI mode"),
     Function("cardinality", "array", _size, 1, 1),
-    Function("array_size", "array", _array_size, 1, 1),
+    Function("array_size", "array", _array_size, 1, 1, spark=("ArraySize",)),
     Function("[]", "array", _item, 2, 2, _OTHER_FORMS),
     Function("get", "array", _get, 2, 2, {"get": _get_form}),
     Function("element_at", "array", _element_at("element_at"), 2, 2, {"element_at": _element_form}),

@@ -77,8 +77,8 @@ _POSITION = f"(CASE WHEN {{0}} > 0 THEN {{0}} - 1 ELSE -{{0}} END % {_BITS})"
 _BUCKET = f"(CASE WHEN {{0}} > 0 THEN ({{0}} - 1) // {_BITS} + 1 ELSE {{0}} // {_BITS} END)"
 _COUNT = define("bitmap_count", "BLOB", LONG, lambda x: int.from_bytes(x, "little").bit_count())
 FUNCTIONS = (
-    simple("bitmap_bit_position", "bitmap", "l", LONG, _POSITION, fallible=True),
-    simple("bitmap_bucket_number", "bitmap", "l", LONG, _BUCKET),
-    simple("bitmap_count", "bitmap", "x", LONG, f"{_COUNT}({{0}})"),
+    simple("bitmap_bit_position", "bitmap", "l", LONG, _POSITION, fallible=True, spark=("BitmapBitPosition",)),
+    simple("bitmap_bucket_number", "bitmap", "l", LONG, _BUCKET, spark=("BitmapBucketNumber",)),
+    simple("bitmap_count", "bitmap", "x", LONG, f"{_COUNT}({{0}})", spark=("BitmapCount",)),
     *(Function(name, "bitmap", build, 1, 1, kind="aggregate", aggregate_form=f) for f, name, build in _AGGREGATES),
 )

@@ -226,6 +226,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "try_make_timestamp": f"make_timestamp({_TRY_MAKE}({_PARTS}))",
         },
         note=_NOTE,
+        spark=("MakeTimestampFromDateTime",),
     ),
     Function("make_timestamp_ltz", "datetime", _make("make_timestamp_ltz", TIMESTAMP), 2, 7, note=_NOTE),
     Function("make_timestamp_ntz", "datetime", _make("make_timestamp_ntz", TIMESTAMP_NTZ), 2, 6, note=_NOTE),

@@ -48,9 +48,11 @@ def _encrypted(data: bytes, key: bytes, mode: str, vector: bytes, beside: bytes)
     if len(vector) != _VECTOR_BYTES[mode]:
         raise Failed(f"a vector of {len(vector)} bytes for {mode}", f"{mode} takes {_VECTOR_BYTES[mode]} bytes")
     if mode == "GCM":
-        return vector + _library("ciphers.aead").AESGCM(key).encrypt(vector, data, beside or None)
+        sealed: bytes = _library("ciphers.aead").AESGCM(key).encrypt(vector, data, beside or None)
+        return vector + sealed
     padder, encryptor = _library("padding").PKCS7(128).padder(), _cipher(key, mode, vector).encryptor()
-    return vector + encryptor.update(padder.update(data) + padder.finalize()) + encryptor.finalize()
+    found: bytes = encryptor.update(padder.update(data) + padder.finalize()) + encryptor.finalize()
+    return vector + found
 
 
 def _decrypted(data: bytes, key: bytes, mode: str, beside: bytes) -> bytes:
@@ -58,12 +60,12 @@ def _decrypted(data: bytes, key: bytes, mode: str, beside: bytes) -> bytes:
     at = _VECTOR_BYTES[mode]
     try:
         if mode == "GCM":
-            return _library("ciphers.aead").AESGCM(key).decrypt(data[:at], data[at:], beside or None)
+            return bytes(_library("ciphers.aead").AESGCM(key).decrypt(data[:at], data[at:], beside or None))
         if len(data) == at:
             return b""  # Java adds nothing to nothing, not even the padding
         decryptor = _cipher(key, mode, data[:at]).decryptor()
         unpadder = _library("padding").PKCS7(128).unpadder()
-        return unpadder.update(decryptor.update(data[at:]) + decryptor.finalize()) + unpadder.finalize()
+        return bytes(unpadder.update(decryptor.update(data[at:]) + decryptor.finalize()) + unpadder.finalize())
     except (ValueError, required("cryptography.exceptions", "encryption with AES", "crypto").InvalidTag):
         raise Failed("bytes that are not encrypted with this key", "use try_aes_decrypt(), which gives null") from None
 
@@ -93,19 +95,25 @@ def _bytes(node: Node, name: str) -> Node:
     return node if family(node.dtype) == "binary" else cast(argument("s", node, name), _BINARY)
 
 
+def _given(args: Sequence[Node], place: int, name: str) -> Node:
+    """An argument that may be left out, or be empty, which is the same."""
+    value = args[place] if len(args) > place else Literal(b"", _BINARY)
+    return Literal(b"", _BINARY) if isinstance(value, Literal) and value.value in ("", b"") else _bytes(value, name)
+
+
 def _beside(args: Sequence[Node], place: int, mode: str, name: str) -> Node:
-    if len(args) > place and mode != "GCM":
+    found = _given(args, place, name)
+    if mode != "GCM" and not (isinstance(found, Literal) and found.value == b""):
         raise Refused(f"{name}() in {mode} with data beside the text", "only GCM takes it")
-    return _bytes(args[place], name) if len(args) > place else Literal(b"", _BINARY)
+    return found
 
 
 def _encrypt(args: Sequence[Node]) -> Node:
     name, mode = "aes_encrypt", _mode(args, "aes_encrypt")
-    if len(args) < 5 and mode != "ECB":
-        raise Refused(
-            "aes_encrypt() without a vector, which gives another answer at each run,", "give it as 5th argument"
-        )
-    vector = _bytes(args[4], name) if len(args) > 4 else Literal(b"", _BINARY)
+    vector = _given(args, 4, name)
+    if mode != "ECB" and isinstance(vector, Literal) and not vector.value:
+        what = "aes_encrypt() without a vector, which gives another answer at each run,"
+        raise Refused(what, "give it as 5th argument")
     beside = _beside(args, 5, mode, name)
     given = (_bytes(args[0], name), _bytes(args[1], name), Literal(mode, STRING), vector, beside)
     return call(name, given, _BINARY, fallible=True)
@@ -123,9 +131,11 @@ def _decrypt(name: str) -> Callable[[Sequence[Node]], Node]:
 _ENCRYPT_FORM = f"{_ENCRYPT}({{0}}, {{1}}, {{2}}, {{3}}, {{4}})"
 _NOTE = "with the extra headwater[crypto]; encryption by a vector that is given, or ECB"
 FUNCTIONS = (
-    Function("aes_encrypt", "hash", _encrypt, 2, 6, {"aes_encrypt": _ENCRYPT_FORM}, note=_NOTE),
+    Function("aes_encrypt", "hash", _encrypt, 2, 6, {"aes_encrypt": _ENCRYPT_FORM}, note=_NOTE, spark=("AesEncrypt",)),
     *(
-        Function(name, "hash", _decrypt(name), 2, 5, {name: f"{udf}({{0}}, {{1}}, {{2}}, {{3}})"}, note=_NOTE)
-        for name, udf in (("aes_decrypt", _DECRYPT), ("try_aes_decrypt", _TRY_DECRYPT))
+        Function(
+            name, "hash", _decrypt(name), 2, 5, {name: f"{udf}({{0}}, {{1}}, {{2}}, {{3}})"}, note=_NOTE, spark=kinds
+        )
+        for name, udf, kinds in (("aes_decrypt", _DECRYPT, ("AesDecrypt",)), ("try_aes_decrypt", _TRY_DECRYPT, ()))
     ),
 )

@@ -106,7 +106,7 @@ FUNCTIONS = (
     Function("if", "conditional", _if, 3, 3),
     Function("assert_true", "conditional", _assert_true, 1, 2, {"assert true": _ASSERTED}),
     Function("equal_null", "conditional", _equal_null, 2, 2),
-    Function("elt", "conditional", _elt, 2, MANY, {"elt": _elt_form}),
+    Function("elt", "conditional", _elt, 2, MANY, {"elt": _elt_form}, spark=("Elt",)),
     Function("isnull", "conditional", lambda args: is_null(args[0]), 1, 1),
     Function("isnotnull", "conditional", lambda args: negate(is_null(args[0])), 1, 1),
     Function("greatest", "conditional", _extreme("greatest"), 2, MANY, {"greatest": _greatest_form}),

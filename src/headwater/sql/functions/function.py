@@ -6,6 +6,8 @@ first operand, ``{type}`` the result's type) or a function of the node and its o
 ``lambdas`` is given them as `Unbound`, and binds them to the types of their parameters. What circuits compute
 themselves, without an engine, is in `headwater.sql.vectorised`.
 
+``spark`` names the classes of Spark's analyzed plans that are calls of the function with their children as arguments.
+
 ``by_order`` says whether an aggregate or window function depends on the order of its rows, and how. Everything that
 has to break ties reads it here, through `headwater.sql.functions.catalogue.by_order`.
 """
@@ -55,6 +57,7 @@ class Function:
     note: str = ""
     lambdas: bool = False
     by_order: ByOrder = "no"
+    spark: tuple[str, ...] = ()
 
 
 def overloaded(plain: Builder, nested: Builder) -> Builder:

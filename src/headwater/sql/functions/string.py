@@ -148,7 +148,7 @@ FUNCTIONS: tuple[Function, ...] = (
     simple("repeat", "string", "si", STRING, _strict("repeat({0}, greatest({1}, 0))")),
     simple("space", "string", "i", STRING, _strict("repeat(' ', greatest({0}, 0))")),
     Function("replace", "string", _replace, 2, 3, {"replace": _strict(_REPLACE)}),
-    Function("quote", "string", _quoted, 1, 1),
+    Function("quote", "string", _quoted, 1, 1, spark=("Quote",)),
     simple("ascii", "string", "s", INT, "CAST(ascii({0}) AS {type})"),
     Function("concat_ws", "string", _concat_ws, 1, MANY, {"concat_ws": _concat_ws_form}),
 )

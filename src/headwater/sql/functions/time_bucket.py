@@ -78,5 +78,6 @@ FUNCTIONS = (
             "time bucket of months": f"make_timestamp({_MONTHS}(epoch_us({{0}}), epoch_us({{1}}), {{2}}))",
         },
         note="of timestamps, by a constant length",
+        spark=("TimeBucket",),
     ),
 )

@@ -70,6 +70,7 @@ def simple(
     op: str | None = None,
     fallible: bool = False,
     note: str = "",
+    spark: tuple[str, ...] = (),
 ) -> Function:
     """A function whose arguments are of fixed kinds and whose DuckDB form is one template or Python function."""
     label = op or name
@@ -88,4 +89,5 @@ def simple(
         len(kinds),
         {} if form is None else {label: form},
         note=note,
+        spark=spark,
     )

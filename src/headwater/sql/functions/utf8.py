@@ -49,7 +49,8 @@ def _function(name: str) -> Function:
         value = given if family(given.dtype) == "binary" else cast(argument("s", given, name), _BINARY)
         return call(name, (value,), dtype, fallible=name == "validate_utf8")
 
-    return Function(name, "string", build, 1, 1, {name: f"{udf}({{0}})"})
+    kind = "".join(part.capitalize() for part in name.removesuffix("_utf8").split("_")) + "UTF8"
+    return Function(name, "string", build, 1, 1, {name: f"{udf}({{0}})"}, spark=(kind,))
 
 
 FUNCTIONS = tuple(map(_function, _BODIES))

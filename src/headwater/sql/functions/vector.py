@@ -27,7 +27,7 @@ _VECTOR = pa.list_(pa.field("element", _FLOAT))
 _Values = list[float | None]
 
 
-def _total(products: np.ndarray) -> np.float32:
+def _total(products: np.ndarray) -> Any:
     """The sum of floats, in Spark's order: of each eight first, and the rest one by one."""
     with np.errstate(all="ignore"):
         found = np.float32(0)
@@ -46,12 +46,12 @@ def _floats(values: _Values) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-def _product(left: np.ndarray, right: np.ndarray) -> np.float32:
+def _product(left: np.ndarray, right: np.ndarray) -> Any:
     with np.errstate(all="ignore"):
         return _total(left * right)
 
 
-def _of_two(name: str, measure: Callable[[np.ndarray, np.ndarray], float | None]) -> Callable[[_Values, _Values], Any]:
+def _of_two(name: str, measure: Callable[[np.ndarray, np.ndarray], Any]) -> Callable[[_Values, _Values], Any]:
     def body(left: _Values, right: _Values) -> float | None:
         if len(left) != len(right):
             raise Failed(f"{name}() of vectors of {len(left)} and {len(right)} elements")
@@ -105,6 +105,13 @@ _TWO = {
     "vector_cosine_similarity": _cosine,
     "vector_l2_distance": _distance,
 }
+_CLASSES = {
+    "vector_inner_product": "VectorInnerProduct",
+    "vector_cosine_similarity": "VectorCosineSimilarity",
+    "vector_l2_distance": "VectorL2Distance",
+    "vector_norm": "VectorNorm",
+    "vector_normalize": "VectorNormalize",
+}
 _ONE: dict[str, tuple[pa.DataType, Callable[[_Values, float], Any]]] = {
     "vector_norm": (_FLOAT, _norm),
     "vector_normalize": (_VECTOR, _normalized),
@@ -123,7 +130,7 @@ def _measured(name: str) -> Function:
     def build(args: Sequence[Node]) -> Node:
         return call(name, tuple(_vector(a, name) for a in args), _FLOAT, fallible=True)
 
-    return Function(name, "vector", build, 2, 2, {name: f"{udf}({{0}}, {{1}})"}, note=_NOTE)
+    return Function(name, "vector", build, 2, 2, {name: f"{udf}({{0}}, {{1}})"}, note=_NOTE, spark=(_CLASSES[name],))
 
 
 def _sized(name: str) -> Function:
@@ -136,7 +143,7 @@ def _sized(name: str) -> Function:
             raise Refused(f"{name}() of another degree than 1, 2 and infinity", f"write {name}(x, 2.0F)")
         return call(name, (_vector(args[0], name), cast(degree, _FLOAT)), dtype)
 
-    return Function(name, "vector", build, 1, 2, {name: f"{udf}({{0}}, {{1}})"}, note=_NOTE)
+    return Function(name, "vector", build, 1, 2, {name: f"{udf}({{0}}, {{1}})"}, note=_NOTE, spark=(_CLASSES[name],))
 
 
 FUNCTIONS = (*map(_measured, _TWO), *map(_sized, _ONE))

@@ -50,7 +50,8 @@ def _unnamed(function: str, node: exp.Expr) -> exp.Expr:
     )
     if node.this.name.lower() != wanted:
         raise Refused(f"{function}() with an argument named {node.this.name}", "give its arguments by their places")
-    return node.expression
+    value: exp.Expr = node.expression
+    return value
 
 
 @dataclass(frozen=True, slots=True)
