@@ -35,6 +35,7 @@ from headwater.incremental.run_file import RunFile, write_run
 from headwater.incremental.run_folder import RunFolder, link
 from headwater.incremental.run_merge import merge_to_file
 from headwater.incremental.trace import Trace
+from headwater.incremental.traffic import Meter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +89,8 @@ class Store:
         self._runs = RunFolder(os.path.join(self.folder, _RUNS))
         self._lock: Lock | None = None
         self._owner: int | None = None
+        self.meter = Meter()
+        """Counts how much state is opened and written here."""
         if not read_only:
             for part in (_RUNS, _MANIFESTS):
                 LocalStorage(os.path.join(self.folder, part)).make()
@@ -152,6 +155,7 @@ class Store:
         for key, trace in traces.items():
             trace.spine.store = self
             entries[key] = TraceEntry(trace.layout.fingerprint, trace.bound, _entries(runs[key]))
+        self.meter.saved(entries)
         manifest = Manifest("", epoch, entries, extra).encode()
         with translated(self.folder, _MANIFESTS):
             faults.point("state.checkpoint.before_manifest", str(epoch))
@@ -160,7 +164,7 @@ class Store:
     def adopt(self, data: bytes) -> str:
         """Take in a manifest that was made elsewhere, whose runs lie here already, and give its name."""
         self._check_lock()
-        Manifest.decode("", data, self.folder)
+        self.meter.knows(Manifest.decode("", data, self.folder).files)
         return self._put(data, None)
 
     def _put(self, manifest: bytes, given: str | None) -> str:
@@ -216,6 +220,7 @@ class Store:
         for trace in manifest.traces.values():
             for entry in trace.runs:
                 self._runs.file(entry)
+        self.meter.knows(manifest.files)
         return manifest
 
     def trace(self, manifest: Manifest, name: str, layout: Layout) -> Trace:
@@ -236,6 +241,7 @@ class Store:
         trace.bound = entry.bound
         trace.spine.store = None if self._lock is None else self
         trace.load(runs)
+        self.meter.opened(name, entry.runs)
 
     def verify(self, manifest: Manifest) -> None:
         """Read every byte of a manifest's files, and raise CorruptionError at the first that is wrong."""

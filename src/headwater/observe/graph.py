@@ -69,7 +69,8 @@ class Graph(NodeGraph):
         Parameters
         ----------
         heat
-            Which figure the nodes are coloured by: their time, the rows they gave, or the state they hold.
+            Which figure the nodes are coloured by: their time, the rows they gave, the state they hold, or the bytes
+            that they read of tables or sent through Spark's shuffle.
         """
         return draw_svg(self, heat=heat)
 
@@ -77,7 +78,7 @@ class Graph(NodeGraph):
         """The graph as plain data, for JSON."""
         nodes = [asdict(node) for node in self.nodes]
         for node in nodes:
-            for name in ("bytes_out", "tasks"):
+            for name in ("bytes_out", "tasks", "bytes_in", "shuffled_bytes"):
                 if node["metrics"] is not None and not node["metrics"][name]:
                     del node["metrics"][name]
         return {"title": self.title, "nodes": nodes}

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 __all__ = ["Edge", "GraphNode", "Heat", "NodeGraph", "NodeMetrics", "times_done"]
 
-Heat = Literal["seconds", "rows", "state"]
+Heat = Literal["seconds", "rows", "state", "read", "shuffle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,10 @@ class NodeMetrics:
     """How large the rows are that it gave, where that is known."""
     tasks: int = field(default=0, repr=False)
     """How many tasks did it, where it is not done in steps."""
+    bytes_in: int = field(default=0, repr=False)
+    """How large the rows are that it read of a table, where it is a source that counts them."""
+    shuffled_bytes: int = field(default=0, repr=False)
+    """In how many bytes its rows went through Spark's shuffle."""
 
 
 def times_done(metrics: Iterable[NodeMetrics]) -> tuple[int, str]:

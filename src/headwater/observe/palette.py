@@ -86,6 +86,10 @@ class Scale:
             self.name, self._value = "time", lambda m: m.seconds
         elif heat == "rows":
             self.name, self._value = "rows out", lambda m: m.rows_out
+        elif heat == "read":
+            self.name, self._value = "read", lambda m: m.bytes_in
+        elif heat == "shuffle":
+            self.name, self._value = "shuffled", lambda m: m.shuffled_bytes
         elif by_rows:
             self.name, self._value = "rows of state", lambda m: m.state_rows
         else:
@@ -95,7 +99,8 @@ class Scale:
         if heat == "seconds":
             self.most = human_seconds(self._top)
         else:
-            self.most = (human_bytes if self.name == "state" else human_count)(int(self._top))
+            in_bytes = self.name in ("read", "shuffled", "state")
+            self.most = (human_bytes if in_bytes else human_count)(int(self._top))
 
     def __bool__(self) -> bool:
         """Whether there is any heat to show."""

@@ -142,6 +142,8 @@ def tooltip_of(node: GraphNode) -> str:
             f"rows out: {m.rows_out:,}",
             f"time: {human_seconds(m.seconds)} in {count:,} {word}",
             size or f"state: {m.state_rows:,} rows, {human_bytes(m.state_bytes)}",
+            f"read: {human_bytes(m.bytes_in)}" if m.bytes_in else "",
+            f"shuffled: {human_bytes(m.shuffled_bytes)}" if m.shuffled_bytes else "",
         ]
     lines = [line for line in lines if line]
     if sql := node.sql.strip():

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -31,6 +32,7 @@ __all__ = [
     "current",
     "new_mark",
     "recorded",
+    "recording",
 ]
 
 SAID = "__hw_said"
@@ -103,14 +105,21 @@ def current() -> Figures:
     return _current[-1] if _current else Figures()
 
 
-def recorded(work: Callable[[Figures], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Run a task's work with figures of its own."""
+@contextmanager
+def recording() -> Iterator[Figures]:
+    """Figures of a task's work that is done within the block."""
     figures = Figures()
     _current.append(figures)
     try:
-        yield from work(figures)
+        yield figures
     finally:
         _current.remove(figures)
+
+
+def recorded(work: Callable[[Figures], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """Run a task's work with figures of its own."""
+    with recording() as figures:
+        yield from work(figures)
 
 
 def counted_tables(mark: int, make: Callable[[], Iterator[pa.Table]]) -> Iterator[pa.Table]:

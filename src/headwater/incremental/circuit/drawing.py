@@ -126,6 +126,8 @@ def _metrics(vertex: Vertex) -> NodeMetrics | None:
         state_rows=rows,
         state_bytes=size,
         steps=f.steps,
+        bytes_in=f.bytes_in,
+        shuffled_bytes=f.shuffled_bytes,
     )
 
 

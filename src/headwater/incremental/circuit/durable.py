@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 
-__all__ = ["checkpoint", "compact", "recall", "restore", "traces_of"]
+__all__ = ["checkpoint", "compact", "facts_of", "figures_in", "recall", "restore", "traces_of"]
 
 
 def checkpoint(
@@ -44,14 +44,33 @@ def checkpoint(
     """
     names = fingerprints(circuit)
     outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
-    facts = {"shards": circuit.shards, "extra": extra, "outputs": outputs, "figures": _figures(circuit, names)}
+    facts = {
+        "shards": circuit.shards,
+        "extra": extra,
+        "outputs": outputs,
+        **facts_of({names[v.id]: v.figures for v in circuit.vertices if v.node.kind != "exchange"}),
+    }
     return store.checkpoint(circuit.steps, traces_of(circuit, beside), facts, name=name)
 
 
-def _figures(circuit: Dataflow, names: list[str]) -> dict[str, list[float]]:
-    """What the vertices have done so far, for pictures: steps, rows in, rows out and seconds."""
-    done = ((names[v.id], v.figures) for v in circuit.vertices if v.node.kind != "exchange" and v.figures.steps)
-    return {name: [f.steps, f.rows_in, f.rows_out, round(f.seconds, 6)] for name, f in done}
+def facts_of(figures: Mapping[str, Figures]) -> dict[str, dict[str, list[Any]]]:
+    """What vertices have done so far, for pictures, by their names: ``figures`` are steps, rows in, rows out and
+    seconds; ``moved``, which older checkpoints do not have, bytes that were read of a source and bytes shuffled.
+    """
+    done = {name: f for name, f in figures.items() if f.steps}
+    return {
+        "figures": {name: [f.steps, f.rows_in, f.rows_out, round(f.seconds, 6)] for name, f in done.items()},
+        "moved": {n: [f.bytes_in, f.shuffled_bytes] for n, f in done.items() if f.bytes_in or f.shuffled_bytes},
+    }
+
+
+def figures_in(manifest: Manifest) -> dict[str, Figures]:
+    """What `facts_of` has put into a manifest."""
+    moved = manifest.extra.get("moved", {})
+    return {
+        name: Figures(int(steps), int(rows_in), int(rows_out), float(seconds), *moved.get(name, ()))
+        for name, (steps, rows_in, rows_out, seconds) in manifest.extra.get("figures", {}).items()
+    }
 
 
 def recall(circuit: Dataflow, manifest: Manifest, *, sizes: bool = True) -> None:
@@ -59,7 +78,7 @@ def recall(circuit: Dataflow, manifest: Manifest, *, sizes: bool = True) -> None
 
     A circuit that has the state itself does not need the sizes; older checkpoints do not have the figures.
     """
-    names, figures = fingerprints(circuit), manifest.extra.get("figures", {})
+    names, figures = fingerprints(circuit), figures_in(manifest)
     held: dict[str, tuple[int, int]] = {}
     for trace, entry in manifest.traces.items() if sizes else ():
         rows, size = held.get(owner := trace.split("/", 1)[0], (0, 0))
@@ -67,8 +86,7 @@ def recall(circuit: Dataflow, manifest: Manifest, *, sizes: bool = True) -> None
     for vertex in circuit.vertices:
         name = names[vertex.id]
         if vertex.node.kind != "exchange" and name in figures:
-            steps, rows_in, rows_out, seconds = figures[name]
-            vertex.figures = Figures(int(steps), int(rows_in), int(rows_out), float(seconds))
+            vertex.figures = figures[name]
             vertex.recalled = held.get(name)
 
 

@@ -35,6 +35,10 @@ class Figures:
     rows_in: int = 0
     rows_out: int = 0
     seconds: float = 0.0
+    bytes_in: int = 0
+    """How large the rows are that were read of a source, in Arrow."""
+    shuffled_bytes: int = 0
+    """In how many bytes its rows went through Spark's shuffle."""
 
     def took(self, rows_in: int, rows_out: int, seconds: float) -> None:
         """Count one more step."""
@@ -42,6 +46,27 @@ class Figures:
         self.rows_in += rows_in
         self.rows_out += rows_out
         self.seconds += seconds
+
+    def add(self, other: Figures) -> None:
+        """Count what was done elsewhere, too."""
+        self.steps += other.steps
+        self.rows_in += other.rows_in
+        self.rows_out += other.rows_out
+        self.seconds += other.seconds
+        self.bytes_in += other.bytes_in
+        self.shuffled_bytes += other.shuffled_bytes
+
+    def since(self, before: Figures | None) -> Figures:
+        """What was done after ``before``, which is nothing if it is None."""
+        b = before or Figures()
+        return Figures(
+            self.steps - b.steps,
+            self.rows_in - b.rows_in,
+            self.rows_out - b.rows_out,
+            self.seconds - b.seconds,
+            self.bytes_in - b.bytes_in,
+            self.shuffled_bytes - b.shuffled_bytes,
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -71,6 +71,8 @@ class ViewAttempt(Attempt):
     record: ViewRecord = field(init=False)
     was: Frontier = field(init=False)
     began: float = field(init=False)
+    bytes_out: int = 0
+    """How large the data files are that the last commit brought."""
     _held_step: Callable[[], None] | None = None
 
     @property
@@ -131,6 +133,7 @@ class ViewAttempt(Attempt):
                     continue
                 for batch in read(one):
                     rows += batch.num_rows
+                    circuit.inputs[relation].figures.bytes_in += batch.nbytes
                     if task is not None:
                         task.advance(batch.num_rows)
                     circuit.step({relation: batch})
@@ -247,6 +250,7 @@ class ViewAttempt(Attempt):
         rows: int = 0,
     ) -> None:
         """Make it true, and tidy up; ``rows`` is how many had changed in the sources."""
+        self.bytes_out = sum(f.size for f in changed.adds if f.path not in self.base.files)
         faults.point("view.commit.before", self.view)
         with self.timed("commit"):
             output_table.commit(

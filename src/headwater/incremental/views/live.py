@@ -22,9 +22,11 @@ from headwater.base.errors import CorruptionError, NotFoundError
 from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.traffic import Traffic
 from headwater.incremental.views import query_time
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
+from headwater.incremental.views.profile import Begun, Work, begun, local_works
 from headwater.incremental.views.record import StateAt, ViewRecord
 from headwater.incremental.views.state_folder import ViewFolder
 
@@ -82,7 +84,11 @@ class Live:
         self.touched = 0.0
         """When the last refresh ended."""
         self.stages: Sequence[Any] = ()
-        """What the jobs of the last refresh by Spark have done (`spark.running.Stage`)."""
+        """What the jobs of the last refresh by Spark have done (`spark.stages.Stage`)."""
+        self.begun = Begun({}, Traffic())
+        """What had been done when the last refresh began, or when its circuit was restored."""
+        self.works: Sequence[Work] = ()
+        """What the last refresh did: all of it if tasks did, else only the whole (`profile`)."""
         self._is: tuple[object, ...] | None = None
 
     def _identity(self, table_id: str, definition: Definition, record: ViewRecord) -> tuple[object, ...]:
@@ -108,9 +114,21 @@ class Live:
         self.committed(table_id, definition, record)
         return at if at is not None and at.published != record.published else None
 
+    def begins(self) -> None:
+        """A refresh begins: what operators do from now on is its work."""
+        self.begun = begun(self.circuit, self.folder.traffic)
+
+    def profile(self) -> list[Work]:
+        """What the last refresh of this process did, by stages and operators."""
+        if not self.works or self.works[0].engine != "local":
+            return list(self.works)
+        return local_works(self.circuit, self.begun, self.folder.traffic, replace(self.works[0]))
+
     def _load(self, name: str, definition: Definition) -> StateAt | None:
         circuit, addresses = built(definition), Addresses()
         at = self.folder.load(name, circuit, addresses)
+        # What its operators did before was done by earlier refreshes; that it was opened is this one's.
+        self.begun = replace(begun(circuit, Traffic()), traffic=self.begun.traffic)
         self.circuit, self.addresses = circuit, addresses
         return at
 

@@ -39,6 +39,7 @@ def load_tables(
                 for batch in sources.rows(one):
                     check()
                     rows += batch.num_rows
+                    circuit.inputs[relation].figures.bytes_in += batch.nbytes
                     if task is not None:
                         task.advance(batch.num_rows)
                     circuit.step({relation: batch})
@@ -50,6 +51,7 @@ def load_tables(
             for batch in sources.rows(definition.inputs[relation]):
                 check()
                 rows += batch.num_rows
+                circuit.inputs[relation].figures.bytes_in += batch.nbytes
                 if task is not None:
                     task.advance(batch.num_rows)
                 load.feed(relation, batch)

@@ -21,7 +21,7 @@ memory is thrown away.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -57,6 +57,7 @@ from headwater.incremental.views.deciding import building_way, decide, foreign
 from headwater.incremental.views.definition import Definition, check_functions
 from headwater.incremental.views.fan_out import fan_out
 from headwater.incremental.views.live import built, live
+from headwater.incremental.views.profile import LOCAL, Work
 from headwater.incremental.views.publishing import PREFIX, VECTORS, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import ViewRecord
@@ -136,6 +137,8 @@ class RefreshAttempt(ViewAttempt):
 
     continues = False
     """Whether sources have changed since an interrupted build began that this one goes on with."""
+    works: Sequence[Work] = ()
+    """What tasks did, if they did it."""
 
     def refresh(self, until: Frontier | None, *, full: bool, newest: Mapping[str, Snapshot]) -> None:
         """Do it, and leave the report in ``done``."""
@@ -160,6 +163,7 @@ class RefreshAttempt(ViewAttempt):
                 orphans.sweep(self.base, self.record.published, prefix=PREFIX, vectors_folder=VECTORS)
             self.live.suspicious = False
             self.sweeps = True
+        self.live.begins()
         faults.point("view.refresh.begin", self.view)
         with events.task(f"refresh {self.view}", unit="rows") as task:
             if chosen.engine == "spark" and self._on_spark(sources, plan, chosen, task, begun):
@@ -218,7 +222,7 @@ class RefreshAttempt(ViewAttempt):
             events.notice(f"the view `{self.view}` is refreshed locally: {error}")
             return False
         self.timings["spark"] = time.perf_counter() - self.began
-        self.live.stages = outcome.stages
+        self.live.stages, self.works = outcome.stages, outcome.works
         faults.point("view.refresh.stepped", self.view)
         last = self.finished(plan.mode, rows_in, outcome.changed.rows)
         record = replace(record, state=self.live.folder.adopt(outcome.manifest), last=last)
@@ -368,6 +372,7 @@ class RefreshAttempt(ViewAttempt):
                 at = self.at(record, table=metadata)
                 record = replace(record, state=self.live.folder.save(circuit, addresses, at))
         self.live.circuit, self.live.addresses = circuit, addresses
+        self.live.begun = replace(self.live.begun, figures={})  # nothing of this circuit was done before
         operation = "REFRESH MATERIALIZED VIEW" if definition is None else "REPLACE MATERIALIZED VIEW"
         self.commit(operation, changed, record, definition=definition, metadata=metadata)
         self._report(sources, record.last, reason)
@@ -393,4 +398,6 @@ class RefreshAttempt(ViewAttempt):
     def _report(self, sources: Sources, last: LastRefresh | None, reason: str) -> None:
         assert last is not None, "it was just made"
         seconds = time.perf_counter() - self.began
+        whole = Work(engine="local", stage=LOCAL, steps=1, rows_in=last.rows_in, rows_out=last.rows_out)
+        self.live.works = self.works or [replace(whole, bytes_out=self.bytes_out, seconds=seconds)]
         self.done = reported(self.view, self.was, sources, last, seconds=seconds, reason=reason)

@@ -27,6 +27,7 @@ from headwater.incremental.circuit.circuit import Circuit
 from headwater.incremental.manifest import Manifest
 from headwater.incremental.store import Store
 from headwater.incremental.trace import Trace
+from headwater.incremental.traffic import Traffic
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.record import StateAt
 
@@ -80,6 +81,11 @@ class ViewFolder(StateFolder):
         """The store; only while it is `held`."""
         assert self._store is not None
         return self._store
+
+    @property
+    def traffic(self) -> Traffic:
+        """How much state was opened and written by this process so far, whoever holds the folder."""
+        return Traffic() if self._store is None else self._store.meter.traffic
 
     # -- saving and loading ----------------------------------------------------------------------------------------
 

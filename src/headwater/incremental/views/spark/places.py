@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.incremental.views.spark.tasks import REPORT, Report, Sending, Stepping
 from headwater.spark import blocks
+from headwater.spark.figures import recording
 from headwater.spark.progress import followed
 
 if TYPE_CHECKING:
@@ -63,10 +64,11 @@ class _Here:
         del what
         sending, stepping = Sending(job), Stepping(job)
         came: list[list[list[pa.Table]]] = [[[] for _ in job.feeds] for _ in range(job.shards)]
-        for number in range(len(job.shares)):
-            for shard, side, table in sending.sent(number):
-                came[shard][side].append(table)
-        return [Report.of(stepping.report(shard, tables).text()) for shard, tables in enumerate(came)]
+        with recording():
+            for number in range(len(job.shares)):
+                for shard, side, table in sending.sent(number):
+                    came[shard][side].append(table)
+            return [Report.of(stepping.report(shard, tables).text()) for shard, tables in enumerate(came)]
 
 
 _here: ContextVar[bool] = ContextVar("headwater views by tasks in this process", default=False)

@@ -22,11 +22,12 @@ from headwater.base.errors import CorruptionError, StorageError
 from headwater.derived.sources import Sources
 from headwater.incremental.circuit import durable
 from headwater.incremental.dataflow.fingerprint import fingerprints
-from headwater.incremental.dataflow.vertex import Exchange
+from headwater.incremental.dataflow.vertex import Exchange, Figures
 from headwater.incremental.manifest import Manifest, RunEntry, TraceEntry
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import built
+from headwater.incremental.views.profile import Work
 from headwater.incremental.views.publishing import VECTORS
 from headwater.incremental.views.record import StateAt
 from headwater.incremental.views.spark.held_state import HeldState
@@ -34,6 +35,7 @@ from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Fe
 from headwater.incremental.views.spark.journal import Goal, Journal
 from headwater.incremental.views.spark.places import Place
 from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left, of_view
+from headwater.incremental.views.spark.stages import Stage, figures_of, stage_of, works_of
 from headwater.incremental.views.spark.tasks import Report
 from headwater.incremental.views.state_folder import SCRATCH, ViewFolder
 from headwater.lake import deletion_vectors, partitions
@@ -43,7 +45,7 @@ from headwater.lake.published import Changed
 from headwater.lake.snapshot import Snapshot
 from headwater.lake.spark.tasks import without_files
 
-__all__ = ["Outcome", "Stage", "run"]
+__all__ = ["Outcome", "run"]
 
 _PASSED_ON = (
     "fsync",
@@ -60,25 +62,6 @@ _NUMBERS = 64
 """So many files may a shard write in one refresh."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What one job has done, for people."""
-
-    job: str
-    tasks: int
-    """How many tasks read."""
-    shards: int
-    rows_in: int
-    """How many rows went through the exchange, and in how many bytes."""
-    shuffled_bytes: int
-    rows_out: int
-    """How many rows were left for later jobs, or published."""
-    state_rows: int
-    """How many rows of state were written, and in how many bytes."""
-    state_bytes: int
-    seconds: float
-
-
 @dataclass(slots=True)
 class Outcome:
     """What a refresh by tasks has written, to be committed."""
@@ -86,6 +69,8 @@ class Outcome:
     changed: Changed
     manifest: Manifest
     stages: list[Stage] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+    """The same with the operators of each job."""
     taken_over: int = 0
     """How many shards of jobs were done by a build that did not end."""
 
@@ -110,6 +95,9 @@ class _Run:
     left: dict[int, dict[str, int]] = field(default_factory=dict)
     """By goal: the files in which rows were left, with their sizes."""
     stages: list[Stage] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+    """The same with the operators of each job."""
+    figures: dict[str, Figures] = field(default_factory=dict)
     taken_over: int = 0
     """How many shards of jobs were done by a build that did not end."""
     merged: dict[str, list[RunEntry]] = field(default_factory=dict)
@@ -227,19 +215,10 @@ class _Run:
         if sorted(r.shard for r in reports) != list(range(self.shards)):
             why = f"tasks reported {len(reports)} shards of {self.shards}"
             raise StorageError.failed(self.folder.root.url, why)
-        runs = [run for report in reports for run in report.runs.values()]
-        rows = sum(r.inserted + r.deleted + sum(n for n, _, _ in r.left.values()) for r in reports)
-        stage = Stage(
-            job=what,
-            tasks=len(job.shares),
-            shards=self.shards,
-            rows_in=sum(r.rows_in for r in reports),
-            shuffled_bytes=sum(r.shuffled_bytes for r in reports),
-            rows_out=rows,
-            state_rows=sum(run[1] for run in runs),
-            state_bytes=sum(run[2] for run in runs),
-            seconds=round(time.perf_counter() - began, 6),
-        )
+        stage = stage_of(what, job, reports, time.perf_counter() - began)
+        self.works += works_of(self.made, job, stage, reports)
+        for name, done in figures_of(self.made, job, reports).items():
+            self.figures.setdefault(name, Figures()).add(done)
         self.stages.append(stage)
         return reports
 
@@ -321,18 +300,15 @@ class _Run:
         self._check_here(self.folder.root, [f"{self.folder.path}/runs/{file}" for file in sorted(new)])
         saved = {**addresses.to_json(), "boot": boot_id(), "at": at.to_json()}
         outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
-        facts = {"shards": 1, "extra": saved, "outputs": outputs, "figures": self._figures()}
+        facts = {"shards": 1, "extra": saved, "outputs": outputs, **self._figures()}
         return Manifest("", self._epoch, entries, facts)
 
-    def _figures(self) -> dict[str, list[float]]:
-        total: dict[str, list[float]] = {}
-        if self.before is not None:
-            total |= self.before.extra.get("figures", {})
-        for report in self.reports:
-            for name, done in report.figures.items():
-                had = total.get(name, [0, 0, 0, 0.0])
-                total[name] = [round(a + b, 6) for a, b in zip(had, done, strict=True)]
-        return total
+    def _figures(self) -> dict[str, dict[str, list[Any]]]:
+        """What operators did so far, as a checkpoint of this process has it (`durable`)."""
+        had = {} if self.before is None else durable.figures_in(self.before)
+        for name, done in self.figures.items():
+            had.setdefault(name, Figures()).add(done)
+        return durable.facts_of(had)
 
     def _check_here(self, storage: Any, paths: Sequence[str]) -> None:
         missing = [path for path in paths if not storage.exists(path)]
@@ -400,4 +376,4 @@ def run(
         one.merge()
     changed = one.changed()
     manifest = one.manifest(at)
-    return Outcome(changed, manifest, one.stages, one.taken_over)
+    return Outcome(changed, manifest, one.stages, one.works, one.taken_over)

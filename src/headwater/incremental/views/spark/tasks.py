@@ -26,6 +26,7 @@ from headwater.incremental.views.spark.shares import Left, Own, gathered, leave
 from headwater.incremental.zset import Positions, ZSet
 from headwater.lake import deletion_vectors
 from headwater.spark import blocks
+from headwater.spark.figures import current
 
 __all__ = ["REPORT", "Report", "Sending", "Stepping"]
 
@@ -52,6 +53,12 @@ class Report:
     deleted: int = 0
     rows_in: int = 0
     shuffled_bytes: int = 0
+    arrived: list[int] = field(default_factory=list)
+    """The same of each feed of the job."""
+    opened: list[str] = field(default_factory=list)
+    """The names of the traces whose runs were opened."""
+    scanned: dict[str, list[int]] = field(default_factory=dict)
+    """In the report of the first shard, of all tasks that read: by vertex the rows it gave, their bytes, and steps."""
     figures: dict[str, list[float]] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -102,7 +109,11 @@ class Sending:
         for rows in gathered(share.read(base, one)):
             (given,) = feeding.taken(source.node, rows)
             assert isinstance(given, ZSet)
+            had = [v.figures.rows_out for v in cone.vertices]
             found = cone.run(made.circuit, {source.id: given})
+            _count(source.id, len(given), rows.nbytes)
+            for vertex, before in zip(cone.vertices, had, strict=True):
+                _count(vertex.id, vertex.figures.rows_out - before, 0)
             yield from self._sent(made, {source.id: given, **found}, number)
 
     def _there(self, made: Cutting, share: Own) -> Iterator[blocks.Sent]:
@@ -137,6 +148,14 @@ class Sending:
                     yield shard, side, table
 
 
+def _count(vertex: int, rows: int, size: int) -> None:
+    """Note what a task that reads did; it comes to the first shard with the blocks, of each task once."""
+    figure = current().of(vertex)
+    figure.rows += rows
+    figure.bytes += size
+    figure.tasks += 1
+
+
 def places_for(made: Cutting, leaf: int, rows: ZSet, shards: int, spread: int) -> Positions:
     """The shards of rows that go to a leaf."""
     if leaf == PUBLISHED:
@@ -153,10 +172,10 @@ class Stepping:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         layouts = scanning(self.job.definition).circuit.vertices
         arrived = blocks.Arrived(batches, [schema_of(layouts[f.goal].layout) for f in self.job.feeds])
-        shuffled = sum(arrived.bytes(side) for side in range(len(self.job.feeds)))
+        shuffled = [arrived.bytes(side) for side in range(len(self.job.feeds))]
         sides = [arrived.tables(side) for side in range(len(self.job.feeds))]
         report = self.report(blocks.task_number(), sides)
-        report.shuffled_bytes = shuffled
+        report.shuffled_bytes, report.arrived = sum(shuffled), shuffled
         yield pa.table([pa.array([report.text()], pa.string())], names=["report"])
 
     def report(self, shard: int, sides: Sequence[Iterable[pa.Table]]) -> Report:
@@ -170,6 +189,8 @@ class Stepping:
             for one, tables in zip(job.feeds, sides, strict=True):
                 given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, tables)
             report.rows_in = sum(map(len, given.values()))
+            if shard == 0:
+                report.scanned = {str(v): [f.rows, f.bytes, f.tasks] for v, f in current().found.items()}
             self._work(made, given, report)
         if job.journal is not None:
             faults.point("view.journal.before", f"{job.journal}{shard}")
@@ -193,6 +214,7 @@ class Stepping:
         for vertex in part.vertices:
             for name, trace in vertex.nodes[0 if first else 1].traces().items():
                 job.state.open(f"{made.names[vertex.id]}/{name}/0", trace)
+                report.opened.append(f"{made.names[vertex.id]}/{name}/0")
         if not has_rows and not part.has_work(first=True):
             return
         found = part.run(made.circuit, given, first=first)
@@ -247,6 +269,7 @@ class Stepping:
         addresses = Addresses()
         for name, trace in addresses.traces.items():
             job.state.open(name, trace)
+            report.opened.append(name)
         first = addresses.next_file = publishing.next_file + report.shard * publishing.numbers
         if there is None:
             share = publish_share(publishing.base, addresses, delta, feed=publishing.feed)
