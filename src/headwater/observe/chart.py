@@ -19,7 +19,7 @@ from typing import Any, Literal
 from headwater.base.errors import InputError
 from headwater.observe.chart_svg import draw_chart
 from headwater.observe.chart_text import chart_text
-from headwater.observe.drawn import Drawn
+from headwater.observe.drawn import Drawn, Scale
 from headwater.observe.ticks import Axis
 
 __all__ = ["KINDS", "Band", "Chart", "Curve", "Kind"]
@@ -87,6 +87,9 @@ class Chart:
         what the first time is.
     note
         What stands below the title.
+    scale
+        "linear", or "log" where both axes are logarithmic: times are whole numbers above zero then, values that are not
+        above zero are gaps, and nothing is drawn as bars.
 
     Examples
     --------
@@ -100,13 +103,25 @@ class Chart:
     time 1 … 3
     """
 
-    def __init__(self, title: str, parts: Iterable[Curve | Band], *, axis: Axis | None = None, note: str = "") -> None:
-        self.title, self.note = title, note
+    def __init__(
+        self,
+        title: str,
+        parts: Iterable[Curve | Band],
+        *,
+        axis: Axis | None = None,
+        note: str = "",
+        scale: Scale = "linear",
+    ) -> None:
+        self.title, self.note, self.scale = title, note, scale
         self.parts = tuple(parts)
         self.axis: Axis = axis or _axis_of(t for part in self.parts for t in part.times)
         if self.axis not in ("timestamp", "date", "integer"):
             raise InputError.bad_argument("axis", axis, "timestamp, date or integer")
         self.drawn = tuple(_drawn(part, self.axis) for part in self.parts)
+        if scale not in ("linear", "log"):
+            raise InputError.bad_argument("scale", scale, "linear or log")
+        if scale == "log":
+            self._check_logarithmic()
 
     def __repr__(self) -> str:
         points = sum(len(part.times) for part in self.parts)
@@ -115,6 +130,15 @@ class Chart:
 
     def __str__(self) -> str:
         return self.text()
+
+    def _check_logarithmic(self) -> None:
+        if self.axis != "integer":
+            raise InputError.bad_argument("scale", "log", f"linear: the axis has values of the kind {self.axis}")
+        if any(part.kind == "bars" for part in self.drawn):
+            raise InputError.bad_argument("scale", "log", "linear: bars begin at zero")
+        least = min((t for part in self.drawn for t in part.times), default=1)
+        if least <= 0:
+            raise InputError.bad_argument("times", least, "whole numbers above zero, or a linear scale")
 
     def svg(self, *, width: int = 760, height: int = 340) -> str:
         """The picture, as a document of its own."""

@@ -18,9 +18,10 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from headwater.observe.drawn import DECADE, logged
 from headwater.observe.measure import cut, one_line, text_width
 from headwater.observe.palette import CURVES
-from headwater.observe.ticks import Tick, moment_text, number_text, number_ticks, spread, time_ticks
+from headwater.observe.ticks import Tick, log_ticks, moment_text, number_text, number_ticks, spread, time_ticks
 
 if TYPE_CHECKING:
     from headwater.observe.drawn import Drawn, DrawnChart
@@ -86,11 +87,14 @@ def draw_chart(chart: DrawnChart, width: int, height: int) -> str:
     lines = 1 + max((line for line, *_ in legend), default=-1)
     note = one_line(chart.note)
     top = _MARGIN + 22 + (18 if note else 0) + lines * _LEGEND_LINE + 8
-    low, high = _values(chart.drawn)
+    is_log = chart.scale == "log"
+    drawn = tuple(map(logged, chart.drawn)) if is_log else chart.drawn
+    low, high = _values(drawn)
     bottom = max(height - _MARGIN - 30, top + 40)
-    numbers = number_ticks(low, high, max((bottom - top) // 32, 4))
-    left = _MARGIN + min(math.ceil(max(text_width(t.text, _SMALL) for t in numbers)) + 8, width // 3)
-    frame = _Frame(left, top, width - _MARGIN, bottom, *_times(chart.drawn), low, high)
+    numbers = (log_ticks if is_log else number_ticks)(low, high, max((bottom - top) // 32, 4))
+    widest = max((text_width(t.text, _SMALL) for t in numbers), default=0.0)
+    left = _MARGIN + min(math.ceil(widest) + 8, width // 3)
+    frame = _Frame(left, top, width - _MARGIN, bottom, *_times(drawn), low, high)
     tall = bottom + 30 + _MARGIN
     label = escape(one_line(chart.title)[:400])
     out = [
@@ -102,7 +106,7 @@ def draw_chart(chart: DrawnChart, width: int, height: int) -> str:
         _text("small dim", _MARGIN, _MARGIN + 32, cut(note, _SMALL, room)) if note else "",
         *_legend_drawn(legend, _MARGIN + 22 + (18 if note else 0) + 13),
         *_axes(frame, numbers, chart),
-        *_parts(chart, frame),
+        *_parts(chart, drawn, frame),
         "</svg>",
     ]
     return "\n".join(part for part in out if part) + "\n"
@@ -173,13 +177,13 @@ def _legend_drawn(legend: Sequence[tuple[int, int, int, str]], top: int) -> Iter
 def _axes(frame: _Frame, numbers: Sequence[Tick], chart: DrawnChart) -> Iterator[str]:
     for tick in numbers:
         y = frame.y(tick.at)
-        kind = "axis" if tick.at == 0 else "grid"
+        kind = "axis" if tick.at == 0 and chart.scale == "linear" else "grid"
         yield f'<path class="grid {kind}" d="M{frame.left} {y:.1f}H{frame.right}"/>'
         yield _text("small dim end", frame.left - 8, round(y + 4, 1), cut(tick.text, _SMALL, frame.left - _MARGIN - 6))
     yield f'<path class="axis grid" d="M{frame.left} {frame.bottom}H{frame.right}"/>'
     most = max((frame.right - frame.left) // 96, 2)
     until = 0.0
-    for tick in time_ticks(frame.first, frame.last, chart.axis, most):
+    for tick in _time_ticks(frame, chart, most):
         x = frame.x(tick.at)
         yield f'<path class="axis grid" d="M{x:.1f} {frame.bottom}v4"/>'
         half = max(text_width(t, _SMALL) for t in (tick.text, tick.context)) / 2
@@ -192,22 +196,29 @@ def _axes(frame: _Frame, numbers: Sequence[Tick], chart: DrawnChart) -> Iterator
                 yield _text("small ink middle", round(middle, 1), frame.bottom + 31, tick.context)
 
 
+def _time_ticks(frame: _Frame, chart: DrawnChart, most: int) -> list[Tick]:
+    if chart.scale == "linear":
+        return time_ticks(frame.first, frame.last, chart.axis, most)
+    found = log_ticks(frame.first / DECADE, frame.last / DECADE, most)
+    return [Tick(tick.at * DECADE, tick.text) for tick in found]
+
+
 # -- the data ------------------------------------------------------------------------------------------------------
 
 
-def _parts(chart: DrawnChart, frame: _Frame) -> Iterator[str]:
-    """Bands lie below bars, and those below lines and points."""
-    bars = [k for k, part in enumerate(chart.drawn) if part.kind == "bars"]
-    space = _spacing(chart.drawn)
+def _parts(chart: DrawnChart, drawn: Sequence[Drawn], frame: _Frame) -> Iterator[str]:
+    """Bands lie below bars, and those below lines and points. ``drawn`` are the chart's parts on its scale."""
+    bars = [k for k, part in enumerate(drawn) if part.kind == "bars"]
+    space = _spacing(drawn)
     for kinds in (("band",), ("bars",), ("line", "points")):
-        for k, part in enumerate(chart.drawn):
+        for k, part in enumerate(drawn):
             if part.kind not in kinds:
                 continue
             if part.kind == "bars":
                 shapes = _bars(part, frame, k, space, bars.index(k), len(bars))
             else:
                 shapes = {"band": _band, "line": _line, "points": _points}[part.kind](part, frame, k)
-            yield f"<g><title>{escape(_tooltip(part, chart))}</title>{''.join(shapes)}</g>"
+            yield f"<g><title>{escape(_tooltip(chart.drawn[k], chart))}</title>{''.join(shapes)}</g>"
 
 
 def _tooltip(part: Drawn, chart: DrawnChart) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from headwater.observe.drawn import logged
 from headwater.observe.measure import cells, cut_cells, one_line
 from headwater.observe.ticks import moment_text, number_text, spread
 
@@ -27,14 +28,14 @@ _LEAST, _MOST = 8, 60
 
 def chart_text(chart: DrawnChart, width: int) -> str:
     """The rows of a chart, in at most ``width`` cells."""
-    drawn = chart.drawn
+    drawn = tuple(map(logged, chart.drawn)) if chart.scale == "log" else chart.drawn
     times = [t for part in drawn for t in part.times]
     first, last = (min(times), max(times)) if times else (0, 0)
     there = [v for part in drawn for v in part.there]
     low, high = spread(min(there, default=0.0), max(there, default=1.0))
     labels = [cut_cells(one_line(part.label), _LABEL) for part in drawn]
     label_size = max([cells("time"), *map(cells, labels)])
-    facts = [_facts(part) for part in drawn]
+    facts = [_facts(part) for part in chart.drawn]
     room = max(min(width - label_size - max(map(cells, facts), default=0) - 3, _MOST, last - first + 1), _LEAST)
     room = min(room, last - first + 1)
     out = [cut_cells(one_line(chart.title), width)]
@@ -43,7 +44,8 @@ def chart_text(chart: DrawnChart, width: int) -> str:
     for part, label, fact in zip(drawn, labels, facts, strict=True):
         blocks = _blocks(part, first, last, room, (low, high))
         out.append(_row(label, label_size, f"{blocks}  {fact}", width))
-    shown = f"{moment_text(first, chart.axis)} … {moment_text(last, chart.axis)}" if times else "nothing"
+    ends = [t for part in chart.drawn for t in part.times]
+    shown = f"{moment_text(min(ends), chart.axis)} … {moment_text(max(ends), chart.axis)}" if ends else "nothing"
     out.append(_row("time", label_size, shown, width))
     return "\n".join(out)
 

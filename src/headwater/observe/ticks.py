@@ -17,7 +17,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Axis", "Tick", "civil", "days_of", "moment_text", "number_text", "number_ticks", "spread", "time_ticks"]
+__all__ = [
+    "Axis",
+    "Tick",
+    "civil",
+    "days_of",
+    "log_ticks",
+    "moment_text",
+    "number_text",
+    "number_ticks",
+    "spread",
+    "time_ticks",
+]
 
 Axis = Literal["timestamp", "date", "integer"]
 
@@ -81,6 +92,38 @@ def number_ticks(low: float, high: float, most: int = 6) -> list[Tick]:
     write = _written(max(abs(low), abs(high)), exponent)
     found = (_multiple(i, mantissa, exponent) for i in range(first, last + 1))
     return [Tick(value, write(value)) for value in found if low <= value <= high]
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[Tick]:
+    """Round numbers between two powers of ten, each at its logarithm: 1, 2 and 5 of every power, or only powers.
+
+    >>> [(tick.at, tick.text) for tick in log_ticks(-2.1, 1.2)]
+    [(-2.0, '0.01'), (-1.0, '0.1'), (0.0, '1'), (1.0, '10')]
+    >>> [tick.text for tick in log_ticks(5.9, 6.8)]
+    ['1M', '2M', '5M']
+    """
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    found: list[Tick] = []
+    for mantissas, step in (((1, 2, 5), 1), *(((1,), n) for n in (1, 2, 5, 10, 20, 50, 100, 200, 500))):
+        values = [(math.log10(m) + power, m, power) for power in powers if power % step == 0 for m in mantissas]
+        found = [Tick(at, _power_text(m, power)) for at, m, power in values if low <= at <= high]
+        if len(found) <= most:
+            break
+    return found
+
+
+def _power_text(mantissa: int, power: int) -> str:
+    """``mantissa`` times a power of ten.
+
+    >>> _power_text(5, -3), _power_text(2, 4), _power_text(1, 7), _power_text(1, 20)
+    ('0.005', '20,000', '10M', '1e+20')
+    """
+    if not -4 <= power < 15:
+        return f"{mantissa}e{power:+03d}"
+    if power < 0:
+        return f"{mantissa * 10.0**power:.{-power}f}"
+    size, unit = next(pair for pair in _UNITS if 10**power >= pair[0] or pair[0] == 1.0)
+    return f"{mantissa * 10**power / size:,.0f}{unit}"
 
 
 def _steps(value: float, mantissa: int, exponent: int, side: Callable[[float], int]) -> int:
