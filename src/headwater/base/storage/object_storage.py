@@ -324,11 +324,11 @@ class _Output:
         self._storage, self._path, self._writer, self._size = storage, path, writer, 0
 
     def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")  # Arrow's buffers say that their bytes are signed
         with self._storage._errors(self._path):
-            self._writer.write(data)
-        size = memoryview(data).nbytes
-        self._size += size
-        return size
+            self._writer.write(view)
+        self._size += view.nbytes
+        return view.nbytes
 
     def tell(self) -> int:
         return self._size

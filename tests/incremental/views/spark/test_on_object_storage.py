@@ -13,6 +13,7 @@ from tests.incremental.views.world import QUERIES, World
 import headwater as hw
 from headwater.base import settings
 from headwater.incremental.views import live as lives
+from headwater.incremental.views.spark.places import here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,3 +44,19 @@ def test_machines_and_runtimes_take_turns(s3: S3Server, spark: SparkSession, tmp
         lives.forget(root, "v")
         assert view.refresh().mode == "incremental"
         assert view.verify().equal
+
+
+@pytest.mark.parametrize("rows", [40, 3_000])
+def test_jobs_leave_rows_for_later_ones(rows: int, s3: S3Server) -> None:
+    """A join before a group: the second job reads what the first one left in object storage."""
+    lake = hw.connect(s3.url("lake"), storage_options=s3.options)
+    lake.write("shops", [{"shop": n, "city": f"city {n % 3}"} for n in range(20)])
+    orders = lake.write("orders", [{"id": n, "shop": n % 20} for n in range(rows)])
+    counted = "SELECT city, count(*) AS n FROM orders o JOIN shops s ON o.shop = s.shop GROUP BY city"
+    view = lake.view("v", counted)
+    for _ in range(2):
+        with here(), on("spark", 2):
+            assert "on Spark" in view.refresh().reason
+        assert view.jobs().num_rows == 2
+        assert view.verify().equal
+        orders.append([{"id": rows + n, "shop": n % 20} for n in range(rows)])
