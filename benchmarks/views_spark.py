@@ -1,11 +1,13 @@
 """A view that Spark builds and that both runtimes refresh, against Spark SQL computing its query each time: join, group, count, sum, max.
 
 Three tables: the first build; refreshes of 0.01 to 50% of the rows by Spark's tasks, in process on the same state, and by Spark computing the query
-again; and a refresh of a fixed size on states of several sizes. CPU seconds are those of the driver, the JVM and Python's workers together. Before a
-figure is printed, the view is verified. ``make bench`` runs it, or::
+again, with where these cross and what `auto` goes by; and a refresh of a fixed size on states of several sizes. CPU seconds are those of the driver,
+the JVM and Python's workers together. Before a figure is printed, the view is verified. ``make bench`` runs it, or::
 
-    python benchmarks/views_spark.py --rows 1000000 --rounds 1
+    python benchmarks/views_spark.py --rows 1000000 --rounds 1 --pictures build/curves
     python benchmarks/views_spark.py --shares 0.001 --sections build,curve
+
+``--paper`` adds what a run on a hundred executors would cost, computed from what is measured of a row here (`spark_views.paper`).
 """
 
 from __future__ import annotations
@@ -13,92 +15,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import psutil  # type: ignore[import-untyped]
-import pyarrow as pa
+from spark_views import curves
+from spark_views.paper import Cluster, paper_of, table_of
+from spark_views.per_row import per_row_of
+from spark_views.world import World, measured, median, refreshed
 
 import headwater as hw
-from headwater.derived import upkeep
-from headwater.incremental.views import View
+from headwater.base import settings
 
-QUERY = (
-    "SELECT region, day, count(*) AS n, sum(amount) AS total, max(amount) AS top "
-    "FROM orders JOIN customers ON customer = id GROUP BY region, day"
-)
 _SECTIONS = ("build", "curve", "state")
-_CUSTOMERS = 50  # orders of each, on average
 
 
 def several(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def cpu_seconds() -> float:
-    """Of this process and of all that it has started, those that have ended with them."""
-    me = psutil.Process()
-    total = 0.0
-    for process in [me, *me.children(recursive=True)]:
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
-
-
-def measured(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    cpu, start = cpu_seconds(), time.perf_counter()
-    found = work()
-    return cpu_seconds() - cpu, time.perf_counter() - start, found
-
-
-class World:
-    """Orders and customers in a lake with a session."""
-
-    def __init__(self, rows: int, session: Any) -> None:
-        self.folder = tempfile.mkdtemp(prefix="headwater-bench-")
-        self.lake = hw.connect(self.folder, spark=session)
-        self.rows = rows
-        self.random = np.random.default_rng(7)
-        self.customers = max(10, rows // _CUSTOMERS)
-        names = [f"region {i % 200}" for i in range(self.customers)]
-        self.lake.write("customers", pa.table({"id": pa.array(range(self.customers)), "region": names}))
-        self.orders = self.lake.write("orders", self.made(rows))
-
-    def made(self, rows: int) -> pa.Table:
-        draw = self.random.integers
-        return pa.table(
-            {"customer": draw(0, self.customers, rows), "day": draw(0, 300, rows), "amount": draw(0, 10_000, rows)}
-        )
-
-    def change(self, rows: int) -> None:
-        """New orders: half as many as are deleted and inserted together."""
-        self.orders.append(self.made(max(1, rows)))
-
-    def query(self) -> None:
-        self.lake.sql(QUERY, engine="spark").to_arrow()
-
-    def view(self, name: str) -> View:
-        return self.lake.view(name, QUERY)
-
-    def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def refreshed(view: View, engine: Any) -> Callable[[], object]:
-    def work() -> None:
-        view.refresh(engine=engine)
-        upkeep.wait()  # in process state may be built and saved behind the rows
-
-    return work
 
 
 def build(world: World, rounds: int) -> dict[str, Any]:
@@ -114,45 +46,51 @@ def build(world: World, rounds: int) -> dict[str, Any]:
         assert view.verify().equal
         view.drop()
         other.drop()
-    figures = {
-        name: _median(some) for name, some in (("spark sql", spark), ("built by spark", built), ("local", local))
-    }
+    figures = {name: median(some) for name, some in (("spark sql", spark), ("built by spark", built), ("local", local))}
     print(f"\nfirst build of {world.rows:,} orders, state kept\n{'':<18}{'CPU s':>9}{'wall s':>9}{'CPU ratio':>11}")
     for name, (cpu, wall) in figures.items():
         print(f"{name:<18}{cpu:>9.2f}{wall:>9.2f}{cpu / figures['spark sql'][0]:>11.2f}")
     return figures
 
 
-def curve(world: World, shares: list[float], rounds: int) -> dict[str, Any]:
-    view = world.view("curve")
+def curve(world: World, shares: list[float], rounds: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What refreshes cost, and what `auto` would have done. Views are strict, so that they follow the changes wherever the curve goes."""
+    view = world.view("curve", "strict")
     view.refresh(engine="spark")
-    twin = world.view("twin")
+    twin = world.view("twin", "strict")
     twin.refresh(engine="spark")
     twin.refresh(engine="local")
     world.change(10)
     twin.refresh(engine="local")  # which maps the state
     view.refresh(engine="spark")
     found: dict[str, Any] = {}
+    auto: dict[str, Any] = {"view_spark_rows": settings.current().view_spark_rows, "engines": {}}
     print(
         f"\nrefresh of {world.rows:,} orders, CPU s\n{'change':>9}{'query':>9}{'spark':>9}{'local':>9}{'query/spark':>13}{'query/local':>13}"
+        f"{'auto takes':>12}"
     )
     for share in shares:
         samples: dict[str, list[Any]] = {"query": [], "spark": [], "local": []}
         for _ in range(rounds):
             world.change(round(share * world.rows))
+            plan = twin.plan()
+            auto["engines"][f"{share}"], auto["crossover"] = plan.engine, plan.crossover
             samples["query"].append(measured(world.query))
             samples["spark"].append(measured(refreshed(view, "spark")))
             samples["local"].append(measured(refreshed(twin, "local")))
         assert view.verify().equal
         assert twin.verify().equal
-        cpu = {name: max(0.01, _median(some)[0]) for name, some in samples.items()}
-        found[f"{share}"] = {name: _median(some) for name, some in samples.items()}
+        cpu = {name: max(0.01, median(some)[0]) for name, some in samples.items()}
+        found[f"{share}"] = {name: median(some) for name, some in samples.items()}
         ratios = cpu["query"] / cpu["spark"], cpu["query"] / cpu["local"]
         print(
-            f"{share:>9.2%}" + "".join(f"{v:>9.2f}" for v in cpu.values()) + "".join(f"{r:>13.1f}" for r in ratios),
+            f"{share:>9.2%}"
+            + "".join(f"{v:>9.2f}" for v in cpu.values())
+            + "".join(f"{r:>13.1f}" for r in ratios)
+            + f"{plan.engine:>12}",
             flush=True,
         )
-    return found
+    return found, auto
 
 
 def state(session: Any, sizes: list[int], change: int, rounds: int) -> dict[str, Any]:
@@ -168,7 +106,7 @@ def state(session: Any, sizes: list[int], change: int, rounds: int) -> dict[str,
 
 
 def curve_quietly(world: World, change: int, rounds: int) -> dict[str, Any]:
-    view, twin = world.view("v"), world.view("t")
+    view, twin = world.view("v", "strict"), world.view("t", "strict")
     for one in (view, twin):
         one.refresh(engine="spark")
     samples: dict[str, list[Any]] = {"query": [], "spark": [], "local": []}
@@ -181,20 +119,23 @@ def curve_quietly(world: World, change: int, rounds: int) -> dict[str, Any]:
                 samples[name].append(sample)
     assert view.verify().equal
     assert twin.verify().equal
-    return {name: _median(some) for name, some in samples.items()}
-
-
-def _median(samples: list[Any]) -> tuple[float, float]:
-    return statistics.median(s[0] for s in samples), statistics.median(s[1] for s in samples)
+    return {name: median(some) for name, some in samples.items()}
 
 
 def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="orders")
+    parser.add_argument("--rows", "--orders", type=int, default=10_000_000, help="orders")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shares", type=several, default=["0.0001", "0.001", "0.01", "0.1", "0.5"], help="of the rows")
     parser.add_argument("--sections", type=several, default=list(_SECTIONS), help=f"some of {', '.join(_SECTIONS)}")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw the curves there, as SVG")
+    parser.add_argument(
+        "--paper", action="store_true", help="what a run on 100 executors would cost, by what is measured of a row"
+    )
+    parser.add_argument(
+        "--from", dest="known", type=Path, metavar="JSON", help="measure nothing: figures of an earlier run"
+    )
     options = parser.parse_args(arguments)
     for name in options.sections:
         if name not in _SECTIONS:
@@ -203,23 +144,45 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    options = options_of()
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """All figures that were asked for."""
     os.environ.setdefault("HEADWATER_PROGRESS", "off")
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before"
+    print(machine, flush=True)
     session = hw.spark("local[2]")
-    figures: dict[str, Any] = {}
-    world = World(options.rows, session)
-    if "build" in options.sections:
-        figures["build"] = build(world, options.rounds)
-    if "curve" in options.sections:
-        figures["curve"] = curve(world, options.shares, options.rounds)
-    world.close()
+    change = max(1, options.rows // 1_000)
+    found: dict[str, Any] = {"rows": options.rows, "change": change, "machine": machine, "sections": {}}
+    sections = found["sections"]
+    if {"build", "curve"} & set(options.sections):
+        world = World(options.rows, session)
+        if "build" in options.sections:
+            sections["build"] = build(world, options.rounds)
+        if "curve" in options.sections:
+            sections["curve"], found["auto"] = curve(world, options.shares, options.rounds)
+            print("\n" + "\n".join(curves.crossovers(found)), flush=True)
+        world.close()
     if "state" in options.sections:
         sizes = [options.rows // 16, options.rows // 4, options.rows]
-        figures["state"] = state(session, sizes, max(1, options.rows // 1_000), options.rounds)
+        sections["state"] = state(session, sizes, change, options.rounds)
+    if options.paper:
+        sections["paper"] = per_row_of(session, max(4_000, options.rows // 2), options.rounds)
+    return found
+
+
+def main() -> None:
+    options = options_of()
+    figures = json.loads(options.known.read_text()) if options.known else measure(options)
+    if options.paper:
+        if "paper" not in figures["sections"]:
+            raise SystemExit(f"{options.known} was measured without --paper")
+        print("\n" + table_of(paper_of(figures, Cluster())))
+    if options.pictures:
+        options.pictures.mkdir(parents=True, exist_ok=True)
+        for name, chart in curves.charts(figures).items():
+            (options.pictures / f"{name}.svg").write_text(chart.svg())
+            print(f"{options.pictures / name}.svg")
     if options.json:
-        options.json.write_text(json.dumps({"rows": options.rows, "sections": figures}, indent=1))
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":
