@@ -73,6 +73,16 @@ def test_crossovers_stand_beside_what_auto_goes_by(kept: dict[str, Any]) -> None
     assert f"from {kept['auto']['crossover']:,} changed rows on" in lines[5]
 
 
+def test_the_guide_shows_the_figures_that_are_kept(kept: dict[str, Any]) -> None:
+    guides = ROOT / "docs" / "guides"
+    page = (guides / "cluster.md").read_text()
+    for made in (curves.build_table, curves.change_table, curves.state_table):
+        assert made(kept) in page
+    assert f"`--rows {kept['rows']}" in page
+    told = paper.table_of(paper.paper_of(kept, paper.Cluster()))
+    assert told in (guides / "cluster-costs.md").read_text()
+
+
 def test_the_paper_adds_up(kept: dict[str, Any]) -> None:
     of = kept["sections"]["paper"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from benchmarks.spark_views.curves import charts
 from tests.house.test_docs_run import BLOCK
 
 import headwater as hw
@@ -22,6 +24,7 @@ from headwater.timeseries.sources import sharing
 from headwater.timeseries.stream import Stream
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+MEASURED = Path(__file__).parents[2] / "benchmarks" / "figures" / "views_spark.json"
 UPDATE = os.environ.get("HEADWATER_UPDATE_GOLDEN") == "1"
 
 
@@ -81,6 +84,11 @@ def _is_drawn(name: str, drawn: str) -> None:
     if UPDATE:
         file.write_text(drawn)
     assert file.read_text() == drawn
+
+
+@pytest.mark.parametrize("name", ["cluster_change", "cluster_state"])
+def test_the_curves_are_those_that_were_measured(name: str) -> None:
+    _is_drawn(name, charts(json.loads(MEASURED.read_text()))[name].svg())
 
 
 class _Here(Stream):
