@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from headwater.lakehouse import Lake, connect
     from headwater.pipeline.declarations import function
     from headwater.pipeline.project import Project
+    from headwater.pipeline.spark import dp
     from headwater.serving.answer import Answer
     from headwater.serving.client import AsyncClient, Client
     from headwater.spark.session import spark
@@ -108,6 +109,7 @@ __all__ = [
     "__version__",
     "aggregation",
     "connect",
+    "dp",
     "feature",
     "function",
     "settings",
@@ -147,7 +149,7 @@ _HOMES = {
 }
 
 # `spark` is a function that is a room: see headwater/spark/__init__.py.
-_MODULES = {"settings": "headwater.base.settings", "spark": "headwater.spark"}
+_MODULES = {"dp": "headwater.pipeline.spark.dp", "settings": "headwater.base.settings", "spark": "headwater.spark"}
 
 
 def __getattr__(name: str) -> object:

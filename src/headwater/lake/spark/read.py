@@ -26,6 +26,7 @@ from pyspark.sql import functions as sf
 
 from headwater.base.errors import NotFoundError
 from headwater.base.schema import Field
+from headwater.base.storage import Storage
 from headwater.lake import find, partitions
 from headwater.lake.actions import AddFile
 from headwater.lake.published import check_built
@@ -82,7 +83,7 @@ def read(
     used = {c for _, c in wanted.columns} if wanted is not None else set()
     names = [n for n in now.schema.names if n in asked or n in used]
     conjuncts = [*(wanted.conjuncts() if wanted is not None else ()), *skipping]
-    root = spark_root(session, now)
+    root = spark_root(session, now.storage)
     frame: DataFrame | None = None
     if root is not None and has_delta(session):
         frame = session.read.format("delta").option("versionAsOf", now.version).load(root)
@@ -97,12 +98,12 @@ def read(
     return frame if frame.columns == asked else frame.select([column(n) for n in asked])
 
 
-def spark_root(session: SparkSession, now: Snapshot) -> str | None:
+def spark_root(session: SparkSession, storage: Storage) -> str | None:
     """The table's folder as Spark can open it, or None if only tasks can."""
-    local = now.storage.local_path("")
+    local = storage.local_path("")
     if local is not None:
         return f"file://{local}"
-    scheme, _, place = now.storage.url.partition(":")
+    scheme, _, place = storage.url.partition(":")
     native = session.conf.get(S3_SCHEME, None) if scheme == "s3" else None
     return None if native is None else f"{native}:{place}"
 

@@ -1,0 +1,5 @@
+"""pipeline/spark: views as datasets of pipelines that Spark itself runs."""
+
+from headwater.base.packages import required
+
+required("pyspark", "Spark", "spark")
