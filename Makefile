@@ -111,6 +111,22 @@ test-feast: $(FEAST)/.ready ## run the tests of the online store for Feast, with
 	@$(FEAST)/bin/python -c 'import feast, sys; v = feast.__version__; print("on feast", v); sys.exit(not v.startswith("0.67."))'
 	@$(FEAST)/bin/python -m pytest $(or $(ARGS),tests/serving/feast)
 
+# A fourth one: dbt, for the adapter.
+DBT := .venv-dbt
+
+$(DBT)/.ready: $(STAMP) requirements/dbt.txt
+	@echo "setting up $(DBT)" >&2
+	@rm -rf $(DBT) && $(BIN)/python -m venv $(DBT)
+	@$(DBT)/bin/python -m pip install -q --require-hashes --only-binary :all: --no-deps -r requirements/dbt.txt
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+		> "$$($(DBT)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/everything_else.pth"
+	@touch $@
+
+.PHONY: test-dbt
+test-dbt: $(DBT)/.ready ## run the tests of the adapter for dbt, with dbt
+	@$(DBT)/bin/python -c 'from dbt.version import __version__ as v; import sys; print("on dbt-core", v); sys.exit(not v.startswith("1.11."))'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(DBT)/bin/python -m pytest $(or $(ARGS),tests/dbt_adapter)
+
 # Each of them once; `make soak` has them with all other tests, and with larger amounts.
 .PHONY: test-slow
 test-slow: $(STAMP) ## run the tests that `make test` leaves out: all of the matrix with delta-spark, all benchmarks, long histories
@@ -177,10 +193,13 @@ lock: $(STAMP) ## renew the lock files with their hashes
 	@printf 'feast>=0.67,<0.68\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal --no-emit-index-url \
 		--no-annotate --custom-compile-command 'make lock' --python-version 3.11 \
 		-c <(sed -nE 's/^((numpy|pandas|pyarrow|pydantic|starlette|uvicorn)==.*) \\$$/\1/p' requirements/dev.txt) - -o requirements/feast.txt
+	@printf 'dbt-core>=1.11,<1.12\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal --no-emit-index-url \
+		--no-annotate --custom-compile-command 'make lock' --python-version 3.11 \
+		-c <(sed -nE 's/^((pydantic|pyyaml|sqlglot|typing-extensions)==.*) \\$$/\1/p' requirements/dev.txt) - -o requirements/dbt.txt
 	@printf 'mkdocs-material>=9.8,<10\nmkdocstrings[python]>=1.0\n' | $(BIN)/uv pip compile -q --upgrade --generate-hashes --universal \
 		--no-emit-index-url --no-annotate --custom-compile-command 'make lock' --python-version 3.11 - -o requirements/docs.txt
 
 .PHONY: clean
 clean: ## remove .venv and everything that was built
-	@rm -rf $(VENV) $(NEWEST) $(FEAST) $(DOCS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
+	@rm -rf $(VENV) $(NEWEST) $(FEAST) $(DBT) $(DOCS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis src/*.egg-info
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LOCKS = [ROOT / "requirements" / "build.txt", ROOT / "requirements" / "dev.txt"]
-OTHER_LOCKS = [ROOT / "requirements" / "feast.txt", ROOT / "requirements" / "spark-4.3.txt"]
+OTHER_LOCKS = [ROOT / "requirements" / f"{name}.txt" for name in ("dbt", "feast", "spark-4.3")]
 
 
 @pytest.mark.parametrize("lock", [*LOCKS, *OTHER_LOCKS], ids=lambda lock: lock.name)

@@ -1,0 +1,1 @@
+SELECT count(*) AS regions, sum(total) AS total FROM {{ ref('spend') }}

@@ -1,0 +1,3 @@
+{{ config(materialized='table') }}
+
+SELECT id, customer, amount FROM {{ ref('payments') }} WHERE status = 'paid'
