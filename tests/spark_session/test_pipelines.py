@@ -16,6 +16,7 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 import headwater as hw
+from headwater.base import settings
 
 from .conftest import ONE_COMPILER, free_port
 
@@ -92,8 +93,8 @@ def pipeline(start_spark: StartSpark, tmp_path: Path) -> Pipeline:
         "spark.connect.grpc.binding.port": str(port),
     }
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    settings = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
-    start_spark("org.apache.spark.deploy.SparkSubmit", *settings, "--class", server, "spark-internal", port=port)
+    given = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
+    start_spark("org.apache.spark.deploy.SparkSubmit", *given, "--class", server, "spark-internal", port=port)
     # What `spark-pipelines` starts in the end; with a remote server it needs no JVM of its own.
     command = [sys.executable, str(HOME / "pipelines" / "cli.py")]
     return Pipeline(tmp_path, *command, SPARK_REMOTE=f"sc://127.0.0.1:{port}")
@@ -148,6 +149,27 @@ def test_dry_runs_and_views_of_views(pipeline: Pipeline, tmp_path: Path) -> None
     assert "5000" in lake.view("big").definition
     pipeline.run("run")
     assert rows_of(written) == expected(7000)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_view_of_many_files(pipeline: Pipeline, tmp_path: Path) -> None:
+    lake = pipeline.lake
+    lake.write("many", pa.table({"id": range(300_000)}))
+    with settings.override(target_file_bytes=1024, row_group_rows=1024):
+        view = lake.view("numbers", "SELECT id, id % 7 AS region FROM many", refresh=True)
+    lake.close()
+    assert len(view.table.snapshot.files) > 32, "from there on Spark would start a job to look at them"
+    transformations = pipeline.folder / "transformations"
+    (transformations / "spend.py").write_text(
+        'import os, headwater as hw\nhw.dp.materialized_view("numbers", lake=os.environ["SHOP_LAKE"])\n'
+    )
+    (transformations / "large.sql").write_text(
+        "CREATE MATERIALIZED VIEW sums AS SELECT region, sum(id) AS total FROM numbers GROUP BY region"
+    )
+    pipeline.run("run")
+    expected = lake.sql("SELECT id % 7 AS region, sum(id) AS total FROM many GROUP BY region ORDER BY region")
+    assert rows_of(tmp_path / "warehouse" / "sums") == expected.to_pylist()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headwater.base import events
+from headwater.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ def followed(session: SparkSession, what: str) -> Iterator[None]:
     """Show how far the jobs of the block are."""
     with events.task(what, unit="tasks") as task:
         told = _Told(task)
-        if not _is_connect(session):
+        if not is_connect(session):
             stop = threading.Event()
             watching = threading.Thread(target=_watch, args=(session, told, stop), daemon=True)
             watching.start()
@@ -43,10 +44,6 @@ def followed(session: SparkSession, what: str) -> Iterator[None]:
                 yield
             finally:
                 session.removeProgressHandler(handler)
-
-
-def _is_connect(session: SparkSession) -> bool:
-    return ".connect." in type(session).__module__
 
 
 class _Told:

@@ -38,7 +38,7 @@ from headwater.spark.machine import cores, driver_memory_mb, memory_bytes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUICK_START", "active_session", "has_delta", "require_pyspark", "spark"]
+__all__ = ["QUICK_START", "active_session", "has_delta", "is_connect", "require_pyspark", "spark"]
 
 _DATA_SOURCES = ("headwater.search.spark.source",)
 """Modules of rooms above that have a data source, each with a function `register`."""
@@ -127,6 +127,11 @@ def active_session() -> SparkSession | None:
         return SparkSession.active()
     except PySparkException:
         return None
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Whether the session is a client of Spark Connect, without a JVM in this process."""
+    return ".connect." in type(session).__module__
 
 
 def has_delta(session: SparkSession) -> bool:

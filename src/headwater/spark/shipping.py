@@ -33,6 +33,7 @@ from weakref import WeakSet
 from headwater.base.errors import SetupError
 from headwater.spark import probe
 from headwater.spark.failures import told
+from headwater.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +94,7 @@ def with_package(session: SparkSession) -> None:
 
 def _runs_here(session: SparkSession) -> bool:
     """Whether the workers run the Python of this process: a classic session on this machine."""
-    if ".connect." in type(session).__module__:
+    if is_connect(session):
         return False
     master = session.sparkContext.master or ""
     return master.startswith("local") and not master.startswith("local-cluster")

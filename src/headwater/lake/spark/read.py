@@ -37,7 +37,7 @@ from headwater.lake.spark.conf import conf
 from headwater.lake.spark.placement import Scan, file_values, folder_values, is_plain_path, place
 from headwater.lake.spark.types import column, physical_struct, spark_struct, spark_type
 from headwater.lake.spark.vectors import PATH, located, without_deleted
-from headwater.spark.session import has_delta
+from headwater.spark.session import has_delta, is_connect
 from headwater.sql.conjuncts import Conjunct
 
 if TYPE_CHECKING:
@@ -156,9 +156,11 @@ def _scan(session: SparkSession, now: Snapshot, root: str, scan: Scan, names: li
     reader = session.read.schema(struct)
     if by_folder:
         reader = reader.option("basePath", f"{root}/{scan.root}" if scan.root else root)
-    # One status a file is quick here; by default Spark starts a job for it beyond 32 files.
+    # One status a file is quick here; by default Spark starts a job for it beyond 32 files. A session of Spark Connect
+    # looks at them later, and while a pipeline is defined it may not be changed.
     listing = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(len(paths) + 1)}
-    with conf(session, listing if len(paths) > 32 and root.startswith("file:") else {}):
+    listed_now = len(paths) > 32 and root.startswith("file:") and not is_connect(session)
+    with conf(session, listing if listed_now else {}):
         frame = reader.parquet(*[_GLOB.sub(r"\\\1", p) for p in paths.values()])
     marked = scan.files[0].deletion_vector is not None
     spelled = {path: _as_spark_writes(full) for path, full in paths.items()}
