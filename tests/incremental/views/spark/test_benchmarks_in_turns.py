@@ -5,6 +5,7 @@ A sample of the queries in the suite; with HEADWATER_TEST_STEPS all of them, for
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Callable, Mapping
@@ -33,7 +34,7 @@ NEXMARK_SAMPLE = ("q4", "q6", "q18")
 
 
 def _take_turns(
-    lake: Lake, queries: Mapping[str, str], change: Callable[[random.Random], None], *, rounds: int, most_refused: int
+    lake: Lake, queries: Mapping[str, str], change: Callable[[random.Random], None], *, rounds: int
 ) -> None:
     rng = random.Random(len(queries))
     pairs = []
@@ -43,7 +44,7 @@ def _take_turns(
             pairs.append((name, lake.view(name, sql), lake.view(f"{name}_twin", sql)))
         except HeadwaterError as error:
             refused.append((name, error.message))
-    assert len(refused) <= most_refused, refused
+    assert not refused, refused
     for number in range(rounds):
         for name, view, twin in pairs:
             engine = "spark" if not number else rng.choice(["spark", "local"])
@@ -62,6 +63,7 @@ def _take_turns(
 def test_tpch(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
     keys = sorted(set(tables()["orders"]["o_orderkey"].to_pylist()))
+    moved = 10  # as many come as go, so that the stream has no end
     there = set(random.Random(1).sample(keys, 150))
 
     def of_orders(name: str, wanted: set[int]) -> pa.Table:
@@ -72,7 +74,7 @@ def test_tpch(tmp_path: Path) -> None:
         lake.write(name, of_orders(name, there) if name in ("orders", "lineitem") else table)
 
     def change(rng: random.Random) -> None:
-        new, old = set(rng.sample(sorted(set(keys) - there), 8)), set(rng.sample(sorted(there), 12))
+        new, old = set(rng.sample(sorted(set(keys) - there), moved)), set(rng.sample(sorted(there), moved))
         for name, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
             lake.table(name).append(of_orders(name, new))
             lake.table(name).delete(f"{key} IN ({', '.join(map(str, old))})")
@@ -81,13 +83,13 @@ def test_tpch(tmp_path: Path) -> None:
 
     chosen = TPCH if ROUNDS else {name: TPCH[name] for name in TPCH if name.lower() in SAMPLE}
     assert chosen
-    _take_turns(lake, chosen, change, rounds=ROUNDS or 3, most_refused=0)
+    _take_turns(lake, chosen, change, rounds=ROUNDS or 3)
 
 
 @pytest.mark.long
 def test_nexmark(tmp_path: Path) -> None:
     lake = hw.connect(tmp_path)
-    made = iter(range(1, 100))
+    made = itertools.count(1)
 
     def events(first: int, count: int) -> dict[str, pa.Table]:
         found = next(batches(3, batch_events=count, first_event=first))
@@ -105,4 +107,4 @@ def test_nexmark(tmp_path: Path) -> None:
                 lake.table(name).delete(f"{column} IN ({', '.join(map(str, old[column].to_pylist()))})")
 
     chosen = NEXMARK if ROUNDS else {name: NEXMARK[name] for name in NEXMARK_SAMPLE}
-    _take_turns(lake, chosen, change, rounds=ROUNDS or 3, most_refused=len(NEXMARK) // 3)
+    _take_turns(lake, chosen, change, rounds=ROUNDS or 3)
