@@ -5,10 +5,16 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.cli import main
@@ -216,3 +222,67 @@ def test_errors_name_commands(lake: hw.Lake, capsys: Capture) -> None:
     assert main(words(lake, "refresh", "d", "--no-cascade")) == 1
     assert f"hint: {first}" in capsys.readouterr().err
     assert main(words(lake, "refresh", "c")) == 0 and main(words(lake, "refresh", "d", "--no-cascade")) == 0
+
+
+_WATCH = ("--watch", "--interval", "0.02")
+
+
+@contextmanager
+def watching(lake: hw.Lake, *more: str) -> Iterator[tuple[subprocess.Popen[str], Iterator[Any]]]:
+    """A process that watches a lake, and its lines of JSON."""
+    command = [sys.executable, "-m", "headwater.cli", *words(lake, "refresh", *more, *_WATCH, "--json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, (json.loads(line)["artefacts"] for line in process.stdout)
+        finally:
+            process.kill()
+
+
+@pytest.mark.long
+def test_a_lake_without_a_project_is_watched(lake: hw.Lake) -> None:
+    lake.write("s", [{"id": 1}])
+    lake.view("apart", "SELECT 10 div id AS x FROM s")
+    with watching(lake) as (process, reports):
+        first = next(reports)
+        assert [(one["name"], one["mode"]) for one in first] == [("a", "noop"), ("apart", "full"), ("b", "noop")]
+        lake.table("t").append([{"id": 2, "k": 1}])
+        second = next(reports)
+        assert [(one["name"], one["mode"]) for one in second] == [("a", "incremental"), ("b", "incremental")]
+        lake.table("s").append([{"id": 0}])
+        third = next(reports)
+        assert [one["name"] for one in third] == ["apart"] and third[0]["error"]["code"]
+        lake.table("s").delete("id = 0")
+        lake.table("s").append([{"id": 5}])
+        assert any(one.get("mode") == "incremental" for one in next(reports)), (
+            "it is tried again when its table changes"
+        )
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert "watching" in said and "apart was not refreshed" not in said
+    assert lake.view("b").to_pylist() == [{"n": 2}]
+
+
+@pytest.mark.long
+def test_a_watch_of_one_view_leaves_the_others_alone(lake: hw.Lake) -> None:
+    lake.view("c", "SELECT k FROM t", refresh=True)
+    with watching(lake, "B") as (process, reports):
+        assert [one["name"] for one in next(reports)] == ["b"]
+        lake.table("t").append([{"id": 2, "k": 1}])
+        assert [one["name"] for one in next(reports)] == ["a", "b"]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert lake.view("c").rows == 1
+    assert main(words(lake, "refresh", "nope", "--watch")) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [["--strict"], ["--metrics", "0"], ["--log-json", "--watch"], ["--workers", "2"], ["--wait", "1m"]]
+)
+def test_options_of_a_project_are_refused_for_a_lake(lake: hw.Lake, capsys: Capture, options: list[str]) -> None:
+    lake.table("t").append([{"id": 2, "k": 1}])
+    error = as_json(lake, capsys, 2, "refresh", *options)["error"]
+    assert error["code"] == "E8005" and f"`{options[0]}`" in error["message"]
+    assert lake.view("b").to_pylist() == [{"n": 1}]

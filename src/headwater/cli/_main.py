@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from headwater import __version__
-from headwater.base.errors import HeadwaterError, did_you_mean
+from headwater.base.errors import HeadwaterError
 from headwater.cli._screen import Screen
+from headwater.cli._usage import UsageError
 from headwater.cli._verbs import Exit, all_verbs, load_verb, verb_names
 
 __all__ = ["run"]
@@ -29,7 +30,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     screen = Screen(as_json="--json" in words)
     try:
         return _dispatch(words, screen)
-    except _UsageError as error:
+    except UsageError as error:
         screen.error(error)
         return Exit.USAGE
     except KeyboardInterrupt:
@@ -50,7 +51,7 @@ def _dispatch(words: list[str], screen: Screen) -> int:
     if name is None:
         return _without_verb(words, screen)
     if name not in verb_names():
-        raise _UsageError.unknown_verb(name)
+        raise UsageError.unknown_verb(name)
     verb = load_verb(name)
     parser = _Parser(prog=f"headwater {name}", description=_described(verb.SUMMARY), add_help=False, allow_abbrev=False)
     verb.configure(parser)
@@ -78,10 +79,10 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
     completed = _with_lake(words, root, positional.index("lake"))
     try:
         arguments = parser.parse_intermixed_args(words)
-    except _UsageError as error:
+    except UsageError as error:
         try:
             return parser.parse_intermixed_args(completed)
-        except _UsageError as without:
+        except UsageError as without:
             # What is missing beside the lake, which need not be given here.
             both = all("are required" in one.message for one in (error, without))
             raise without if both else error from None
@@ -89,7 +90,7 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
         return arguments
     try:
         return parser.parse_intermixed_args(completed)
-    except _UsageError:
+    except UsageError:
         return arguments
 
 
@@ -115,7 +116,7 @@ def _without_verb(words: list[str], screen: Screen) -> int:
             screen.data(f"headwater {__version__}")
         return Exit.OK
     if words:
-        raise _UsageError("E8002", "a verb is missing", hint=f"verbs: {', '.join(verb_names())}")
+        raise UsageError("E8002", "a verb is missing", hint=f"verbs: {', '.join(verb_names())}")
     return _print_verbs(parser, screen)
 
 
@@ -151,16 +152,6 @@ def _described(summary: str) -> str:
     return summary[0].upper() + summary[1:] + "."
 
 
-class _UsageError(HeadwaterError):
-    """The words do not make a command."""
-
-    @classmethod
-    def unknown_verb(cls, name: str) -> _UsageError:
-        near = did_you_mean(name, verb_names())
-        lead = f"did you mean `{near}`? " if near else ""
-        return cls("E8001", f"no verb `{name}`", hint=f"{lead}verbs: {', '.join(verb_names())}")
-
-
 class _Parser(argparse.ArgumentParser):
     """argparse with our wording; its own errors become ours."""
 
@@ -169,7 +160,7 @@ class _Parser(argparse.ArgumentParser):
         word = message.rpartition(" ")[2]
         near = difflib.get_close_matches(word, options, n=1) if "unrecognized" in message else []
         lead = f"did you mean `{near[0]}`? " if near else ""
-        raise _UsageError("E8003", message, hint=f"{lead}see `{self.prog} --help`")
+        raise UsageError("E8003", message, hint=f"{lead}see `{self.prog} --help`")
 
 
 def _unexpected(error: Exception) -> HeadwaterError:

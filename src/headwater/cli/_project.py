@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.base import settings
 from headwater.cli._screen import Screen
+from headwater.cli._stopping import stop_signals
 from headwater.cli._verbs import Exit
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def refresh_project(project: Project, arguments: argparse.Namespace, screen: Scr
         "wait_seconds": 0.0 if wait is None or isinstance(wait, Months) else wait.total_seconds(),
     }
     stopped = threading.Event()
-    with _signals(stopped), project, ExitStack() as stack:
+    with stop_signals(stopped), project, ExitStack() as stack:
         if arguments.log_json:
             from headwater.pipeline.logs import json_logs
 
@@ -80,28 +80,6 @@ def _watch(
             screen.say(f"{name} was not refreshed:")
             screen.complain(screen.worded(error, name), debug=arguments.debug)
     return Exit.OK if ok else Exit.FAILED
-
-
-@contextmanager
-def _signals(stopped: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM end the work after the nodes at hand, and a second one end it at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {}
-
-    def stop(number: int, _frame: object) -> None:
-        if stopped.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stopped.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
+import threading
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli._lake import add_lake, open_lake, open_project
@@ -10,7 +14,9 @@ from headwater.cli._screen import Screen
 
 if TYPE_CHECKING:
     from headwater.base.errors import HeadwaterError
+    from headwater.derived.refreshes import Refreshes
     from headwater.derived.reports import Refresh
+    from headwater.lakehouse import Lake
 
 SUMMARY = "refresh everything derived in a project or a lake, or what is named, each after what it reads"
 
@@ -36,13 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave what they read as it is; exit code 3 if that is stale",
     )
+    parser.add_argument("--watch", action="store_true", help="go on, and refresh whenever a table changes")
+    parser.add_argument(
+        "--interval", metavar="SECONDS", type=float, default=0.2, help="how often --watch looks (default: 0.2)"
+    )
 
     group = parser.add_argument_group("in a project")
     group.add_argument("--strict", action="store_true", help="fail a node rather than compute it from scratch again")
-    group.add_argument("--watch", action="store_true", help="go on, and refresh whenever a table changes")
-    group.add_argument(
-        "--interval", metavar="SECONDS", type=float, default=0.2, help="how often --watch looks (default: 0.2)"
-    )
     group.add_argument("--workers", metavar="N", type=int, help="how many nodes at a time")
     group.add_argument(
         "--wait", metavar="TIME", help="how long to wait for another refresh of the project, such as 10m"
@@ -52,34 +58,102 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    from headwater.cli._verbs import Exit
-
     project = open_project(arguments)
     if project is not None:
         from headwater.cli._project import refresh_project
 
         return refresh_project(project, arguments, screen)
 
+    _refuse_project_options(arguments)
     with open_lake(arguments) as lake:
-        engine = arguments.engine
-        if engine == "spark":
+        if arguments.engine == "spark":
             lake.spark  # noqa: B018  it starts a session, which views then have
-        found = lake.refresh(*arguments.names, full=arguments.full, cascade=not arguments.no_cascade, engine=engine)
-    done, failed, skipped = found.done, found.failed, found.skipped
+        if arguments.watch:
+            return _watch(lake, arguments, screen)
+        found = lake.refresh(
+            *arguments.names, full=arguments.full, cascade=not arguments.no_cascade, engine=arguments.engine
+        )
     if screen.as_json:
-        listed: list[dict[str, Any]] = [one.as_dict() for one in done]
-        listed += [{"name": name, "error": screen.worded(error, name).as_dict()} for name, error in failed.items()]
-        listed += [{"name": name, "skipped": list(because)} for name, because in skipped.items()]
-        screen.document({"lake": lake.location, "artefacts": listed})
+        screen.document(_as_dict(found, lake, screen))
     else:
-        _print(screen, done, skipped)
-        if not (done or failed or skipped):
+        _print(screen, found.done, found.skipped)
+        if not (found.done or found.failed or found.skipped):
             screen.say(f"nothing is derived in {lake.location}")
-        for name, error in failed.items():
+        for name, error in found.failed.items():
             _complain(screen, name, error)
-    if failed or skipped:
+    return _exit_code(found)
+
+
+def _refuse_project_options(arguments: argparse.Namespace) -> None:
+    """What a lake without a project would otherwise pass over in silence."""
+    from headwater.cli._usage import UsageError
+
+    given = {
+        "--strict": arguments.strict,
+        "--workers": arguments.workers is not None,
+        "--wait": arguments.wait is not None,
+        "--metrics": arguments.metrics is not None,
+        "--log-json": arguments.log_json,
+    }
+    refused = [option for option, is_given in given.items() if is_given]
+    if refused:
+        raise UsageError.only_in_a_project(refused, str(arguments.lake))
+
+
+def _watch(lake: Lake, arguments: argparse.Namespace, screen: Screen) -> int:
+    """Refresh now, and whenever what is refreshed falls behind, until a signal comes; ``--full`` is for the first."""
+    from headwater.cli._stopping import stop_signals
+    from headwater.cli._verbs import Exit
+    from headwater.derived.refreshes import refresh_several
+    from headwater.derived.watch import watch
+    from headwater.incremental.views.spark.choice import asked_for
+
+    stopped, cascade, code = threading.Event(), not arguments.no_cascade, int(Exit.OK)
+    full = [arguments.full]
+
+    def refresh(names: Sequence[str]) -> Refreshes:
+        with asked_for(arguments.engine):
+            return refresh_several(
+                names, lake.environment(), full=bool(full and full.pop()), cascade=cascade, stopped=stopped
+            )
+
+    with stop_signals(stopped):
+        screen.say("watching; Ctrl-C ends it after the artefact that is being refreshed")
+        options = {"stopped": stopped, "complain": screen.complain, "interval_seconds": arguments.interval}
+        for found in watch(lake.environment(), refresh, arguments.names, cascade=cascade, **options):
+            code = _show(found, lake, screen)
+    return code
+
+
+def _show(found: Refreshes, lake: Lake, screen: Screen) -> int:
+    """One refresh of a watch: a line of JSON, or a line for each artefact that has moved."""
+    if screen.as_json:
+        screen.data(json.dumps(_as_dict(found, lake, screen), ensure_ascii=False, default=str))
+    else:
+        now = time.strftime("%H:%M:%S")
+        for one in found.done:
+            if one.mode != "noop":
+                screen.data(f"{now} {one.name}: {one}")
+        for name, because in found.skipped.items():
+            screen.data(f"{now} {name}: skipped: {', '.join(because)} could not be refreshed")
+        for name, error in found.failed.items():
+            _complain(screen, name, error)
+    return _exit_code(found)
+
+
+def _as_dict(found: Refreshes, lake: Lake, screen: Screen) -> dict[str, Any]:
+    listed: list[dict[str, Any]] = [one.as_dict() for one in found.done]
+    listed += [{"name": name, "error": screen.worded(error, name).as_dict()} for name, error in found.failed.items()]
+    listed += [{"name": name, "skipped": list(because)} for name, because in found.skipped.items()]
+    return {"lake": lake.location, "artefacts": listed}
+
+
+def _exit_code(found: Refreshes) -> int:
+    from headwater.cli._verbs import Exit
+
+    if not found.ok:
         return Exit.FAILED
-    return Exit.STALE if any(one.behind for one in done) else Exit.OK
+    return Exit.STALE if any(one.behind for one in found.done) else Exit.OK
 
 
 def _print(screen: Screen, done: list[Refresh], skipped: dict[str, tuple[str, ...]]) -> None:

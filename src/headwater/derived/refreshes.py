@@ -4,6 +4,7 @@ One that fails stops only its readers.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from headwater.derived.environment import Environment
 from headwater.derived.lookup import behind
 from headwater.derived.reports import Refresh
 
-__all__ = ["Refreshes", "refresh_several"]
+__all__ = ["Refreshes", "known_names", "refresh_several"]
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,24 @@ class Refreshes:
         return "\n".join(lines)
 
 
-def refresh_several(names: Sequence[str], environment: Environment, *, full: bool, cascade: bool) -> Refreshes:
-    """Refresh some artefacts, or all where no name is given; ``full`` is about those that are named."""
-    known = sorted(environment.artefacts())
-    asked = [_known(name, known, environment) for name in names] or known
+def refresh_several(
+    names: Sequence[str],
+    environment: Environment,
+    *,
+    full: bool,
+    cascade: bool,
+    stopped: threading.Event | None = None,
+) -> Refreshes:
+    """Refresh some artefacts, or all where no name is given; ``full`` is about those that are named.
+
+    Once it is ``stopped``, no further one is begun.
+    """
+    asked = known_names(names, environment) or sorted(environment.artefacts())
     run, found = Cascade(environment), Refreshes()
     order = run.order(asked) if cascade else upstream_first(asked, run.lookup.reads)
     for name in order if cascade else [name for name in order if name in asked]:
+        if stopped is not None and stopped.is_set():
+            break
         lost = [n for n in run.lookup.reads(name) or () if n in found.failed or n in found.skipped]
         if lost:
             why = {one for n in lost for one in found.skipped.get(n, (n,))}
@@ -88,6 +100,12 @@ def refresh_several(names: Sequence[str], environment: Environment, *, full: boo
         left = () if cascade else behind(run.lookup.reads(name) or (), run.lookup)
         found.done.append(replace(done, behind=left))
     return found
+
+
+def known_names(names: Sequence[str], environment: Environment) -> list[str]:
+    """Names of artefacts as they are written in the lake, whatever their case."""
+    known = sorted(environment.artefacts()) if names else []
+    return [_known(name, known, environment) for name in names]
 
 
 def _known(name: str, known: Sequence[str], environment: Environment) -> str:
