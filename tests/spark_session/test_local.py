@@ -84,6 +84,24 @@ def test_workers_are_forked_with_everything_loaded(spark: SparkSession) -> None:
     assert set(LOADED) <= names
 
 
+def test_workers_are_forked_with_the_machine_code_of_a_view(spark: SparkSession, tmp_path: Path) -> None:
+    lake = hw.connect(tmp_path, spark=spark)
+    lake.write("t", [{"k": 1, "v": 2}])
+    lake.view(
+        "v", "SELECT k, sum(v) AS s FROM t GROUP BY k", refresh=True
+    )  # whose kernels are compiled now, if they were not
+
+    def has_code(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from headwater.kernels.compiled import kernels
+
+        asked = ("consolidate.consolidate", "hash.hash_rows", "aggregate.aggregate_step")
+        for _ in batches:
+            found = [name in kernels and bool(kernels[name].overloads) for name in asked]
+            yield pa.RecordBatch.from_pydict({"found": found})
+
+    assert [row.found for row in spark.range(1).mapInArrow(has_code, "found boolean").collect()] == [True, True, True]
+
+
 def test_quiet_and_clean(run_python: RunPython, tmp_path: Path) -> None:
     program = """
 import sys, headwater as hw
