@@ -42,6 +42,7 @@ class Bench:
         self.folder = folder
         self.count = 0
         self._known: dict[str, tuple[State, State, list[str]]] = {}
+        self._whole_ms: dict[str, float] = {}
 
     def about(self, path: WritePath) -> tuple[State, State, list[str]]:
         """The states before and after, and the points reached in order."""
@@ -54,6 +55,16 @@ class Bench:
                 path.act(hw.connect(copy))
             self._known[path.name] = before, state_of(copy), plan.reached
         return self._known[path.name]
+
+    def whole_ms(self, path: WritePath, killer: Any) -> float:
+        """How long the act takes here when nobody ends it."""
+        if path.name not in self._whole_ms:
+            folder = self.fresh(path)
+            answer = killer(path=path.name, folder=str(folder))
+            assert answer["status"] == 0, path.name
+            self._whole_ms[path.name] = answer["ms"]
+            shutil.rmtree(folder)
+        return self._whole_ms[path.name]
 
     def fresh(self, path: WritePath) -> Path:
         """A copy of the prepared lake."""
@@ -157,7 +168,7 @@ def kill_at_an_instant(path: WritePath, bench: Bench, killer: Any, dice: random.
     """Returns whether the kill came before the act was over."""
     before, after, _ = bench.about(path)
     folder = bench.fresh(path)
-    answer = killer(path=path.name, folder=str(folder), after_ms=dice.uniform(5, 120))
+    answer = killer(path=path.name, folder=str(folder), after_ms=dice.uniform(0.05, 0.9) * bench.whole_ms(path, killer))
     check_after(folder, path, before, after, others=others)
     shutil.rmtree(folder)
     return bool(os.WIFSIGNALED(answer["status"]))

@@ -3,6 +3,8 @@
 A server is a module of the tests whose main calls `serve`. Commands come as JSON lines on stdin: whatever the life needs, with ``"after_ms"``,
 the moment of the kill, ``"point"`` and ``"nth"``, or ``"fault"``, as in HEADWATER_FAULTS. The answer is the child's
 wait status. The server itself starts no thread before it forks.
+
+How long a life takes depends on the machine. Where a kill is to come before the end, ``within`` says it as a share of what the last whole life took.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ class Server:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._whole_ms: float | None = None
         assert self._out.readline() == "ready\n"
 
     @property
@@ -46,9 +49,16 @@ class Server:
 
     def live(self, **command: Any) -> int:
         assert self.process.stdin is not None
+        if "within" in command:
+            assert self._whole_ms is not None, "a life has come to its end"
+            command["after_ms"] = command.pop("within") * self._whole_ms
+        begun = time.monotonic()
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
-        return int(json.loads(self._out.readline()))
+        status = int(json.loads(self._out.readline()))
+        if status == 0 and "after_ms" not in command:
+            self._whole_ms = 1_000 * (time.monotonic() - begun)
+        return status
 
     def close(self) -> None:
         assert self.process.stdin is not None

@@ -123,9 +123,10 @@ def test_a_thousand_kills(server: Server, tmp_path: Path) -> None:
     chance = random.Random(os.environ.get("HEADWATER_TEST_SEED", "2"))
 
     def commands() -> Iterator[dict[str, Any]]:
+        instants = at_any_moment(server, tmp_path)
         while True:
             if chance.random() < 0.5:
-                yield {"after_ms": chance.uniform(1, 500)}
+                yield next(instants)
             else:
                 yield {"point": chance.choice(POINTS), "nth": chance.randint(1, 8)}
 
