@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.incremental.views.world import QUERIES, World
 import headwater as hw
 from headwater.base import settings
 from headwater.base.errors import HeadwaterError, InputError, UnsupportedError
+from headwater.cli import main
 from headwater.derived import upkeep
 
 if TYPE_CHECKING:
@@ -57,6 +59,25 @@ def test_the_jobs_of_a_refresh_say_what_they_did(tmp_path: Path, spark: SparkSes
     assert all(one["shuffled_bytes"] > 0 and one["state_bytes"] > 0 and one["shards"] == 2 for one in jobs)
     assert jobs[0]["rows_out"] == jobs[1]["rows_in"] == view.rows
     assert "rows" in view.graph().text()
+
+
+def test_a_statement_and_a_command_ask_for_an_engine(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = World(tmp_path)
+    lake = hw.connect(tmp_path, spark=spark)
+    view = lake.view("v", QUERIES["groups"])
+    (built,) = lake.sql("REFRESH MATERIALIZED VIEW v WITH (ENGINE = 'spark')").to_pylist()
+    assert (built["mode"], "on Spark" in built["reason"]) == ("full", True)
+    assert view.jobs().num_rows > 0, "tasks have done it"
+    world.orders.append(world.orders.to_arrow().slice(0, 3))
+    assert main(["refresh", str(tmp_path), "v", "--engine", "spark", "--json"]) == 0
+    (ticked,) = json.loads(capsys.readouterr().out)["artefacts"]
+    assert (ticked["mode"], "on Spark" in ticked["reason"]) == ("incremental", True)
+    world.orders.append(world.orders.to_arrow().slice(0, 3))
+    (here,) = lake.sql("REFRESH MATERIALIZED VIEW v WITH (ENGINE = 'local')").to_pylist()
+    assert (here["mode"], "on Spark" in here["reason"]) == ("incremental", False)
+    assert view.verify().equal
 
 
 def test_what_spark_cannot_do_is_refused(tmp_path: Path, spark: SparkSession) -> None:
