@@ -2,12 +2,14 @@
 
 Commands come as JSON lines on stdin: ``{"folder": …, "views": […]}`` with ``"after_ms"``, the moment of the kill, or ``"point"`` and
 ``"nth"``. The child opens the lake and refreshes the views, one after the other, with
-``"engine": "spark"`` by the tasks of Spark's runtime, which run in the child. The answer is its wait status.
+``"engine": "spark"`` by the tasks of Spark's runtime, which run in the child. With ``"follow"`` each is followed to the newest versions, so many
+rows at a time. The answer is its wait status.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from contextlib import nullcontext
 from typing import Any
 
@@ -26,7 +28,10 @@ def live(command: dict[str, Any]) -> None:
     engine = command.get("engine", "local")
     with here() if engine == "spark" else nullcontext(), settings.override(view_engine=engine, view_spark_shards=3):
         for name in command["views"]:
-            lake.view(name).refresh(full=command.get("full", False))
+            if "follow" in command:
+                deque(lake.view(name).follow(available_now=True, most_rows=command["follow"]), maxlen=0)
+            else:
+                lake.view(name).refresh(full=command.get("full", False))
     upkeep.wait()
 
 

@@ -45,7 +45,7 @@ from headwater.incremental.views.costs import ViewPlan
 from headwater.incremental.views.ddl import create_statement
 from headwater.incremental.views.deciding import after_upstream, decide
 from headwater.incremental.views.definition import Definition, Policy, check_functions, same_functions
-from headwater.incremental.views.following import follow
+from headwater.incremental.views.following import follow, next_stop
 from headwater.incremental.views.output_table import Told, changed_metadata
 from headwater.incremental.views.profile import table_of
 from headwater.incremental.views.reading import read_definition
@@ -298,7 +298,9 @@ class View(Handle):
         """Hold the rows against a recomputation at their frontier, in bounded memory; floats may differ in their last
         digits (`headwater.derived.comparison`).
 
-        Views that it reads are taken as they are: ``behind`` names those that have not read the newest rows.
+        Views that it reads are taken as they are: ``behind`` names those that have not read the newest rows. Rows are
+        recomputed by the engine that small queries run on; `Lake.verify` takes the ``engine``, and has Spark's tasks
+        recompute and compare views of many rows.
         """
         now = self.table.pinned_to(self.table.snapshot)
         check_built(self.name, now.snapshot)
@@ -367,7 +369,12 @@ class View(Handle):
             return table_of(one.profile())
 
     def follow(
-        self, *, every_seconds: float = 1.0, available_now: bool = False, engine: Engine | None = None
+        self,
+        *,
+        every_seconds: float = 1.0,
+        available_now: bool = False,
+        engine: Engine | None = None,
+        most_rows: int | None = None,
     ) -> Iterator[Refresh]:
         """Refresh whenever a source has changed, and give each report; a refresh takes all that has come meanwhile.
 
@@ -382,6 +389,11 @@ class View(Handle):
             stop as soon as nothing has, for schedulers
         engine
             as in `refresh`
+        most_rows
+            how many changed rows of tables a refresh takes at most, where the view is many versions behind: it then
+            comes forward in several refreshes, each a commit. Versions of tables are never cut, so one that changes
+            more rows is taken as a whole; so is what builds the view, or what reads all rows for another reason. By
+            default there is no limit.
 
         >>> import headwater as hw, tempfile
         >>> lake = hw.connect(tempfile.mkdtemp())
@@ -390,7 +402,18 @@ class View(Handle):
         >>> [(one.mode, str(one.after)) for one in count.follow(available_now=True)]
         [('full', 'orders@0')]
         """
-        return follow(lambda: self.refresh(engine=engine), every_seconds, available_now=available_now)
+        if most_rows is not None and (not isinstance(most_rows, int) or isinstance(most_rows, bool) or most_rows < 1):
+            raise InputError.bad_argument("most_rows", most_rows, "a number of rows, 1 or more")
+
+        def stop() -> Frontier | None:
+            until = None if most_rows is None else next_stop(self.name, self._environment, most_rows)
+            # Where all rows are read anyway, doing so at each stop would only be more work.
+            return None if until is not None and self.plan(until, engine=engine).mode == "full" else until
+
+        def refresh(until: Frontier | None) -> Refresh:
+            return self.refresh(until, engine=engine)
+
+        return follow(refresh, stop, every_seconds, available_now=available_now)
 
     def create_statement(self) -> str:
         """The CREATE MATERIALIZED VIEW that would make a view like this one."""
