@@ -1,14 +1,17 @@
-"""Aggregations: figures of the rows that a query matches, without reading them.
+"""Aggregations: figures of the rows that a query matches, over the rows that are alive.
 
-They are computed from the columns that an index keeps for its keyword and numeric fields, over the rows that are alive,
-so they cost what the matches cost. Each is a small object made by a function of this module, and may have others
-inside::
+Each is a small object made by a function of this module, and may have others inside::
 
     ix.aggregate("refund", authors=terms("author", inner={"paid": stats("amount")}), days=date_histogram("at", "1 day"))
 
-``terms`` counts every value of every split, so its figures are exact, and not those of the best values of each split.
-Sums, averages and percentiles are those of 64-bit floats; cardinality and percentiles are approximations, as their
-names say in every search engine.
+Figures are exact where the type of the column is: of whole numbers, decimals, dates, timestamps, truth values and
+keywords. Sums of floats are rounded. Not-a-number is a value, and the largest one. ``terms`` counts every value of
+every split, and not the best values of each. ``cardinality`` is an approximation, as in every search engine, and
+``percentiles`` of numbers are within 1% of a value of that rank, or within 1e-9.
+
+They are computed from the columns that an index keeps for its keyword and numeric fields, so they cost what the matches
+cost (`library_figures`). Where that would not be exact, as for whole numbers beyond 2^53, the columns of the rows that
+match are read from the table instead (`row_figures`).
 """
 
 from __future__ import annotations
@@ -16,26 +19,33 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from headwater.base.durations import parse_duration_ms
 from headwater.base.errors import InputError, SearchQueryError
 from headwater.search.answers import remembered
 from headwater.search.fields import Field
+from headwater.search.figures import Calendar, Figure, FigureColumn, as_written
+from headwater.search.library_figures import Extent, extents, extents_of_all, is_exact, library_figures
 from headwater.search.reader import Reader
 from headwater.search.request import Request, compile_query
-from headwater.search.values import days_of, microseconds_of, show_value
+from headwater.search.row_figures import RowFigures
+from headwater.search.rows import fetch_rows
+from headwater.search.values import days_of, microseconds_of
 
 __all__ = [
     "Aggregation", "aggregate", "cardinality", "date_histogram", "histogram", "percentiles", "ranges", "stats", "terms",
 ]  # fmt: skip
 
 Name = Literal["terms", "stats", "histogram", "date_histogram", "ranges", "percentiles", "cardinality"]
-_EVERY = 10_000_000
 _DAY_MS = 86_400_000
+_MIDNIGHT = time(tzinfo=UTC)
 _CALENDAR = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "years": 12}
 
 
@@ -59,13 +69,16 @@ def stats(column: str) -> Aggregation:
     return Aggregation("stats", column)
 
 
-def histogram(column: str, interval: float, *, inner: Mapping[str, Aggregation] | None = None) -> Aggregation:
-    """Rows by intervals of a number."""
+def histogram(column: str, interval: float | Decimal, *, inner: Mapping[str, Aggregation] | None = None) -> Aggregation:
+    """Rows by intervals of a number; not-a-number and infinities have buckets of their own."""
     return Aggregation("histogram", column, {"interval": interval}, inner or {})
 
 
 def date_histogram(column: str, interval: str, *, inner: Mapping[str, Aggregation] | None = None) -> Aggregation:
-    """Rows by intervals of a date or timestamp: ``"1 hour"``, ``"7 days"``, ``"1 month"``, ``"1 year"``."""
+    """Rows by intervals of a date or timestamp: ``"1 hour"``, ``"7 days"``, ``"1 month"``, ``"1 year"``.
+
+    Buckets of a length have the ``key`` at which they begin, those of months and years ``from`` and ``to``.
+    """
     return Aggregation("date_histogram", column, {"interval": interval}, inner or {})
 
 
@@ -88,18 +101,41 @@ def aggregate(reader: Reader, query: str, wanted: Mapping[str, Any]) -> dict[str
     """The figures of the rows that match a query, by name."""
     if not wanted:
         raise InputError.bad_argument("wanted", wanted, "figures by name, such as authors=terms('author')")
-    for name, one in wanted.items():
-        if not isinstance(one, Aggregation):
-            raise InputError.bad_argument(name, one, "what a function of headwater.search.aggregation gives")
+    figures = {name: _checked(reader, name, one) for name, one in wanted.items()}
     key = (reader.key, query, repr(wanted))
-    return copy.deepcopy(remembered(key, lambda: _answered(reader, query, wanted), _bytes_of))
+    return copy.deepcopy(remembered(key, lambda: _answered(reader, query, figures), _bytes_of))
 
 
-def _answered(reader: Reader, query: str, wanted: Mapping[str, Aggregation]) -> dict[str, Any]:
+def _answered(reader: Reader, query: str, figures: Mapping[str, Figure]) -> dict[str, Any]:
     compiled, _ = compile_query(reader, Request(query=query))
-    translated = {name: _translate(reader, compiled, one) for name, one in wanted.items()}
-    found = reader.aggregate(compiled, {name: request for name, (request, _) in translated.items()})
-    return {name: read(found[name]) for name, (_, read) in translated.items()}
+    known = extents_of_all(reader, list(figures.values()))
+    quick, inexact = _parted(figures, known)
+    if inexact:  # by rows that may not match
+        known = extents(reader, compiled, list(figures.values()))
+        quick, inexact = _parted(figures, known)
+    found: dict[str, Any] = {}
+    if quick:
+        found = library_figures(reader, compiled, quick, known, lambda figure: _without_rows(reader, figure))
+    if inexact:
+        columns = [one.column for figure in inexact.values() for one in figure.each()]
+        table = fetch_rows(reader, reader.every(compiled), list(dict.fromkeys(c.name for c in columns)))
+        rows = RowFigures(table, columns)
+        found.update((name, rows.of(figure)) for name, figure in inexact.items())
+    return {name: found[name] for name in figures}
+
+
+def _parted(
+    figures: Mapping[str, Figure], known: Mapping[str, Extent | None]
+) -> tuple[dict[str, Figure], dict[str, Figure]]:
+    """The figures that the library computes exactly, and the others."""
+    exact = {name: all(is_exact(one, known[one.column.name]) for one in f.each()) for name, f in figures.items()}
+    return {n: f for n, f in figures.items() if exact[n]}, {n: f for n, f in figures.items() if not exact[n]}
+
+
+def _without_rows(reader: Reader, figure: Figure) -> Any:
+    columns = [one.column for one in figure.each()]
+    schema = pa.schema([reader.base.schema.field(c.name).arrow for c in {c.name: c for c in columns}.values()])
+    return RowFigures(schema.empty_table(), columns).of(figure)
 
 
 def _bytes_of(figures: Any) -> int:
@@ -108,136 +144,106 @@ def _bytes_of(figures: Any) -> int:
     return 100 + sum(map(_bytes_of, figures)) if isinstance(figures, list) else 50
 
 
-_Read = Callable[[Mapping[str, Any]], Any]
+# -- what is asked, checked ------------------------------------------------------------------------------------------
 
 
-def _translate(reader: Reader, query: Any, asked: Aggregation) -> tuple[dict[str, Any], _Read]:
-    """The library's form of an aggregation, and how its answer is read."""
-    f, name = _fast_field(reader, asked)
-    inside = {key: _translate(reader, query, one) for key, one in asked.inner.items()}
-
-    def finish(kind: str, options: Mapping[str, Any], read: _Read) -> tuple[dict[str, Any], _Read]:
-        request: dict[str, Any] = {kind: {"field": name, **options}}
-        if inside:
-            request["aggs"] = {key: made for key, (made, _) in inside.items()}
-        return request, read
-
-    def bucket(found: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
-        return {**keys, "rows": int(found["doc_count"]), **{key: read(found[key]) for key, (_, read) in inside.items()}}
-
-    def by_key(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [bucket(one, key=show_value(f, one["key"])) for one in found["buckets"]]
-
+def _checked(reader: Reader, name: str, asked: Any) -> Figure:
+    if not isinstance(asked, Aggregation):
+        raise InputError.bad_argument(name, asked, "what a function of headwater.search.aggregation gives")
+    column = _column(reader, asked)
+    inner = {key: _checked(reader, key, one) for key, one in asked.inner.items()}
+    options = asked.options
     match asked.name:
         case "terms":
-            size = asked.options["size"]
+            size = options["size"]
             if not isinstance(size, int) or isinstance(size, bool) or size < 1:
                 raise InputError.bad_argument("size", size, "a number of values, from 1 on")
-            return finish("terms", {"size": size, "segment_size": _EVERY}, by_key)
-        case "stats":
-            return finish("stats", {}, lambda found: _read_stats(f, found))
+            return Figure("terms", column, size=size, inner=inner)
         case "histogram":
-            interval = asked.options["interval"]
-            if isinstance(interval, bool) or not isinstance(interval, int | float) or not interval > 0:
-                raise InputError.bad_argument("interval", interval, "a number above 0")
-            return finish("histogram", {"interval": float(interval), "min_doc_count": 1}, by_key)
+            return Figure("histogram", column, interval=_interval(column, options["interval"]), inner=inner)
         case "date_histogram":
-            return _by_time(reader, query, f, name, asked, finish, bucket, by_key)
+            return Figure("date_histogram", column, interval=_length(column, str(options["interval"])), inner=inner)
         case "ranges":
-            bounds = [_bound(f, one) for one in asked.options["bounds"]]
-            return _by_ranges(f, bounds, finish, bucket)
+            bounds = [_bound(column, one) for one in options["bounds"]]
+            if not bounds or any(not low < high for low, high in itertools.pairwise(bounds)):
+                raise InputError.bad_argument("bounds", list(options["bounds"]), "values that grow")
+            return Figure("ranges", column, bounds=bounds, inner=inner)
         case "percentiles":
-            options = {"percents": [float(p) for p in asked.options["percents"]], "keyed": False}
-            return finish("percentiles", options, lambda found: _read_percentiles(f, found))
-        case "cardinality":
-            return finish("cardinality", {}, lambda found: round(found["value"] or 0))
-    raise AssertionError(asked.name)
+            return Figure("percentiles", column, percents=[_percent(one) for one in options["percents"]])
+    return Figure(asked.name, column)
 
 
-def _fast_field(reader: Reader, asked: Aggregation) -> tuple[Field, str]:
-    fields = reader.meant.fields
+_FITTING = {
+    "text": "index the column as keyword",
+    "keyword": "use terms() or cardinality()",
+    "boolean": "use terms(), stats() or cardinality()",
+}
+
+
+def _column(reader: Reader, asked: Aggregation) -> FigureColumn:
+    fields, base = reader.meant.fields, reader.base
     number = fields.number(asked.column)
     if number is None:
         raise SearchQueryError.not_indexed(asked.column, fields.columns)
-    f = fields[number]
+    f: Field = fields[number]
     counted = asked.name in ("terms", "cardinality")
-    if not (f.is_numeric or (f.kind == "keyword" and counted)):
-        hint = {"text": "index the column as keyword", "keyword": "use terms() or cardinality()"}.get(
-            f.kind, "use count()"
-        )
+    fits = counted or (asked.name == "stats" if f.kind == "boolean" else f.is_numeric)
+    if not (f.is_numeric or f.kind == "keyword") or not fits:
+        hint = _FITTING.get(f.kind, "use count()")
         raise SearchQueryError.not_possible(asked.name, f.column, f"it is of kind {f.kind}", hint)
     if asked.name == "date_histogram" and f.kind not in ("date", "timestamp"):
         raise SearchQueryError.not_possible(asked.name, f.column, f"it is of kind {f.kind}", "use histogram()")
-    return f, fields.name(number)
+    if asked.name == "histogram" and f.kind in ("date", "timestamp"):
+        raise SearchQueryError.not_possible(asked.name, f.column, f"it is of kind {f.kind}", "use date_histogram()")
+    dtype = base.schema.field(f.column, base.where).arrow.type
+    if pa.types.is_decimal(dtype):
+        return FigureColumn(f.column, number, "decimal", scale=dtype.scale)
+    aware = not pa.types.is_timestamp(dtype) or dtype.tz is not None
+    return FigureColumn(f.column, number, "text" if f.kind == "keyword" else f.kind, aware=aware)  # type: ignore[arg-type]
 
 
-def _by_time(
-    reader: Reader, query: Any, f: Field, name: str, asked: Aggregation, finish: Any, bucket: Any, by_key: _Read
-) -> tuple[dict[str, Any], _Read]:
-    text = str(asked.options["interval"])
+def _interval(column: FigureColumn, given: Any) -> float | Decimal:
+    if not _is_number(given) or not given > 0 or not math.isfinite(given):
+        raise InputError.bad_argument("interval", given, "a number above 0")
+    return float(given) if column.kind == "float" else given
+
+
+def _is_number(given: Any) -> bool:
+    """Whether it is one, and not so large that no float is near it."""
+    if not isinstance(given, int | float | Decimal) or isinstance(given, bool):
+        return False
+    try:
+        float(given)
+    except OverflowError:
+        return False
+    return True
+
+
+def _length(column: FigureColumn, text: str) -> int | Calendar:
     amount, _, unit = text.strip().partition(" ")
-    if unit.strip().lower() in _CALENDAR and amount.isdigit() and int(amount):
-        months = int(amount) * _CALENDAR[unit.strip().lower()]
-        found = reader.aggregate(query, {"s": {"stats": {"field": name}}})["s"]
-        if not found["count"]:
-            return _by_ranges(f, [], finish, bucket)
-        return _by_ranges(f, _month_starts(f, found["min"], found["max"], months), finish, bucket, least=1)
+    if unit.strip().lower() in _CALENDAR and amount.isascii() and amount.isdigit() and int(amount):
+        return Calendar(int(amount) * _CALENDAR[unit.strip().lower()])
     length_ms = parse_duration_ms(text, "interval")
-    if f.kind == "date" and length_ms % _DAY_MS:
+    if column.kind == "date" and length_ms % _DAY_MS:
         raise InputError.bad_argument("interval", text, "a length of whole days, since the column has dates")
-    interval = length_ms // _DAY_MS if f.kind == "date" else length_ms * 1_000
-    return finish("histogram", {"interval": float(interval), "min_doc_count": 1}, by_key)  # type: ignore[no-any-return]
+    return length_ms // _DAY_MS if column.kind == "date" else length_ms * 1_000
 
 
-def _month_starts(f: Field, least: float, most: float, months: int) -> list[int]:
-    """The beginnings of months that rows between two values may lie in, as the index has them."""
-    first, last = show_value(f, least), show_value(f, most)
-    number = (first.year * 12 + first.month - 1) // months * months
-    end = last.year * 12 + last.month - 1
-    starts = []
-    while number <= end + months:
-        start = datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC)
-        starts.append(days_of(start.date()) if f.kind == "date" else microseconds_of(start))
-        number += months
-    return starts
-
-
-def _by_ranges(
-    f: Field, bounds: Sequence[float], finish: Any, bucket: Any, *, least: int = 0
-) -> tuple[dict[str, Any], _Read]:
-    if list(bounds) != sorted(set(bounds)):
-        raise InputError.bad_argument("bounds", list(bounds), "values that grow")
-    edges = [None, *bounds, None]
-    pieces = [
-        {key: float(edge) for key, edge in (("from", low), ("to", high)) if edge is not None}
-        for low, high in itertools.pairwise(edges)
-    ]
-
-    def read(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-        made = []
-        for one in found["buckets"]:
-            low, high = (None if one.get(e) is None else show_value(f, one[e]) for e in ("from", "to"))
-            if int(one["doc_count"]) >= least:
-                made.append((one.get("from", -math.inf), bucket(one, **{"from": low, "to": high})))
-        return [each for _, each in sorted(made, key=lambda pair: pair[0])]
-
-    return finish("range", {"ranges": pieces}, read)  # type: ignore[no-any-return]
-
-
-def _bound(f: Field, value: Any) -> float:
-    if f.kind == "date" and hasattr(value, "year"):
+def _bound(column: FigureColumn, value: Any) -> Any:
+    """A bound of a range as a plain value."""
+    if column.kind == "date" and isinstance(value, date) and not isinstance(value, datetime):
         return days_of(value)
-    if f.kind == "timestamp" and isinstance(value, datetime):
-        return microseconds_of(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError.bad_argument("bounds", value, f"values of the field `{f.column}`, which is of kind {f.kind}")
-    return value
+    if column.kind == "timestamp" and isinstance(value, date):
+        return microseconds_of(value if isinstance(value, datetime) else datetime.combine(value, _MIDNIGHT))
+    if column.is_time or not _is_number(value) or math.isnan(value):
+        expected = {"date": "dates", "timestamp": "datetimes"}.get(column.kind, "numbers")
+        raise InputError.bad_argument("bounds", value, f"{expected}, as the field `{column.name}` has them")
+    if column.kind == "float":
+        return float(value)
+    return as_written(value) if column.kind == "decimal" else value
 
 
-def _read_stats(f: Field, found: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {"count": int(found["count"]), "min": show_value(f, found["min"]), "max": show_value(f, found["max"])}
-    return shown if f.kind in ("date", "timestamp") else {**shown, "sum": found["sum"], "avg": found["avg"]}
-
-
-def _read_percentiles(f: Field, found: Mapping[str, Any]) -> dict[float, Any]:
-    return {float(one["key"]): show_value(f, one["value"]) for one in found["values"]}
+def _percent(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 100:
+        raise InputError.bad_argument("percents", value, "numbers from 0 to 100")
+    return float(value)

@@ -119,6 +119,8 @@ class Reader:
         self._segments = chosen
         self.compiled: OrderedDict[Hashable, Any] = OrderedDict()
         """The library's queries for the last questions: see `compile_query`."""
+        self.extents: dict[str, Any] = {}
+        """Between which values all rows of a column lie: see `extents_of_all`."""
         self._open(segments, home)
 
     def _alive(self, cover: Cover, taken: set[str]) -> list[Bits | None]:

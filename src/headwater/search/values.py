@@ -7,14 +7,13 @@ kind of field has one reading, the same for queries and, from typed constants, f
 from __future__ import annotations
 
 import ipaddress
-import math
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from headwater.base.errors import SearchQueryError
 from headwater.search.fields import Field
 
-__all__ = ["days_of", "microseconds_of", "read_value", "show_value"]
+__all__ = ["days_of", "microseconds_of", "read_value"]
 
 _DAY_0 = date(1970, 1, 1)
 _TIME_0 = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,19 +62,6 @@ def _read(kind: str, text: str) -> Any:
 
 def _fail() -> Any:
     raise ValueError
-
-
-def show_value(f: Field, value: Any) -> Any:
-    """A value of the index as people and Arrow know it: the inverse of `read_value`, for aggregations."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return value
-    if f.kind == "date":
-        return _DAY_0 + timedelta(days=int(value))
-    if f.kind == "timestamp":
-        return _TIME_0 + timedelta(microseconds=int(value))
-    if f.kind == "boolean":
-        return bool(value)
-    return int(value) if f.kind == "integer" and float(value).is_integer() else value
 
 
 def days_of(value: date) -> int:
