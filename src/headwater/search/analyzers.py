@@ -13,24 +13,31 @@ their borders. Standard predicates (`predicates`) may use an index for candidate
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from headwater.base.errors import InputError
+from headwater.base.errors import HeadwaterError, InputError
+from headwater.base.errors.wording import did_you_mean
 
-__all__ = ["LANGUAGES", "Analyzer", "parse_analyzer"]
+__all__ = ["LANGUAGES", "STOPWORD_LANGUAGES", "Analyzer", "parse_analyzer"]
 
 LANGUAGES = (
-    "arabic", "catalan", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian",
-    "lithuanian", "norwegian", "polish", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
-    "yiddish",
+    "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian",
+    "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
 )  # fmt: skip
+"""Those of which the library has a stemmer."""
+STOPWORD_LANGUAGES = (
+    "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian", "norwegian", "portuguese",
+    "russian", "spanish", "swedish",
+)  # fmt: skip
+"""Those of which it has a list of stop words."""
 _CODES = {
-    "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
-    "fi": "finnish", "fr": "french", "hu": "hungarian", "it": "italian", "lt": "lithuanian", "nl": "dutch",
-    "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish",
-    "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 _NAMED = {
     "default": "simple | lowercase",
@@ -40,6 +47,8 @@ _NAMED = {
     "ascii": "simple | lowercase | ascii_fold",
     "trigram": "ngram(3, 3) | lowercase",
 }
+_MARKED_WORDS = r"regex('[\p{L}\p{M}\p{N}]+')"
+"""Tamil has signs inside its words that are no letters, at which ``simple`` would take them apart."""
 _STEP = re.compile(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _CHAR_WISE = {("simple", "lowercase"), ("whitespace", "lowercase"), ("simple",), ("whitespace",)}
 
@@ -83,13 +92,33 @@ def parse_analyzer(text: str) -> Analyzer:
     ['Cafe', 'au', 'lait']
     """
     found = re.fullmatch(r"([a-z]+)_stem", text.strip())
-    if found and (language := _CODES.get(found[1], found[1])) in LANGUAGES:
-        return parse_analyzer(f"simple | lowercase | stemmer({language})")
+    if found:
+        language = _CODES.get(found[1], found[1])
+        if language not in LANGUAGES:
+            raise InputError.bad_argument("analyzer", text, _known_languages(language, LANGUAGES))
+        words = _MARKED_WORDS if language == "tamil" else "simple"
+        return parse_analyzer(f"{words} | lowercase | stemmer({language})")
     chain = _NAMED.get(text.strip(), text)
     steps = [_step(piece, first=not number, whole=text) for number, piece in enumerate(_pieces(chain))]
     made = Analyzer(tuple(steps))
-    _built(made)
+    with _typed(text, f"an analyzer that the library can make of {made}"):
+        _built(made)
     return made
+
+
+@contextmanager
+def _typed(whole: str, expected: str) -> Iterator[None]:
+    """Give whatever the library raises a type, a panic too."""
+    try:
+        yield
+    except HeadwaterError:
+        raise
+    except (TypeError, ValueError, OverflowError) as e:
+        raise InputError.bad_argument("analyzer", whole, f"{expected}: {e}") from e
+    except BaseException as e:
+        if type(e).__name__ != "PanicException":
+            raise
+        raise InputError.bad_argument("analyzer", whole, f"{expected}: {e}") from e
 
 
 def _pieces(chain: str) -> list[str]:
@@ -107,10 +136,8 @@ def _step(piece: str, *, first: bool, whole: str) -> tuple[str, tuple[Any, ...]]
             "analyzer", whole, f"a {role} at {piece.strip()!r}: one of {', '.join(sorted(known))}{names}"
         )
     given = tuple(_argument(one) for one in re.findall(r"'(?:[^']|'')*'|[^,'\s][^,']*", found[2] or ""))
-    try:
+    with _typed(whole, f"other arguments of {found[1]}"):
         known[found[1]](*given)
-    except (TypeError, ValueError, OverflowError) as e:
-        raise InputError.bad_argument("analyzer", whole, f"other arguments of {found[1]}: {e}") from None
     return found[1], given
 
 
@@ -165,15 +192,20 @@ def _plain(kind: str, name: str) -> Any:
     return make
 
 
-def _of_language(name: str) -> Any:
+def _of_language(name: str, known: Sequence[str]) -> Any:
     def make(language: str) -> Any:
         import tantivy
 
-        if language not in LANGUAGES:
-            raise ValueError(f"the language is one of {', '.join(LANGUAGES)}")
+        if language not in known:
+            raise ValueError(_known_languages(str(language), known))
         return getattr(tantivy.Filter, name)(language)
 
     return make
+
+
+def _known_languages(asked: str, known: Sequence[str]) -> str:
+    near = did_you_mean(_CODES.get(asked, asked), known)
+    return f"{f'did you mean {near}? ' if near else ''}one of the languages {', '.join(known)}"
 
 
 def _remove_long(length: int) -> Any:
@@ -204,8 +236,8 @@ _FILTERS: dict[str, Any] = {
     "lowercase": _plain("Filter", "lowercase"),
     "ascii_fold": _plain("Filter", "ascii_fold"),
     "alphanum_only": _plain("Filter", "alphanum_only"),
-    "stemmer": _of_language("stemmer"),
-    "stopwords": _of_language("stopword"),
+    "stemmer": _of_language("stemmer", LANGUAGES),
+    "stopwords": _of_language("stopword", STOPWORD_LANGUAGES),
     "without": _words("custom_stopword"),
     "split_compound": _words("split_compound"),
     "remove_long": _remove_long,
