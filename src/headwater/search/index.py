@@ -144,9 +144,12 @@ class SearchIndex(KeptIndex):
         return self.steadily(lambda: aggregate(self.reader(), query, wanted))
 
     def more_like(
-        self, text: str | Mapping[str, str], *, columns: Sequence[str] | None = None, k: int = 10
+        self, text: str | Mapping[str, str | None], *, columns: Sequence[str] | None = None, k: int | None = 10
     ) -> SearchResult:
-        """The rows whose text has most in common with a text."""
+        """The rows whose text has most in common with a text, or with texts by the names of columns.
+
+        Some 25 of its words count, those that fewest rows have; ``k=None`` gives every row that has one of these.
+        """
         from headwater.search.searching import more_like
 
         return self.steadily(lambda: more_like(self.reader(), text, columns=columns, k=k))

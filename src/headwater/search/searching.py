@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.base.errors import SearchQueryError
+from headwater.base.errors import InputError, SearchQueryError
 from headwater.lake.find import condition
 from headwater.search.answers import remembered
 from headwater.search.language import Ignored
@@ -168,17 +168,42 @@ def count(reader: Reader, query: str, *, where: str | None, default: Literal["or
     return len(_verified(reader, _narrowed(reader, compiled, wanted), wanted, asked))
 
 
-def more_like(reader: Reader, text: str | Mapping[str, str], *, columns: Sequence[str] | None, k: int) -> SearchResult:
+def more_like(
+    reader: Reader, text: str | Mapping[str, str | None], *, columns: Sequence[str] | None, k: int | None
+) -> SearchResult:
     """The rows whose text has most in common with a text: those of its words count that are rare."""
     import tantivy
 
     base, fields = reader.base, reader.meant.fields
-    given = dict.fromkeys((fields[n].column for n in fields.text), text) if isinstance(text, str) else dict(text)
-    document = {fields.name(field_number(reader, c)): [one] for c, one in given.items()}
-    with guarded("reading the text"):
-        query = tantivy.Query.more_like_this_document_fields_query(
-            reader.schema, document, min_doc_frequency=1, min_term_frequency=1
-        )
-    hits = reader.top(query, Request(query="", k=k).k or 0)
+    asked = Request(query="", k=k)
+    document = {fields.name(number): [one] for number, one in _given(reader, text).items()}
+    query = tantivy.Query.empty_query()
+    if document:
+        with guarded("reading the text"):
+            query = tantivy.Query.more_like_this_document_fields_query(
+                reader.schema, document, min_doc_frequency=1, min_term_frequency=1
+            )
+    hits = reader.top(query, asked.k if asked.k is not None else reader.count(query))
     names = tuple(base.schema.field(c, base.where).name for c in (columns or base.schema.names))
     return SearchResult(reader, hits, names, reader.frontier, query)
+
+
+def _given(reader: Reader, text: str | Mapping[str, str | None]) -> dict[int, str]:
+    """A text for each of some fields, by their numbers; nulls are left out."""
+    fields = reader.meant.fields
+    if isinstance(text, str):
+        return dict.fromkeys(fields.text, text)
+    if not isinstance(text, Mapping) or not text:
+        raise InputError.bad_argument("text", text, "a text, or texts by the names of columns")
+    found: dict[int, str] = {}
+    for column, one in text.items():
+        number = field_number(reader, column)
+        f = fields[number]
+        if not f.is_text:
+            hint = "give texts of text and keyword fields, and search for other values"
+            raise SearchQueryError.not_possible("more rows like a text", f.column, f"it is of kind {f.kind}", hint)
+        if one is not None and not isinstance(one, str):
+            raise InputError.bad_argument("text", one, f"a text for the field `{f.column}`")
+        if one is not None:
+            found[number] = one
+    return found
