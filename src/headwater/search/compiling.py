@@ -41,7 +41,7 @@ from headwater.search.language import (
     Wildcard,
     split_path,
 )  # fmt: skip
-from headwater.search.native import guarded, one_of
+from headwater.search.native import MOST_FUZZY, fuzzy_size, guarded, one_of
 from headwater.search.patterns import matching, pattern_regex
 from headwater.search.reader import Reader
 from headwater.search.values import read_value
@@ -49,6 +49,7 @@ from headwater.search.values import read_value
 __all__ = ["Compiler"]
 
 _MANY_TERMS = 20_000
+_LONGEST_REGEX = 2_000
 _TYPES = {
     "integer": "Integer", "date": "Integer", "timestamp": "Integer", "float": "Float", "boolean": "Boolean",
     "ip": "IpAddr", "binary": "Bytes",
@@ -78,6 +79,8 @@ class Compiler:
     ignored: list[Ignored] = field(default_factory=list)
     looked_up: int = 0
     """How many terms the lists of terms gave, for patterns and ranges."""
+    fuzzy: int = 0
+    """The size of the fuzzy words so far."""
 
     def __post_init__(self) -> None:
         import tantivy
@@ -183,11 +186,14 @@ class Compiler:
             case Fuzzy(text=text, distance=distance, prefix=prefix):
                 self._need_terms(f, "a fuzzy word")
                 words = f.analysis.terms(text) if f.kind != "keyword" else [text]
+                self._need_room(f, words)
                 return self._all(
                     [self._make.fuzzy_term_query(self.reader.schema, name, w, distance, True, prefix) for w in words]
                 ) if words else self._make.empty_query()  # fmt: skip
             case Regex(pattern=text):
                 self._need_terms(f, "a regular expression", patterns=True)
+                if len(text) > _LONGEST_REGEX:  # the library compiles it first, and then sees that it is too large
+                    raise SearchQueryError.refused("reading a regular expression", f"{len(text):,} characters are many")
                 return self._make.regex_query(self.reader.schema, name, text)
             case Range():
                 return self._range(f, name, node)
@@ -257,6 +263,12 @@ class Compiler:
             kind = self._library.FieldType.IpAddr
             return self._make.range_query(schema, name, kind, str(net[0]), str(net[-1]))
         return self._make.term_query(schema, name, read_value(f, text))
+
+    def _need_room(self, f: Field, words: Sequence[str]) -> None:
+        self.fuzzy += sum(map(fuzzy_size, words))
+        if self.fuzzy > MOST_FUZZY:
+            hint = "search for fewer or shorter words, for a prefix, or in fewer fields"
+            raise SearchQueryError.not_possible("a fuzzy word", f.column, "those of the query are too long", hint)
 
     def _need_terms(self, f: Field, what: str, *, patterns: bool = False) -> None:
         if f.kind == "json" and patterns:

@@ -12,9 +12,11 @@ from typing import Any
 
 from headwater.base.errors import HeadwaterError, SearchQueryError
 
-__all__ = ["guarded", "one_of"]
+__all__ = ["MOST_FUZZY", "fuzzy_size", "guarded", "one_of"]
 
 _FEW_TERMS = 30
+MOST_FUZZY = 100_000
+"""The size of all fuzzy words of a query: about 300 words of 8 letters, or one of 300 that are all different."""
 
 
 @contextmanager
@@ -51,3 +53,11 @@ def one_of(schema: Any, name: str, terms: Collection[str]) -> Any:
     each = [make.term_query(schema, name, term, "basic") for term in sorted(terms)]
     both = each[0] if len(each) == 1 else make.boolean_query([(tantivy.Occur.Should, one) for one in each])
     return make.const_score_query(both, 1.0)
+
+
+def fuzzy_size(word: str) -> int:
+    """A measure of the library's automaton for words that are near to one: up to 0.8 KB for each.
+
+    It has a row for each letter, and in it a column for each different one.
+    """
+    return len(word) * (30 + len(set(word)))
