@@ -110,7 +110,7 @@ class Record:
                 last=LastRefresh(**found["last"]) if found.get("last") is not None else None,
                 **cls._own_fields(found),
             )
-        except (KeyError, TypeError, ValueError) as e:
+        except (AttributeError, KeyError, TypeError, ValueError) as e:
             raise CorruptionError.state_file(what, str(e), where) from e
 
     def to_json(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class RecordHistory:
             if body["format"] != _FORMAT or body["version"] != _VERSION:
                 raise ValueError(f"it is {body['format']}, version {body['version']}")
             return [_from_json(one) for one in body["commits"]]
-        except (KeyError, TypeError, ValueError) as e:
+        except (AttributeError, KeyError, TypeError, ValueError) as e:
             raise CorruptionError.state_file(path, str(e), self._root.url) from e
 
     def remove(self) -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from headwater.lake.scan import POSITION, map_files, read_file
 from headwater.search.reader import Hits, Reader
 from headwater.search.split_file import HOT
+from headwater.search.split_store import forget_corrupt
 from headwater.sql import expressions
 from headwater.sql.expressions import Expression
 
@@ -32,7 +33,10 @@ def fetch_rows(reader: Reader, hits: Hits, columns: Sequence[str]) -> pa.Table:
     if not len(hits):
         return schema.empty_table()
     if names and set(names) <= set(reader.meant.hot) and hits.segments is not None:
-        return _hot(reader, hits, names, schema)
+        try:
+            return _hot(reader, hits, names, schema)
+        except (pa.ArrowException, OSError, IndexError, ValueError):  # the copy is damaged, and the table has the rows
+            forget_corrupt(reader.lent)
     groups = [(int(file), np.flatnonzero(hits.files == file)) for file in np.unique(hits.files)]
 
     def read(group: tuple[int, Any]) -> pa.Table:

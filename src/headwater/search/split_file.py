@@ -117,6 +117,10 @@ def check_folder(folder: str, where: str) -> None:
                 _check_file(os.path.join(folder, name))
         for _ in terms_of(folder):
             pass
+        if os.path.exists(hot := os.path.join(folder, HOT)):
+            with pa.memory_map(hot) as source, pa.ipc.open_file(source) as batches:
+                for number in range(batches.num_record_batches):
+                    batches.get_batch(number).validate(full=True)
     except (*_UNREADABLE, OSError, pa.ArrowException) as e:
         raise CorruptionError.state_file(folder, str(e), where) from e
 
