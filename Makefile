@@ -133,12 +133,13 @@ test-slow: $(STAMP) ## run the tests that `make test` leaves out: all of the mat
 	@HEADWATER_TEST_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow -m slow $(ARGS)
 
 # STEPS is the length of a random history and SEEDS how many there are: the defaults are 242,000 steps of random views and more than
-# 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed.
+# 200,000 of circuits' operators, each compared with DuckDB. KILLS is how often each process that writes is killed, and FUZZ how often each
+# kind of file is garbled.
 .PHONY: soak
-soak: $(STAMP) ## run the long tests: EXAMPLES=500 STEPS=220 SEEDS=20 KILLS=1000
+soak: $(STAMP) ## run the long tests: EXAMPLES=500 STEPS=220 SEEDS=20 KILLS=1000 FUZZ=500
 	@HYPOTHESIS_PROFILE=long HEADWATER_TEST_EXAMPLES=$(or $(EXAMPLES),500) HEADWATER_TEST_STEPS=$(or $(STEPS),220) \
 		HEADWATER_TEST_SEEDS=$(or $(SEEDS),20) HEADWATER_TEST_KILLS=$(or $(KILLS),1000) \
-		$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow $(ARGS)
+		HEADWATER_TEST_FUZZ=$(or $(FUZZ),500) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## check style, types and who imports whom
