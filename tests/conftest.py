@@ -63,7 +63,9 @@ _SMALL_QUERIES = {
 _STARTS_A_JVM = frozenset({"jvm", "run_python", "spark", "start_spark"})
 
 # Fixtures whose objects lie on the server that HEADWATER_TEST_STORAGE names.
-_ON_SERVERS = frozenset({"lake", "s3", "server"}) if STORAGE == "s3" else frozenset({"lake", "server"})
+_ON_SERVERS = (
+    frozenset({"lake", "place", "s3", "server"}) if STORAGE == "s3" else frozenset({"lake", "place", "server"})
+)
 
 _SCRATCH = pytest.StashKey[Path]()
 

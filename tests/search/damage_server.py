@@ -1,7 +1,7 @@
 """Searches over copies that are garbled, each in a process of its own (`tests.incremental.killing`).
 
-A command is ``{"folder": …, "said": …}``: the child asks the index ``ix`` of the lake in the folder, and writes to ``said`` what
-came of it. It lets go of all readers before it ends, so that whatever they hold is taken apart too. It has an address space with a
+A command is ``{"lake": …, "options": …, "folder": …, "said": …}``: the child asks the index ``ix`` of the lake, with its copies in
+the folder, and writes to ``said`` what came of it. It lets go of all readers before it ends, so that whatever they hold is taken apart too. It has an address space with a
 limit: the library ends the process if a length that is garbled makes it ask for more, which the test would notice.
 """
 
@@ -36,7 +36,7 @@ def live(command: dict[str, Any]) -> None:
 
 def _ask(command: dict[str, Any]) -> None:
     with hw.settings.override(spill_dir=command["folder"]):
-        index = hw.connect(command["folder"] + "/lake").index("ix")
+        index = hw.connect(command["lake"], storage_options=command["options"]).index("ix")
         try:
             said = f"answer {answers(index)}"
         except HeadwaterError as error:

@@ -1,6 +1,6 @@
 """The lives of indexes that are killed (`tests.incremental.killing`).
 
-A command is ``{"folder": …, "what": "refresh" | "full" | "merge" | "vacuum", "after_ms": …}`` or has a fault point. The child
+A command is ``{"lake": …, "options": …, "what": "refresh" | "full" | "merge" | "vacuum", "after_ms": …}`` or has a fault point. The child
 does that to the index ``it`` of the lake again and again, until it is killed.
 """
 
@@ -16,7 +16,7 @@ from headwater.search import kind, maintenance, searching  # noqa: F401
 
 
 def live(command: dict[str, Any]) -> None:
-    lake = hw.connect(command["folder"])
+    lake = hw.connect(command["lake"], storage_options=command["options"])
     index = lake.index("it")
     while True:
         if command["what"] == "merge":

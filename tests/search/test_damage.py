@@ -11,12 +11,14 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.incremental.killing import Server
+from tests.object_servers import ON_SERVER
+from tests.search.conftest import Place
 
 import headwater as hw
 from headwater.base import events
@@ -26,15 +28,15 @@ from headwater.search import kept_index, split_store
 from headwater.search import reader as reader_module
 from headwater.search.index import SearchIndex
 
-TRIALS = int(os.environ.get("HEADWATER_TEST_FUZZ", "8"))
+TRIALS = int(os.environ.get("HEADWATER_TEST_FUZZ", "3" if ON_SERVER else "8"))
 _ROWS = 30
 _QUERIES = ["word", '"word 7"', "w*", "*ord", "n:[3 TO 9]", "wrod~1", "NOT word"]
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Lake]:
+def lake(place: Place, tmp_path: Path) -> Iterator[Lake]:
     with hw.settings.override(fsync=False, spill_dir=tmp_path):
-        lake = hw.connect(tmp_path / "lake")
+        lake = place.connect()
         for begin in (0, 15):
             ids = range(begin, begin + 15)
             rows = {"n": pa.array(ids, pa.int64()), "body": [f"word {n} and word {n % 3}" for n in ids]}
@@ -51,8 +53,13 @@ def forget() -> None:
     reader_module._term_lists.clear()
 
 
-def splits(tmp_path: Path, ending: str) -> list[Path]:
-    return sorted((tmp_path / "lake/_headwater/indexes/ix/splits").glob(f"*{ending}"))
+def stored(index: SearchIndex, folder: str, ending: str) -> list[str]:
+    """The files of an index, wherever its lake lies."""
+    return sorted(e.path for e in index.store.root.list(f"_headwater/{folder}/") if e.path.endswith(ending))
+
+
+def splits(index: SearchIndex, ending: str) -> list[str]:
+    return stored(index, "indexes/ix/splits", ending)
 
 
 def answers(index: SearchIndex) -> list[list[int]]:
@@ -84,14 +91,13 @@ def notices(ask: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 @pytest.mark.parametrize("ending", [".split", ".cover"])
 @pytest.mark.parametrize("seed", range(TRIALS))
-def test_what_is_stored_is_garbled(ending: str, seed: int, lake: Lake, tmp_path: Path) -> None:
+def test_what_is_stored_is_garbled(ending: str, seed: int, lake: Lake) -> None:
     rng = random.Random(f"{ending} {seed}")
     index = lake.index("ix")
     right = answers(index)
-    file = rng.choice(splits(tmp_path, ending))
-    whole = file.read_bytes()
-    broken = garbled(whole, rng)
-    file.write_bytes(broken)
+    file = PurePosixPath(rng.choice(splits(index, ending)))
+    root = index.store.root
+    root.put(str(file), garbled(root.get(str(file)), rng))
     split_store.forget(file.stem)
     forget()
     found, heard = notices(lambda: answers(index))
@@ -105,11 +111,11 @@ def test_what_is_stored_is_garbled(ending: str, seed: int, lake: Lake, tmp_path:
 
 
 @pytest.mark.parametrize("ending", [".split", ".cover"])
-def test_what_is_stored_is_gone(ending: str, lake: Lake, tmp_path: Path) -> None:
+def test_what_is_stored_is_gone(ending: str, lake: Lake) -> None:
     index = lake.index("ix")
     right = answers(index)
-    file = splits(tmp_path, ending)[0]
-    file.unlink()
+    file = PurePosixPath(splits(index, ending)[0])
+    index.store.root.delete(str(file))
     split_store.forget(file.stem)
     forget()
     found, heard = notices(lambda: answers(index))
@@ -119,15 +125,15 @@ def test_what_is_stored_is_gone(ending: str, lake: Lake, tmp_path: Path) -> None
     assert index.coverage == 1.0 and index.details().damaged == () and index.verify().equal
 
 
-def test_a_merge_finds_a_split_that_is_damaged(lake: Lake, tmp_path: Path) -> None:
+def test_a_merge_finds_a_split_that_is_damaged(lake: Lake) -> None:
     index = lake.index("ix")
-    before = set(splits(tmp_path, ".split"))
+    before = set(splits(index, ".split"))
     for number in range(8):
         lake.write("t", pa.table({"n": [100 + number], "body": ["more"]}), mode="append")
         if number < 7:
             index.refresh()
-    file = min(set(splits(tmp_path, ".split")) - before)
-    file.write_bytes(file.read_bytes()[:-50])
+    file = PurePosixPath(min(set(splits(index, ".split")) - before))
+    index.store.root.put(str(file), index.store.root.get(str(file))[:-50])
     split_store.forget(file.stem)
     forget()
     _, heard = notices(index.refresh)
@@ -137,12 +143,13 @@ def test_a_merge_finds_a_split_that_is_damaged(lake: Lake, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("seed", range(TRIALS))
-def test_records_are_garbled(seed: int, lake: Lake, tmp_path: Path) -> None:
+def test_records_are_garbled(seed: int, lake: Lake) -> None:
     rng = random.Random(seed)
     index = lake.index("ix")
     right = answers(index)
-    file = max((tmp_path / "lake/_headwater/records/index/ix").glob("*.json"))
-    file.write_bytes(_other_record(json.loads(file.read_text()), rng) if seed % 2 else garbled(file.read_bytes(), rng))
+    root, file = index.store.root, max(stored(index, "records/index/ix", ".json"))
+    whole = root.get(file)
+    root.put(file, _other_record(json.loads(whole), rng) if seed % 2 else garbled(whole, rng))
     forget()
     try:
         found = lake.index("ix")
@@ -162,7 +169,7 @@ def _other_record(record: dict[str, Any], rng: random.Random) -> bytes:
 
 
 @pytest.mark.long
-def test_copies_in_the_cache_are_garbled(lake: Lake, tmp_path: Path) -> None:
+def test_copies_in_the_cache_are_garbled(lake: Lake, place: Place, tmp_path: Path) -> None:
     """Whatever the library makes of it, the process ends in order, with an answer or an error of ours."""
     server = Server("tests.search.damage_server")
     for seed in range(TRIALS):
@@ -175,7 +182,9 @@ def test_copies_in_the_cache_are_garbled(lake: Lake, tmp_path: Path) -> None:
         if not whole:
             continue
         file.write_bytes(garbled(whole, rng))
-        assert server.live(folder=str(tmp_path), said=str(said)) == 0, f"{file.name}, {seed}"
+        assert server.live(lake=place.url, options=place.options, folder=str(tmp_path), said=str(said)) == 0, (
+            f"{file.name}, {seed}"
+        )
         assert said.read_text().startswith(("error E", "answer [[")), f"{file.name}, {seed}: {said.read_text()[:200]}"
         if file.exists():
             file.write_bytes(whole)

@@ -1,6 +1,6 @@
 """Whoever is killed while it refreshes, merges or vacuums an index leaves one that answers rightly and can be refreshed.
 
-25 kills at random instants in the everyday suite; HEADWATER_TEST_KILLS makes it more.
+25 kills at random instants in the everyday suite, and 8 on a server; HEADWATER_TEST_KILLS makes it more.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import random
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.incremental.killing import Server
+from tests.object_servers import ON_SERVER
+from tests.search.conftest import Place
 from tests.search.notes import Notes
 
 import headwater as hw
@@ -20,7 +23,7 @@ from headwater.base.scratch import own_folder
 
 pytestmark = pytest.mark.long
 
-KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "25"))
+KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "8" if ON_SERVER else "25"))
 _POINTS = [
     "derived.refresh.begin", "search.split.before_write", "search.cover.before_write", "derived.record.before_commit",
     "derived.record.after_commit", "search.split.before_delete", "search.merge.before",
@@ -28,25 +31,29 @@ _POINTS = [
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server("tests.search.kill_server", HEADWATER_SPILL_DIR=str(tmp_path / "machine"))
-    yield server
-    server.close()
+def killer(tmp_path: Path) -> Iterator[Server]:
+    killer = Server("tests.search.kill_server", HEADWATER_SPILL_DIR=str(tmp_path / "machine"))
+    yield killer
+    killer.close()
 
 
-def test_killed_at_random_it_is_before_or_after(server: Server, tmp_path: Path) -> None:
+def test_killed_at_random_it_is_before_or_after(killer: Server, place: Place, tmp_path: Path) -> None:
     rng = random.Random(os.environ.get("HEADWATER_TEST_SEED", "5"))
     with hw.settings.override(fsync=False):
-        notes = Notes(tmp_path / "lake", 1, target_rows=30)
+        notes = Notes(place.url, 1, target_rows=30, options=place.options)
         notes.open("it").refresh()
         for number in range(KILLS):
             for _ in range(2):
                 notes.commit(rng)
-            life = {"folder": str(tmp_path / "lake"), "what": ("refresh", "full", "merge", "vacuum")[number % 4]}
+            life: dict[str, Any] = {
+                "lake": place.url,
+                "options": place.options,
+                "what": ("refresh", "full", "merge", "vacuum")[number % 4],
+            }
             if number % 3:
-                ended = server.live(**life, after_ms=rng.uniform(5, 250))
+                ended = killer.live(**life, after_ms=rng.uniform(5, 250))
             else:
-                ended = server.live(**life, point=rng.choice(_POINTS), nth=rng.randint(1, 3), after_ms=400)
+                ended = killer.live(**life, point=rng.choice(_POINTS), nth=rng.randint(1, 3), after_ms=400)
             assert ended == signal.SIGKILL
             index = notes.open("it")
             assert index.verify().equal
@@ -56,8 +63,7 @@ def test_killed_at_random_it_is_before_or_after(server: Server, tmp_path: Path) 
         index.refresh()
         assert index.verify().equal and index.frontier == notes.head() and index.coverage == 1.0
         index.vacuum(retention_hours=0)
-        folder = tmp_path / "lake" / index.folder_path / "splits"
-        left = {path.name for path in folder.iterdir()}
+        left = {entry.path.rpartition("/")[2] for entry in index.store.root.list(f"{index.folder_path}/splits/")}
         assert left == {name + ending for name in index.record.names for ending in (".split", ".cover")}, (
             "nothing is left behind"
         )
@@ -66,14 +72,14 @@ def test_killed_at_random_it_is_before_or_after(server: Server, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("what", ["merge", "vacuum"])
-def test_killed_at_each_point_of_maintenance(what: str, server: Server, tmp_path: Path) -> None:
+def test_killed_at_each_point_of_maintenance(what: str, killer: Server, place: Place) -> None:
     rng = random.Random(3)
-    notes = Notes(tmp_path / "lake", 1, target_rows=30)
+    notes = Notes(place.url, 1, target_rows=30, options=place.options)
     for point in _POINTS:
         for _ in range(3):
             notes.commit(rng)
             notes.open("it").refresh()
-        ended = server.live(folder=str(tmp_path / "lake"), what=what, point=point, nth=1, after_ms=1_000)
+        ended = killer.live(lake=place.url, options=place.options, what=what, point=point, nth=1, after_ms=1_000)
         assert ended == signal.SIGKILL
         index = notes.open("it")
         assert index.verify().equal, point
