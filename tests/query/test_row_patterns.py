@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from tests.sql.matching.histories import SCHEMA, case, rows
 from tests.sql.matching.test_plain_matcher import expected, plainly
+from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.base.errors import ExpressionError, HeadwaterError
 from headwater.lakehouse import Lake
 from headwater.query.run import EngineName
+from headwater.sql.matching import machine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -209,3 +212,34 @@ def test_spark_gives_what_the_plain_matcher_gives(lake: Lake, spark: SparkSessio
         found = there.sql(one.sql, engine="spark").to_arrow().to_pylist()
         assert plainly([tuple(r.values()) for r in found]) == plainly(wanted), one.sql
         compared += 1
+
+
+def test_cancelling_stops_the_search(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "MOST_STEPS", 1 << 60)
+    began, check = threading.Event(), machine._Limits.check
+
+    def noticed(self: Any, state: Any) -> None:
+        began.set()
+        check(self, state)
+
+    monkeypatch.setattr(machine._Limits, "check", noticed)
+    lake.write("t", [{"ts": at, "x": 1} for at in range(8_000)])
+    # From no start more than the square of the rows, and the cube of them from all: hours.
+    result = lake.sql(
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES A.x AS x PATTERN (A+ B+ C) "
+        "DEFINE A AS count(*) > 0, C AS x = 2)",
+        engine="duckdb",  # DataFusion is given the rows of a match before there is a result to cancel
+    )
+    codes: list[str] = []
+
+    def read() -> None:
+        with pytest.raises(hw.CancelledError) as raised:
+            result.to_arrow()
+        codes.append(raised.value.code)
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    assert began.wait(PATIENCE_S), "the search has to be on its way for this to mean something"
+    result.cancel()
+    reading.join(PATIENCE_S)
+    assert not reading.is_alive() and codes == ["E1402"]

@@ -14,6 +14,8 @@ Where conditions do not depend on the way, a row and an instruction from which n
 
 The machine stops and says why: to be given more room, to be told whether a condition is true that only Python can
 compute, after many steps, or at an error. Its whole state is in arrays, and the next call goes on where it stopped.
+Steps are counted over all starts, so a call returns soon also where many starts take some steps each, and whoever calls
+can hold the count against a limit, or stop.
 """
 
 # mypy: disable-error-code="arg-type, assignment, call-arg, index, return-value, unreachable, var-annotated"
@@ -28,22 +30,33 @@ from headwater.kernels.row_conditions import MOST_DEEP, UNKNOWN, holds_at, take_
 
 __all__ = [
     "ACCEPT",
+    "ANSWER",
     "ASK",
+    "ASKED",
     "AT_END",
     "AT_START",
+    "BEFORE",
     "BEGIN_LOOP",
+    "BEGUN",
+    "DEPTH",
     "DONE",
+    "EARLIER",
     "EITHER",
     "END_IF_NO_ROW",
     "FULL_OUT",
     "FULL_PATH",
     "FULL_STACK",
     "JUMP",
+    "LABELS",
+    "MATCHES",
     "NOWHERE_TO_SKIP",
     "PAUSE",
     "ROW",
     "SKIPS_NOTHING",
+    "START",
     "STATE",
+    "STEPS",
+    "TASK",
     "match_rows",
 ]
 
@@ -56,8 +69,12 @@ ROW, EITHER, JUMP, AT_START, AT_END, BEGIN_LOOP, END_IF_NO_ROW, ACCEPT = range(8
 # What a call ends with.
 DONE, ASK, PAUSE, FULL_PATH, FULL_STACK, FULL_OUT, NOWHERE_TO_SKIP, SKIPS_NOTHING = range(8)
 
-# Places in the state.
-TASK, START, RUNNING, PC, DEPTH, TOP, ANSWER, STEPS, MATCHES, LABELS, ASKED, FURTHEST, BEFORE, STATE = range(14)
+# Places in the state. STEPS are those of the start at hand, EARLIER those of all starts before it, and BEGUN what
+# EARLIER was when the task began. BEFORE is how many matches there were then.
+(
+    TASK, START, RUNNING, PC, DEPTH, TOP, ANSWER, STEPS,
+    MATCHES, LABELS, ASKED, FURTHEST, BEFORE, EARLIER, BEGUN, STATE,
+) = range(16)  # fmt: skip
 
 
 @kernel
@@ -98,7 +115,7 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
 
     A row of ``tasks`` is where the partition begins and ends, and the first start and the end of the starts.
     ``matches`` gets the start of each match, where its labels begin, and how many rows it has; a label is a variable's
-    number, doubled, plus one if its row is left out.
+    number, doubled, plus one if its row is left out. A call takes ``most_steps`` steps at most.
     """
     rows = reach.size
     whole = np.empty(MOST_DEEP, np.int64)
@@ -108,12 +125,13 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
     prefix = 0  # rows that every match begins with
     while program[prefix, 0] == ROW:
         prefix += 1
-    paused = state[STEPS] + most_steps
+    left = most_steps
     while state[TASK] < tasks.shape[0]:
         low, high = tasks[state[TASK], 0], tasks[state[TASK], 1]
         if state[START] < 0:
             state[START] = tasks[state[TASK], 2]
             state[BEFORE] = state[MATCHES]
+            state[BEGUN] = state[EARLIER]
         while state[START] < tasks[state[TASK], 3]:
             start = state[START]
             if state[RUNNING] == 0:
@@ -131,9 +149,9 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
                 state[TOP] = 0
                 state[STEPS] = 0
                 state[FURTHEST] = start - 1
-                paused = most_steps
             pc, depth, top = state[PC], state[DEPTH], state[TOP]
             steps, furthest = state[STEPS], state[FURTHEST]
+            paused = steps + left
             end = reach[start]
             status = -1
             matched = False
@@ -272,7 +290,9 @@ def match_rows(  # noqa: C901 (one loop, so that all of its state stays in regis
             state[PC], state[DEPTH], state[TOP], state[STEPS], state[FURTHEST] = pc, depth, top, steps, furthest
             if status >= 0:
                 return status
+            left = paused - steps
             state[RUNNING] = 0
+            state[EARLIER] += steps
             state[STEPS] = 0
             next_start = start + 1
             if matched:

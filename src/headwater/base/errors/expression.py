@@ -100,10 +100,10 @@ class ExpressionError(InputError):
         return cls("E1313", what, where=shortened(text), hint=hint, actions=[around])
 
     @classmethod
-    def pattern_explodes(cls, pattern: str, steps: int) -> Self:
+    def pattern_explodes(cls, pattern: str, steps: int, where: str) -> Self:
         return cls(
             "E1314",
-            f"the row pattern has too many ways: {steps:,} steps from one row found no end",
+            f"the row pattern has too many ways: {steps:,} steps {where} found no end",
             where=shortened(pattern),
             hint="nothing was changed; bound it with WITHIN, a smaller {n,m}, or conditions that end a loop sooner",
         )

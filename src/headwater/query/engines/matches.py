@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from threading import Event
 
 import pyarrow as pa
 
@@ -57,11 +58,14 @@ def run_with_matches(compute: Compute, plan: Plan, sources: Mapping[Scan, Source
             yield from running.reader
 
     def cancel() -> None:
-        running.cancel()
+        # The searches first: an engine that waits for rows of one is interrupted only when it gets them.
         for source in made:
             source.cancel()
+        running.cancel()
 
     def close() -> None:
+        for source in made:
+            source.stopped.set()
         running.close()
         for source in made:
             source.close()
@@ -79,6 +83,7 @@ class MatchedSource(StreamedSource):
     """The rows of a match, as they are found."""
 
     matcher: Matcher
+    stopped: Event
     below: Plan
     sources: Mapping[Scan, Source]
     compute: Compute
@@ -100,7 +105,8 @@ class MatchedSource(StreamedSource):
             raise
 
     def cancel(self) -> None:
-        """Stop what runs."""
+        """Stop what runs: the engine below, and the search."""
+        self.stopped.set()
         for running in list(self.running):
             running.cancel()
 
@@ -153,5 +159,7 @@ class _Cutting:
         columns = tuple(replace(a, name=a.key) for a in match.output)
         scan = Scan(f"match#{number}", None, None, columns)
         mine = {one: self.sources[one] for one in below.walk() if isinstance(one, Scan)}
-        self.sources[scan] = MatchedSource(Matcher(match), below, mine, self.compute, self.text)
+        stopped = Event()
+        matcher = Matcher(match, stopped=stopped.is_set)
+        self.sources[scan] = MatchedSource(matcher, stopped, below, mine, self.compute, self.text)
         return scan

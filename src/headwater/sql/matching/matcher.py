@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -38,10 +38,14 @@ def sorted_for(match: Match) -> Plan:
 
 
 class Matcher:
-    """A match, compiled for rows of a schema; columns are called by their keys."""
+    """A match, compiled for rows of a schema; columns are called by their keys.
 
-    def __init__(self, match: Match) -> None:
+    A search raises `SearchStopped` soon after ``stopped`` is true.
+    """
+
+    def __init__(self, match: Match, *, stopped: Callable[[], bool] = lambda: False) -> None:
         self.match = match
+        self.stopped = stopped
         self.schema = pa.schema(list(pattern_columns(match).items()))
         self.output = pa.schema([(a.key, a.dtype) for a in match.output])
         self.conditions = Conditions.of(match, pattern_columns(match))
@@ -91,7 +95,7 @@ class Matcher:
         def ask(start: int, labels: Ints, variable: int, number: int) -> bool:
             return self._ask(rows, start, labels, variable, number)
 
-        return self.search.run(loaded, tasks, self._reach(rows), skip_set, ask)
+        return self.search.run(loaded, tasks, self._reach(rows), skip_set, ask, self.stopped)
 
     def _end_of_starts(self, rows: SortedRows) -> Ints:
         """For each partition where its starts end: rows of another task stand behind them."""
