@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.amounts import SOAK, everyday
 from tests.sql.matching.histories import SCHEMA, Case, case, rows
 from tests.sql.matching.plain import Plain, Row, TooLongError, View, matches
 
@@ -18,7 +19,9 @@ from headwater.sql.query import parse_query
 from headwater.sql.row_patterns import parse_pattern
 
 PARTITIONS, LONGEST = 20, 9
-CASES = int(os.environ.get("HEADWATER_TEST_EXAMPLES", "500"))
+CASES = everyday(500, soak=50_000)
+SEED = os.environ.get("HEADWATER_TEST_SEED") or (str(random.randrange(1 << 32)) if SOAK else "1")
+"""Each process of `make soak` draws cases of its own; a difference names the seed."""
 
 
 def reach(within: int | None) -> Any:
@@ -95,10 +98,9 @@ def table_for(matcher: Matcher, given: list[Row], *, tied: bool = False) -> pa.T
 
 @pytest.mark.parametrize("share", range(4))
 def test_equals_the_plain_matcher(share: int) -> None:
-    seed = os.environ.get("HEADWATER_TEST_SEED", "1")
     compared = skipped = 0
     for number in range(share, CASES, 4):
-        dice = random.Random(f"{seed} {number}")
+        dice = random.Random(f"{SEED} {number}")
         one, given = case(dice), rows(dice, PARTITIONS, LONGEST)
         try:
             wanted: list[tuple[Any, ...]] | None = expected(one, given)
@@ -111,9 +113,9 @@ def test_equals_the_plain_matcher(share: int) -> None:
         try:
             found = matcher.run(table_for(matcher, given))
         except ExpressionError as error:
-            assert error.code in ("E1315", "E1316") and wanted is None, f"{number}: {one.sql}\n{error}"
+            assert error.code in ("E1315", "E1316") and wanted is None, f"{SEED} {number}: {one.sql}\n{error}"
             continue
-        assert wanted is not None, f"{number}: {one.sql}"
-        assert plainly([tuple(r.values()) for r in found.to_pylist()]) == plainly(wanted), f"{number}: {one.sql}"
+        assert wanted is not None, f"{SEED} {number}: {one.sql}"
+        assert plainly([tuple(r.values()) for r in found.to_pylist()]) == plainly(wanted), f"{SEED} {number}: {one.sql}"
         compared += 1
     assert compared > CASES / 4 * 0.8, (compared, skipped)
