@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.amounts import everyday
 from tests.timeseries.live_server import stream_of
 
 import headwater as hw
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("HEADWATER_TEST_KILLS", "2"))
+KILLS = everyday(int(os.environ.get("HEADWATER_TEST_KILLS", "3")), soak=25)
 BASE = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 SCHEMA = pa.schema([("id", pa.int64()), ("sym", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("price", pa.int64())])
 
