@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -51,6 +51,8 @@ class Environment:
         the Spark session of the lake, where it has one
     functions : mapping
         the user's functions that are registered, by their names in lower case
+    training_set : callable, optional
+        labels with the features that were known for them: ``lake.training_set``
     """
 
     root: Storage
@@ -63,6 +65,7 @@ class Environment:
     analyze: Callable[[str], str] | None = None
     session: Callable[[], SparkSession] | None = None
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    training_set: Callable[..., Any] | None = None
 
     def names(self, kind: str) -> list[str]:
         """The names of the artefacts of a kind, sorted."""

@@ -369,6 +369,7 @@ class Lake(DerivedNouns, ProofVerbs):
             analyze=None if self._spark is None else self._analyzed,
             session=None if self._spark is None else lambda: self.spark,
             functions=self.user_functions,
+            training_set=self.training_set,
         )
 
     def _analyzed(self, sql: str) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
@@ -136,6 +137,29 @@ class FeatureTable(Handle):
             raise InputError.other_function(stored.function, self.name, stored.fingerprint, found, WORDS)
         computed = Computation.of(stream.plan)
         return pa.RecordBatchReader.from_batches(stored.schema, computed.batches(self._environment, stored.schema))
+
+    def as_of(
+        self,
+        labels: Any,
+        *,
+        known_at: Any = None,
+        time: str | None = None,
+        by: str | Sequence[str] | None = None,
+        tolerance: Any = None,
+    ) -> Any:
+        """Labels with the rows of this table that were known for them: ``lake.training_set`` over this table alone.
+
+        ``time`` and ``by`` are columns of the labels; where labels do not say otherwise they are called as they are
+        here. ``known_at`` is the moment at which a row had to be published: a column of the labels, a timestamp for
+        all, or a delay after ``time``; without it the join is by event time.
+        """
+        join = self._environment.training_set
+        assert join is not None, "a handle is opened by a lake"
+        own = None if isinstance(labels, Stream) else self.ordering
+        if own is not None:
+            time = own.time if time is None else time
+            by = own.by if by is None else by
+        return join(labels, self.name, time=time, by=by, known_at=known_at, tolerance=tolerance)
 
     def _stream(self, meant: Definition | None, pinned: Mapping[str, Snapshot], *, unbuilt: bool = False) -> Stream:
         """What the function gives over tables at some versions, with the columns that they had when it was defined."""
