@@ -30,7 +30,9 @@ from headwater.sql.row_patterns.automaton import Automaton, automaton_of
 __all__ = ["MOST_STEPS", "FoundMatches", "Search", "SearchStopped"]
 
 MOST_STEPS = 200_000_000
-"""Steps of the machine that one start may take before the pattern is said to explode: about two seconds."""
+"""Steps of the machine that one start may take before the pattern is said to explode: two seconds, or twenty where
+conditions are long.
+"""
 STEPS_PER_ROW = 10_000
 """Steps that each row of a partition adds for all of its starts together."""
 ASK_STEPS = 10_000
