@@ -168,6 +168,9 @@ class Matcher:
             at = np.concatenate([at, lone])
             of = np.concatenate([of, np.full(len(lone), -1)])
             values = [pa.concat_arrays([v, pa.nulls(len(lone), v.type)]) for v in values]
+        if not match.every_row:  # a row for each match, and matches come in the order of their starts
+            columns = [rows.taken(a.key, at) for a in match.kept] + values + [rows.taken(a.key, at) for a in match.rest]
+            return pa.Table.from_arrays(columns, schema=self.output)
         # In the order of the rows; of matches that overlap, one after the other.
         anchor = np.where(of >= 0, matches.starts[of] if len(matches) else at, at)
         order = np.lexsort((at, of, anchor))
