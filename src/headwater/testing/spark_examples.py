@@ -6,8 +6,8 @@ is *right* where types and rows are the same, *different* where they are not, *r
 there is no answer, and a *crash* where anything else is raised. Some families are left out, each for its reason
 (`FAMILIES`), and so are examples that Spark itself stops at.
 
-`read_examples` needs a session, `Example.family` says what is left out, `outcome` compares. As a command it prints the
-table, and what has no answer: ``python -m headwater.testing.spark_examples``.
+`read_examples` needs a session, `Example.family` says what is left out, `outcome` compares, and `figures` makes the
+table.
 """
 
 from __future__ import annotations
@@ -156,28 +156,3 @@ def _comparable(value: Any) -> object:
     if isinstance(value, dict):
         return tuple((k, _comparable(v)) for k, v in value.items())
     return value
-
-
-def main() -> None:
-    """Ask Spark and a lake of no tables all examples, and print what came of them."""
-    import tempfile
-
-    import headwater as hw
-
-    session = hw.spark("local[2]")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    found: list[tuple[str | None, Outcome]] = []
-    with tempfile.TemporaryDirectory() as folder, hw.connect(folder) as lake:
-        for example in read_examples(session):
-            expected = answer_of_spark(session, example)
-            if expected is None:
-                continue
-            said, why = outcome(lambda text: lake.sql(text).to_arrow(), example, expected)
-            found.append((example.family, said))
-            if said != "right" and example.family is None:
-                print(f"{said}: {example.function}: {example.text}\n  {why}", flush=True)
-    print(figures(found))
-
-
-if __name__ == "__main__":
-    main()

@@ -11,8 +11,8 @@ _MEASURED = """
 ## How much of Spark SQL that is
 
 Spark documents its functions with examples. These are the examples that Spark itself runs, asked through `lake.sql` on
-DuckDB; right is an answer of the same types and rows. `python -m headwater.testing.spark_examples` asks all of them
-again and lists what has no answer; a test holds the table.
+DuckDB; right is an answer of the same types and rows. `make bench ARGS=functions` asks all of them again and lists what
+has no answer; a test holds the table.
 
 """
 
