@@ -17,7 +17,7 @@ from headwater.pipeline.checks.check import Check, CheckKind, parse_checks
 from headwater.pipeline.node import Node
 from headwater.sql.functions.user import UserFunction
 
-__all__ = ["READABLE", "DeclaredCheck", "declared_checks", "outlined", "waits_for_itself"]
+__all__ = ["READABLE", "DeclaredCheck", "declared_checks", "outlined", "waits_for_itself", "waits_through"]
 
 READABLE = ("source", "view", "features")
 """The kinds of node whose rows can be read by their name, and so be tested."""
@@ -84,16 +84,32 @@ def waits_for_itself(checks: Iterable[DeclaredCheck], reads: Callable[[str], Seq
     for one in listed:
         of.setdefault(one.check.node, []).append(one)
     for one in listed:
-        seen: set[str] = set()
-        waiting = list(one.reads)
-        while waiting:
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            for read in reads(name):
-                waiting += [read, *(r for check in of.get(read, ()) for r in check.reads)]
-                if read == one.check.node:
-                    yield ProjectError.test_cycle(one.check.name, one.check.node, name, one.where)
-                    waiting.clear()
-                    break
+        name = waits_through(
+            one.check.node, one.reads, reads, lambda node: [r for check in of.get(node, ()) for r in check.reads]
+        )
+        if name is not None:
+            yield ProjectError.test_cycle(one.check.name, one.check.node, name, one.where)
+
+
+def waits_through(
+    node: str,
+    reads: Iterable[str],
+    reads_of: Callable[[str], Sequence[str]],
+    tests_read: Callable[[str], Sequence[str]],
+) -> str | None:
+    """Through which node a test of ``node`` waits for itself; None if it does not.
+
+    ``reads`` are what the test reads, ``reads_of`` says so of nodes, and ``tests_read`` of all tests of a node.
+    """
+    seen: set[str] = set()
+    waiting = list(reads)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for read in reads_of(name):
+            if read == node:
+                return name
+            waiting += [read, *tests_read(read)]
+    return None
