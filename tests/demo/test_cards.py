@@ -11,6 +11,7 @@ import pytest
 import headwater as hw
 from headwater.demo.act import Act
 from headwater.demo.cards.acts.build import build
+from headwater.demo.cards.acts.crash import crash
 from headwater.demo.cards.acts.day import land
 from headwater.demo.cards.acts.replay import ask, replay
 from headwater.demo.cards.stage import Served, set_up
@@ -55,6 +56,9 @@ def test_a_wrong_truth_is_noticed(spark: Any, tmp_path: Path) -> None:
     stage.world = replace(right, planted=replace(right.planted, day_payments=1))
     assert not land(stage).holds
     stage.world = right
+    unharmed = crash(stage, after=99)  # it ends before so many are published: nobody killed it
+    assert not unharmed.holds and unharmed.facts["how the refresh ended"] == "exit code 0"
+    assert crash(stage, after=1).holds
     ask(stage)
     assert not replay(stage).holds  # one answer proves nothing
     ask(stage)
