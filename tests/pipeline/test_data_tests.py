@@ -14,6 +14,7 @@ from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.cli import main
+from headwater.pipeline.checks import Check, evaluate
 from headwater.pipeline.run import Run
 from headwater.testing.faults import FaultPlan, SimulatedCrash
 
@@ -25,6 +26,10 @@ BAD = {"id": 1, "k": "a", "x": 10.0}
 
 def served(made: hw.Project) -> list[Any]:
     return made.lake.online("d").fetch(["a"]).to_pylist()
+
+
+def modes(made: hw.Project) -> list[str]:
+    return [one.mode for _, one in sorted(made.plan().items())]
 
 
 def states(run: Run, names: str) -> list[str]:
@@ -122,7 +127,87 @@ def test_tests_are_applied_changed_and_left(tmp_path: Path) -> None:
     assert [one.violations for one in changed.refresh().broken] == [1]
     without = project(tmp_path, {**TESTED, **CHAIN})
     assert without.refresh().ok
-    assert without.status().unmanaged == {"checks.unique_a_id": "view", "checks.positive": "view"}
+    assert not {name for name in without.lake.artefacts() if name.startswith("checks.")}
+
+
+def test_a_test_that_is_not_declared_any_more_is_dropped(tmp_path: Path, capsys: Capture) -> None:
+    made = project(tmp_path, TESTED)
+    assert made.refresh().ok
+    evaluate(made.lake, [Check(kind="not_null", node="a", column="id")])  # somebody's own, of no project
+    other = project(tmp_path / "other", {**CHAIN, "headwater.yaml": f"name: other\nlake: {tmp_path / 'lake'}\n"})
+    without = project(tmp_path, {**TESTED, **CHAIN})
+    left = ("checks.positive", "checks.unique_a_id")
+    assert without.plan().left_tests == left and "a refresh drops it: checks.positive" in str(without.plan())
+    assert other.plan().left_tests == () and other.refresh().dropped_tests == []  # another project's are not its own
+    assert main(["plan", str(tmp_path)]) == 0 and "a refresh drops it: checks.positive" in capsys.readouterr().err
+
+    without.lake.view("mine", "SELECT count(*) AS n FROM checks.positive")
+    run = without.refresh("e")
+    assert run.ok and run.dropped_tests == ["checks.unique_a_id"]
+    assert without.plan().left_tests == ("checks.positive",)
+    without.lake.drop_view("mine")
+    run = without.refresh()
+    assert run.dropped_tests == run.as_dict()["dropped_tests"] == ["checks.positive"]
+    assert "dropped, the test is not declared any more: checks.positive" in str(run)
+    assert without.status().unmanaged == {"checks.not_null_a_id": "view"} and without.plan().left_tests == ()
+
+    again = project(tmp_path, TESTED)
+    assert again.refresh().ok and set(again.refresh().checks) == {"unique_a_id", "positive"}
+
+
+def test_plans_and_statuses_know_what_a_test_holds_back(tmp_path: Path) -> None:
+    made = project(tmp_path, TESTED)
+    assert made.refresh().ok and made.status().ok
+    made.lake.table("t").append([BAD, {**BAD, "id": 2}])
+    assert modes(made) == ["incremental"] * 5  # nothing has evaluated the test over these rows yet
+    held = made.refresh()
+    assert not held.ok
+
+    plan, status = made.plan(), made.status()
+    why = "the test unique_a_id of a fails: 2 rows at a@2"
+    assert modes(made) == ["noop", "blocked", "blocked", "blocked", "noop"]
+    assert plan["b"].reason == plan["d"].reason == why and plan.blocked == ["b", "c", "d"]
+    assert plan.as_dict()["nodes"][1]["broken_tests"][0]["violations"] == 2
+    assert {name: one.health for name, one in status.items()} == {
+        **dict.fromkeys("ae", "fresh"),
+        **dict.fromkeys("bcd", "blocked"),
+    }
+    assert not status.ok and status.stale == ["b", "c", "d"]
+    assert status["b"].lag_text.startswith(f"{why}; 1 version behind a")
+    assert status["d"].as_dict()["broken_tests"] == [
+        {"name": "unique_a_id", "node": "a", "violations": 2, "frontier": {"a": 2}, "behind": False}
+    ]
+    assert why in str(made.why("d")) and main(["status", str(tmp_path)]) == 3 and main(["plan", str(tmp_path)]) == 1
+
+    made.lake.table("t").delete("x = 10.0 AND id = 1")  # mended in part; the next refresh looks first
+    assert made.plan()["b"].reason == f"{why} (evaluated again first)"
+    assert [made.refresh()[name].state for name in "abcd"] == ["done", "blocked", "blocked", "blocked"]
+    assert "1 row at a@3" in made.plan()["b"].reason
+    made.lake.table("t").delete("x = 10.0")
+    assert made.refresh().ok and made.status().ok and modes(made) == ["noop"] * 5
+
+
+def test_a_test_fails_before_anything_is_built(tmp_path: Path) -> None:
+    files = {**CHAIN, "headwater.yaml": "name: shop\ntests:\n  t: [{not_null: {column: x, name: has_x}}]\n"}
+    files["headwater.yaml"] += "sources: {t: {}}\n"
+    made = project(tmp_path, files)
+    made.lake.table("t").append([{"id": 9, "k": "a", "x": None}])
+    assert not made.refresh().ok
+    assert modes(made) == ["blocked"] * 4
+    status = made.status("a", "b", "c", "d")
+    assert {one.health for one in status.values()} == {"blocked"}
+    assert "the test has_x of t fails: 1 row at t@1" in status["d"].lag_text
+
+
+def test_a_test_that_says_something_else_now_is_not_known(tmp_path: Path) -> None:
+    made = project(tmp_path, TESTED)
+    made.lake.table("t").append([BAD])
+    assert not made.refresh().ok and made.plan().blocked == ["b", "c", "d"]
+    changed = project(tmp_path, {**TESTED, "views/a.sql": TESTED["views/a.sql"].replace("unique: id", "not_null: id")})
+    assert changed.plan().blocked == []
+    eased = A.replace("unique: id", "unique: {column: id, where: x < 5, name: unique_a_id}")
+    changed = project(tmp_path, {**TESTED, "views/a.sql": eased + CHAIN["views/a.sql"]})
+    assert changed.plan().blocked == [] and changed.refresh().ok
 
 
 def test_columns_of_a_tested_node_change(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ def _watch(
                     screen.data("  " + "  ".join(filter(None, [name, kind, mode, touched, f"{seconds} s", after, why])))
         for broken in run.broken:
             screen.say(f"{broken.reason} ({broken.check.severity})")
+        for view in run.dropped_tests:
+            screen.say(f"dropped, the test is not declared any more: {view}")
         for name, error in run.failed.items():
             screen.say(f"{name} was not refreshed:")
             screen.complain(screen.worded(error, name), debug=arguments.debug)
@@ -164,6 +166,8 @@ def _print_run(run: Run, screen: Screen) -> None:
     screen.say(run.summary())
     for broken in run.broken:
         screen.say(f"{broken.reason} ({broken.check.severity})")
+    for view in run.dropped_tests:
+        screen.say(f"dropped, the test is not declared any more: {view}")
     for name, error in run.failed.items():
         screen.say(f"{name} was not refreshed:")
         screen.complain(screen.worded(error, name))

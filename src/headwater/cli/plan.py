@@ -34,6 +34,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     else:
         print_entries(screen, _HEADINGS, found.rows(), right=(3, 4), head=3)
         screen.say(found.summary())
+        for view in found.left_tests:
+            screen.say(f"the test is not declared any more, a refresh drops it: {view}")
         for name, kind in found.unmanaged.items():
             screen.say(f"not in the project, left alone: {name} ({kind})")
     return Exit.FAILED if found.blocked else Exit.OK

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["apply_definitions"]
 
 
-def apply_definitions(lake: Lake, graph: Graph, names: Sequence[str]) -> dict[str, str]:
+def apply_definitions(lake: Lake, project: str, graph: Graph, names: Sequence[str]) -> dict[str, str]:
     """Define nodes in their order; "created", "changed" or "unchanged" for each.
 
     Each definition is one commit. A process that ends on the way leaves some of them applied, and applying again does
@@ -38,5 +38,5 @@ def apply_definitions(lake: Lake, graph: Graph, names: Sequence[str]) -> dict[st
         kind.define(name, node.options, environment)
     for check in graph.checks_of([*names, *graph.sources]).values():
         if set(check.reads) <= {*graph.sources, *names, *have}:
-            applied(lake, check.check, check.outline)
+            applied(lake, check.check, check.outline, project=project)
     return done

@@ -34,7 +34,7 @@ from headwater.derived.artefact import Artefact
 from headwater.derived.environment import Environment
 from headwater.derived.reports import Refresh
 from headwater.pipeline.checks.declaration import DeclaredCheck
-from headwater.pipeline.checks.evaluation import CheckResult, violations_of
+from headwater.pipeline.checks.evaluation import CheckResult, left_over, violations_of
 from headwater.pipeline.cpu import CpuShares
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.ledger import Entry, Ledger
@@ -104,6 +104,7 @@ class Execution:
         self._catch_up(names)
         faults.point("pipeline.run.begin", self.run.id)
         self._work(names)
+        self._drop_left_tests()
         self.run.stopped = self.stopped.is_set()
         for one in self.run.nodes.values():
             if one.state == "waiting":
@@ -117,6 +118,17 @@ class Execution:
             found = there(self.graph.nodes[name], self.environment, self.have)
             if found is not None and found.built:
                 self.ledger.publish(found, None)
+
+    def _drop_left_tests(self) -> None:
+        """Drop the views of data tests that the project does not declare any more."""
+        for view in left_over(self.have, self.environment, self.run.project, self.graph.checks):
+            faults.point("pipeline.check.before_drop", view)
+            try:
+                kinds.kind("view").open(view, self.environment).drop()
+            except HeadwaterError as error:  # somebody's view reads it, or it cannot be reached: it can wait
+                events.notice(f"{view}, of a test that is not declared any more, is left: {error.message}")
+                continue
+            self.run.dropped_tests.append(view)
 
     def _work(self, names: Sequence[str]) -> None:
         waiting = {name: {r for r in self.graph.reads(name) if r in self.run.nodes} for name in names}
@@ -260,7 +272,13 @@ class Execution:
         try:
             with span("test", test=check.name, node=check.node, run=self.run.id):
                 result = retried(
-                    lambda: violations_of(self.lake, check, self.pins.of(declared.reads), declared.outline),
+                    lambda: violations_of(
+                        self.lake,
+                        check,
+                        self.pins.of(declared.reads),
+                        declared.outline,
+                        project=self.run.project,
+                    ),
                     retries=self.options.retries,
                     wait_seconds=self.options.retry_wait_seconds,
                     stopped=self.stopped,

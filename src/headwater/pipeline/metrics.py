@@ -62,7 +62,9 @@ class ProjectMetrics:
         lag = GaugeMetricFamily(
             "headwater_version_lag", "Versions behind a source.", labels=["project", "node", "source"]
         )
-        stale = GaugeMetricFamily("headwater_stale", "1 where a node misses its target.", labels=["project", "node"])
+        stale = GaugeMetricFamily(
+            "headwater_stale", "1 where a node misses its target or is held back.", labels=["project", "node"]
+        )
         name = self.project.name
         try:
             found = self.project.status()

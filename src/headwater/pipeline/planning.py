@@ -1,7 +1,8 @@
 """Plans of a project: what a refresh would do to each node, why, and what it is expected to take.
 
 Nothing is changed by planning. A node whose upstream would change is planned as if that had been done, as far as that
-can be known before: its mode is certain, its number of rows is not.
+can be known before: its mode is certain, its number of rows is not. Data tests are not evaluated by planning: a node is
+blocked by what they said the last time, and where they would be evaluated again first, the reason says so.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from headwater.base.errors import HeadwaterError, ProjectError
 from headwater.derived import kinds
 from headwater.derived.artefact import Artefact
 from headwater.derived.environment import Environment
+from headwater.derived.lookup import Lookup
 from headwater.derived.plan import RefreshPlan
 from headwater.lake.snapshot import Snapshot
+from headwater.pipeline.checks.standing import Standing, broken_tests, reason_of
 from headwater.pipeline.execution import there
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.node import Node
@@ -59,6 +62,8 @@ class NodePlan:
     engine: str = _LOCAL
     change: str | None = None
     error: HeadwaterError | None = None
+    broken: tuple[Standing, ...] = ()
+    """The data tests that hold it back, by what they said when they were last evaluated."""
 
     @property
     def expected(self) -> str:
@@ -82,6 +87,7 @@ class NodePlan:
             "engine": self.engine,
             "change": self.change,
             "error": None if self.error is None else self.error.as_dict(),
+            "broken_tests": [one.as_dict() for one in self.broken],
         }
 
 
@@ -93,6 +99,8 @@ class ProjectPlan(Mapping[str, NodePlan]):
     nodes: Mapping[str, NodePlan]
     unmanaged: Mapping[str, str] = field(default_factory=dict)
     """What is derived in the lake and not declared in the project, each with its kind; it is left alone."""
+    left_tests: tuple[str, ...] = ()
+    """The views of data tests that are not declared any more, which a refresh drops."""
 
     def __getitem__(self, name: str) -> NodePlan:
         return self.nodes[name]
@@ -137,11 +145,13 @@ class ProjectPlan(Mapping[str, NodePlan]):
             "project": self.project,
             "nodes": [one.as_dict() for one in self.nodes.values()],
             "unmanaged": dict(self.unmanaged),
+            "left_tests": list(self.left_tests),
         }
 
     def __str__(self) -> str:
         lines = [self.summary()]
         lines += ["  " + "  ".join(filter(None, row)) for row in self.rows()]
+        lines += [f"  the test is not declared any more, a refresh drops it: {view}" for view in self.left_tests]
         lines += [f"  not in the project, left alone: {name} ({kind})" for name, kind in self.unmanaged.items()]
         return "\n".join(lines)
 
@@ -167,6 +177,8 @@ class _Planning:
         self.have = dict(environment.artefacts())
         self.pins = Pins(environment)
         self.plans: dict[str, NodePlan] = {}
+        read = {source for name in names for source in graph.reads(name)}
+        self.broken = broken_tests(graph.checks_of(read), Lookup(environment))
 
     def run(self) -> dict[str, NodePlan]:
         located = {n: self.graph.nodes[n].options.get("location") for n in self.graph.sources}
@@ -183,8 +195,15 @@ class _Planning:
     def _plan(self, node: Node) -> NodePlan:
         reads = self.graph.reads(node.name)
         lost = sorted(r for r in reads if r in self.plans and self.plans[r].mode == "blocked")
-        if lost:
-            return self._made(node, "blocked", f"{', '.join(lost)} cannot be refreshed")
+        broken = list(dict.fromkeys(one for read in reads for one in self.broken.get(read, ())))
+        broken += [one for read in lost for one in self.plans[read].broken if one not in broken]
+        if lost or broken:
+            failed = [name for name in lost if not self.plans[name].broken]
+            reasons = [f"{', '.join(failed)} cannot be refreshed"] if failed else []
+            if broken:
+                again = any(one.behind or self._changes(one.reads) for one in broken)
+                reasons.append(f"{reason_of(broken)}{' (evaluated again first)' if again else ''}")
+            return self._made(node, "blocked", "; ".join(reasons), broken=tuple(broken))
         changing = [r for r in reads if r in self.plans and self.plans[r].mode != "noop"]
         try:
             artefact = there(node, self.environment, self.have)
@@ -195,6 +214,9 @@ class _Planning:
             return self._refreshed(node, artefact, changing)
         except HeadwaterError as error:
             return self._made(node, "blocked", f"[{error.code}] {error.message}", error=error)
+
+    def _changes(self, names: Sequence[str]) -> bool:
+        return any(self.plans[name].mode in ("incremental", "full") for name in names if name in self.plans)
 
     def _change(self, node: Node, artefact: Artefact | None) -> tuple[str, str] | None:
         """Whether the definition would be made or changed, and why."""

@@ -36,7 +36,7 @@ from headwater.lake import snapshot
 from headwater.lake.catalog import TABLE
 from headwater.lakehouse import Lake, connect
 from headwater.pipeline.checks.declaration import DeclaredCheck
-from headwater.pipeline.checks.evaluation import CheckResults, evaluate
+from headwater.pipeline.checks.evaluation import CheckResults, evaluate, left_over
 from headwater.pipeline.config import Profile, ProjectConfig
 from headwater.pipeline.execution import Execution, Options, attach_sources
 from headwater.pipeline.files import Files, find_root, raised, read_files
@@ -244,10 +244,15 @@ class Project:
     @property
     def unmanaged(self) -> dict[str, str]:
         """What is derived in the lake and not declared in the project, each with its kind; nothing is ever done to
-        it.
+        it. Views of its own former data tests are not among them: the next refresh drops those (`left_tests`).
         """
-        declared = {*self.nodes, *self.graph.checks}
+        declared = {*self.nodes, *self.graph.checks, *self.left_tests}
         return {name: kind for name, kind in self.lake.artefacts().items() if name not in declared}
+
+    @property
+    def left_tests(self) -> list[str]:
+        """The views of data tests that the project has declared before and does not any more."""
+        return left_over(self.lake.artefacts(), self.lake.environment(), self.name, self.graph.checks)
 
     def lineage(self) -> Picture:
         """The nodes as a graph that can be drawn, with the freshness of each."""
@@ -287,7 +292,7 @@ class Project:
         chosen = self.engine(engine)
         with settings.override(view_engine="auto" if chosen == "spark" else chosen):
             plans = plan_nodes(self.graph, names, self.lake.environment(), full=full, strict=strict)
-        return ProjectPlan(self.name, plans, self.unmanaged)
+        return ProjectPlan(self.name, plans, self.unmanaged, tuple(self.left_tests))
 
     def apply(self, *selectors: str) -> dict[str, str]:
         """Give nodes the definitions that the project declares, without refreshing them; what was done, by node.
@@ -298,7 +303,7 @@ class Project:
 
         names = selected(self.check().graph, selectors, str(self.root))
         with self._locked(0.0):
-            return apply_definitions(self.lake, self.graph, names)
+            return apply_definitions(self.lake, self.name, self.graph, names)
 
     def refresh(
         self,
@@ -389,7 +394,7 @@ class Project:
         attach_sources(self.lake, self.graph)
         declared = self.graph.checks_of(names)
         outlines = {view: one.outline for view, one in declared.items() if one.outline is not None}
-        return evaluate(self.lake, [one.check for one in declared.values()], outlines=outlines)
+        return evaluate(self.lake, [one.check for one in declared.values()], outlines=outlines, project=self.name)
 
     def watch(
         self, *selectors: str, stopped: threading.Event, interval_seconds: float = 0.2, **options: Any

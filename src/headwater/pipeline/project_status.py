@@ -2,7 +2,8 @@
 
 The lag in seconds of a node is the age of the oldest change of a table that it does not reflect, whether it reads that
 table itself or through others. A node with a freshness target is stale when its lag is longer than the target; one
-without is stale as soon as anything is missing. A table with a target is stale when its newest commit is older.
+without is stale as soon as anything is missing. A table with a target is stale when its newest commit is older. A node
+that a failing data test holds back is blocked, whatever its target: no refresh brings it forward before that passes.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from headwater.derived.handle import Handle
 from headwater.derived.lookup import Lookup
 from headwater.derived.record import LastRefresh
 from headwater.lake import log
+from headwater.pipeline.checks.standing import Standing, broken_tests, reason_of
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.node import Node
 
 __all__ = ["NodeStatus", "ProjectStatus", "status_of"]
 
-NodeHealth = Literal["fresh", "stale", "never built", "not applied", "failed"]
+NodeHealth = Literal["fresh", "stale", "blocked", "never built", "not applied", "failed"]
 _MOST_COMMITS = 1_000
 
 
@@ -36,7 +38,8 @@ class NodeStatus:
 
     Parameters
     ----------
-    health : "fresh", "stale", "never built", "not applied" or "failed"
+    health : "fresh", "stale", "blocked", "never built", "not applied" or "failed"
+        "blocked": a data test of what it reads, directly or through others, failed when it was last evaluated
     frontier : Frontier
         the version of each source that it reflects
     lag : mapping of str to int or None
@@ -59,6 +62,8 @@ class NodeStatus:
     version: int | None = None
     last: LastRefresh | None = None
     error: HeadwaterError | None = None
+    broken: tuple[Standing, ...] = ()
+    """The data tests that hold it back."""
 
     @property
     def stale(self) -> bool:
@@ -70,6 +75,7 @@ class NodeStatus:
         """How far it is behind, in words."""
         if self.error is not None:
             return f"[{self.error.code}] {self.error.message}"
+        held = [reason_of(self.broken)] if self.broken else []
         if self.health in ("never built", "not applied"):
             return self.health
         said = [
@@ -77,10 +83,9 @@ class NodeStatus:
             for name, count in self.lag.items()
         ]
         said += [f"{name} is behind" for name in self.behind]
-        if not said:
-            return "up to date"
-        age = "" if self.lag_seconds is None else f" ({_words(self.lag_seconds)})"
-        return f"{'; '.join(said)}{age}"
+        if said and self.lag_seconds is not None:
+            said[-1] += f" ({_words(self.lag_seconds)})"
+        return "; ".join([*held, *said]) or "up to date"
 
     def as_dict(self) -> dict[str, Any]:
         """The same facts for ``--json``."""
@@ -98,6 +103,7 @@ class NodeStatus:
             "version": self.version,
             "last_refresh": None if self.last is None else self.last.as_dict(),
             "error": None if self.error is None else self.error.as_dict(),
+            "broken_tests": [one.as_dict() for one in self.broken],
         }
 
 
@@ -177,6 +183,8 @@ class _Statuses:
     def __init__(self, graph: Graph, lookup: Lookup, now: float) -> None:
         self.graph, self.lookup, self.now = graph, lookup, now
         self.known: dict[str, NodeStatus] = {}
+        self.broken = broken_tests(graph.checks, lookup)
+        self.unbuilt: set[str] = set()
 
     def status(self, name: str) -> NodeStatus:
         """The status of a node; those that it reads come first in the graph, but need not have been asked for."""
@@ -206,10 +214,17 @@ class _Statuses:
 
     def _kept(self, node: Node) -> NodeStatus:
         target = _seconds(node.freshness)
+        broken = self._held_by(node)
         artefact = self.lookup.artefact(node.name)
         if artefact is None:
+            self.unbuilt.add(node.name)
             return NodeStatus(
-                name=node.name, kind=node.kind, health="not applied", target_seconds=target, lag_seconds=None
+                name=node.name,
+                kind=node.kind,
+                health="blocked" if broken else "not applied",
+                target_seconds=target,
+                lag_seconds=None,
+                broken=broken,
             )
         assert isinstance(artefact, Handle), "artefacts of all kinds are"
         own = artefact.status(self.lookup)
@@ -218,17 +233,19 @@ class _Statuses:
         for name in self.graph.reads(node.name):
             if not self.graph.nodes[name].is_source:
                 upstream = self.status(name)
-                if upstream.lag or upstream.behind or upstream.health in ("never built", "not applied"):
+                if upstream.lag or upstream.behind or name in self.unbuilt:
                     behind.append(name)
                     ages.append(upstream.lag_seconds)
         missing = bool(own.lag or behind)
         seconds = None if None in ages else max((a for a in ages if a is not None), default=0.0)
         late = missing if target is None else missing and (seconds is None or seconds > target)
         lost = None in own.lag.values()
+        if not own.built:
+            self.unbuilt.add(node.name)
         return NodeStatus(
             name=node.name,
             kind=node.kind,
-            health="never built" if not own.built else "stale" if late or lost else "fresh",
+            health=_health(built=own.built, late=late or lost, blocked=bool(broken)),
             frontier=own.frontier,
             lag=own.lag,
             behind=tuple(behind),
@@ -237,7 +254,17 @@ class _Statuses:
             rows=own.rows,
             version=own.version,
             last=own.last,
+            broken=broken,
         )
+
+    def _held_by(self, node: Node) -> tuple[Standing, ...]:
+        """The tests that hold a node back: of what it reads, directly or through others."""
+        found: dict[Standing, None] = {}
+        for name in self.graph.reads(node.name):
+            found |= dict.fromkeys(self.broken.get(name, ()))
+            if not self.graph.nodes[name].is_source:
+                found |= dict.fromkeys(self.status(name).broken)
+        return tuple(found)
 
     def _age(self, name: str, have: int) -> float | None:
         """The age of the oldest commit after a version that changed rows."""
@@ -246,6 +273,12 @@ class _Statuses:
             return None
         made = _first_change(base.storage, have + 1, base.version)
         return None if made is None else max(0.0, self.now - made / 1000)
+
+
+def _health(*, built: bool, late: bool, blocked: bool) -> NodeHealth:
+    if blocked:
+        return "blocked"
+    return "never built" if not built else "stale" if late else "fresh"
 
 
 def _first_change(storage: Storage, first: int, last: int) -> int | None:

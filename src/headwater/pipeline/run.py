@@ -90,6 +90,8 @@ class Run(Mapping[str, NodeRun]):
     nodes: dict[str, NodeRun] = field(default_factory=dict)
     checks: dict[str, CheckResult] = field(default_factory=dict)
     """What came of the data tests, by the name of each."""
+    dropped_tests: list[str] = field(default_factory=list)
+    """The views of data tests that were dropped, because the project does not declare them any more."""
     frontier: Frontier = field(default_factory=Frontier)
     """The versions that the tables were pinned at."""
     seconds: float = 0.0
@@ -157,6 +159,7 @@ class Run(Mapping[str, NodeRun]):
             "frontier": dict(self.frontier),
             "nodes": [one.as_dict() for one in self.nodes.values()],
             "tests": [one.as_dict() for one in self.checks.values()],
+            "dropped_tests": list(self.dropped_tests),
         }
 
     def summary(self) -> str:
@@ -171,6 +174,8 @@ class Run(Mapping[str, NodeRun]):
         said = [f"{count} {what}" for what, count in counts if count]
         if self.broken:
             said.append(f"{len(self.broken)} of {len(self.checks)} tests failed")
+        if self.dropped_tests:
+            said.append(f"{len(self.dropped_tests)} former tests dropped")
         return f"{', '.join(said) or 'nothing to refresh'} in {self.seconds:.1f} s"
 
     def __str__(self) -> str:
@@ -178,6 +183,7 @@ class Run(Mapping[str, NodeRun]):
         for name, kind, mode, touched, _, after, why in self.rows():
             lines.append("  " + "  ".join(filter(None, [name, kind, mode, touched, after, why])))
         lines += [f"  {one}" for one in self.broken]
+        lines += [f"  dropped, the test is not declared any more: {view}" for view in self.dropped_tests]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -52,7 +52,9 @@ class ViewKind(Kind):
     def outline(
         self, name: str, options: Mapping[str, Any], shape_of: ShapeOf, functions: Mapping[str, UserFunction]
     ) -> Outline:
-        """What a view with these options would be: ``sql``, ``policy``, ``shards``, ``comment``."""
+        """What a view with these options would be: ``sql``, ``policy``, ``shards``, ``comment``,
+        ``properties``.
+        """
         return outline.outline(options, shape_of, functions)
 
     def difference(self, name: str, options: Mapping[str, Any], meant: Outline, environment: Environment) -> str | None:

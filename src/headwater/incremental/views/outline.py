@@ -67,13 +67,13 @@ def difference(name: str, options: Mapping[str, Any], meant: Outline | None, env
         return error.message
     if view.definition != sql:
         return "its query was changed"
-    if _is_the_same(view, sql, policy, shards, options.get("comment"), environment):
+    told = _told(options)
+    if _is_the_same(view, sql, policy, shards, told, environment):
         return None
-    told = Told(comment=options.get("comment"))
     if not view.has(sql, policy=policy, shards=shards, told=told):
         same = view.policy == policy and view.has(sql, policy=policy, shards=shards)
         return (
-            "its description was changed"
+            "its description or properties were changed"
             if same
             else "its options, functions or the columns that it reads were changed"
         )
@@ -83,9 +83,7 @@ def difference(name: str, options: Mapping[str, Any], meant: Outline | None, env
     return None
 
 
-def _is_the_same(
-    view: View, sql: str, policy: Policy, shards: int, comment: str | None, environment: Environment
-) -> bool:
+def _is_the_same(view: View, sql: str, policy: Policy, shards: int, told: Told, environment: Environment) -> bool:
     """Whether a view has these options, and its sources the very columns that it was defined over: without reading
     the query.
     """
@@ -93,7 +91,10 @@ def _is_the_same(
     stored = Definition.of(base)
     if stored is None or (stored.sql, stored.policy, stored.shards) != (sql, policy, shards):
         return False
-    if comment is not None and base.state.metadata.description != comment:
+    metadata = base.state.metadata
+    if told.comment is not None and metadata.description != told.comment:
+        return False
+    if not set((told.properties or {}).items()) <= set(metadata.configuration.items()):
         return False
     if missing(stored.functions, environment.functions) or not same_functions(stored.functions, environment.functions):
         return False
@@ -107,10 +108,17 @@ def declared(name: str, options: Mapping[str, Any], environment: Environment) ->
     """The view with these options, made or changed."""
     sql, policy, shards = _meant(options)
     if not environment.table(name).exists():
-        return define(name, sql, environment, policy=policy, shards=shards, comment=options.get("comment"))
+        told = _told(options)
+        return define(
+            name, sql, environment, policy=policy, shards=shards, properties=told.properties, comment=told.comment
+        )
     view = found_view(name, environment)
-    view.redefine(sql, policy=policy, shards=shards, told=Told(comment=options.get("comment")))
+    view.redefine(sql, policy=policy, shards=shards, told=_told(options))
     return view
+
+
+def _told(options: Mapping[str, Any]) -> Told:
+    return Told(options.get("properties"), options.get("comment"))
 
 
 def _meant(options: Mapping[str, Any]) -> tuple[str, Policy, int]:

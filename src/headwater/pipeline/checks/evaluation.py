@@ -13,7 +13,7 @@ Violations of severity ``warn`` are reported, and hold back nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,12 +26,15 @@ from headwater.proof.nodes import Lineage
 
 if TYPE_CHECKING:
     from headwater.derived.artefact import Artefact
+    from headwater.derived.environment import Environment
     from headwater.derived.outline import Outline
     from headwater.lake.snapshot import Snapshot
     from headwater.lakehouse import Lake
 
-__all__ = ["CheckResult", "CheckResults", "applied", "evaluate", "violations_of"]
+__all__ = ["CheckResult", "CheckResults", "applied", "evaluate", "left_over", "violations_of"]
 
+OWNER = "checks.project"
+"""The property of a view of violations that names the project which declares the check."""
 _SHOWN = 10
 _QUOTED = 3
 
@@ -139,13 +142,17 @@ class CheckResults:
 
 
 def evaluate(
-    lake: Lake, checks: Iterable[Check], *, outlines: Mapping[str, Outline] = MappingProxyType({})
+    lake: Lake,
+    checks: Iterable[Check],
+    *,
+    outlines: Mapping[str, Outline] = MappingProxyType({}),
+    project: str | None = None,
 ) -> CheckResults:
     """Bring the violations of some checks to where their nodes are, and say who is held back.
 
     The views of violations are made when they are first needed, and kept: afterwards a check costs the change of its
     nodes. Nodes are taken as they are: refresh them first. ``outlines`` are those of the views, by their names, where
-    they are known: a view that would have other columns now is made again.
+    they are known: a view that would have other columns now is made again. ``project`` is the one that declares them.
 
     >>> import headwater as hw, tempfile
     >>> lake = hw.connect(tempfile.mkdtemp())
@@ -156,30 +163,35 @@ def evaluate(
     unique_orders_id: 1 row break it (error)
     held back: total
     """
-    results = tuple(_evaluated(lake, one, outlines.get(one.view)) for one in checks)
+    results = tuple(_evaluated(lake, one, outlines.get(one.view), project) for one in checks)
     lineage = Lineage(lake)
     nodes = sorted({name for one in results if one.blocks for name in (one.check.node,)})
     held = dict.fromkeys(below for name in nodes for below in lineage.downstream(name) if not below.startswith(CHECKS))
     return CheckResults(results, tuple(held))
 
 
-def _evaluated(lake: Lake, check: Check, outline: Outline | None) -> CheckResult:
+def _evaluated(lake: Lake, check: Check, outline: Outline | None, project: str | None) -> CheckResult:
     began = time.perf_counter()
     try:
-        return violations_of(lake, check, outline=outline)
+        return violations_of(lake, check, outline=outline, project=project)
     except HeadwaterError as error:
         return CheckResult(check=check, seconds=time.perf_counter() - began, error=error)
 
 
 def violations_of(
-    lake: Lake, check: Check, newest: Mapping[str, Snapshot] | None = None, outline: Outline | None = None
+    lake: Lake,
+    check: Check,
+    newest: Mapping[str, Snapshot] | None = None,
+    outline: Outline | None = None,
+    *,
+    project: str | None = None,
 ) -> CheckResult:
     """Evaluate one check, over the newest versions of what it reads, or over those that ``newest`` has.
 
     With ``outline``, the view is made again where it would have other columns now.
     """
     began = time.perf_counter()
-    done = applied(lake, check, outline).refresh_alone(None, newest=newest or {})
+    done = applied(lake, check, outline, project=project).refresh_alone(None, newest=newest or {})
     table = lake.table(check.view)
     count = table.count()
     rows: Sequence[dict[str, Any]] = _first(table.to_reader(), _SHOWN) if count else []
@@ -187,16 +199,34 @@ def violations_of(
     return CheckResult(check=check, violations=count, rows=tuple(rows), mode=done.mode, seconds=seconds)
 
 
-def applied(lake: Lake, check: Check, outline: Outline | None) -> Artefact:
-    """The view of a check's violations, made or changed if it is not as it should be."""
+def applied(lake: Lake, check: Check, outline: Outline | None, *, project: str | None = None) -> Artefact:
+    """The view of a check's violations, made or changed if it is not as it should be.
+
+    It belongs to the first project that declares it, by a property of its table; `left_over` finds those of a project.
+    """
     kind, environment = kinds.kind("view"), lake.environment()
-    options = {"sql": check.violations}
     if outline is None:
         return lake.view(check.view, check.violations)
-    have = environment.table(check.view).exists()
-    if not have or kind.difference(check.view, options, outline, environment) is not None:
+    base = environment.table(check.view).current()
+    options: dict[str, Any] = {"sql": check.violations}
+    if project is not None and (base is None or OWNER not in base.state.metadata.configuration):
+        options["properties"] = {OWNER: project}
+    if base is None or kind.difference(check.view, options, outline, environment) is not None:
         return kind.define(check.view, options, environment)
     return kind.open(check.view, environment)
+
+
+def left_over(
+    artefacts: Mapping[str, str], environment: Environment, project: str, declared: Container[str]
+) -> list[str]:
+    """The views of tests that a project has declared before, and does not any more, among some artefacts."""
+    found = []
+    for name, kind in artefacts.items():
+        if kind == "view" and name.startswith(CHECKS) and name not in declared:
+            base = environment.table(name).current()
+            if base is not None and base.state.metadata.configuration.get(OWNER) == project:
+                found.append(name)
+    return found
 
 
 def _first(reader: Any, count: int) -> list[dict[str, Any]]:
