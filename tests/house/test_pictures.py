@@ -14,6 +14,7 @@ from benchmarks.spark_views.curves import charts
 from tests.house.test_docs_run import BLOCK
 
 import headwater as hw
+from headwater.demo.cards.stage import set_up
 from headwater.incremental.planning import build
 from headwater.observe.chart import Chart
 from headwater.sql.query import parse_query
@@ -96,6 +97,21 @@ class _Here(Stream):
 
     def collect(self, *, sort: bool = True) -> pa.Table:
         return run_here(self.plan)
+
+
+@pytest.mark.long
+def test_the_lineage_is_that_of_the_demo(tmp_path: Path) -> None:
+    """The picture of the README: the demo's project, right after it was built."""
+    stage = set_up(tmp_path, _no_spark)
+    with stage.project as project:
+        for name in ("customers", "transactions", "chargebacks", "support_notes"):
+            project.lake.write(name, getattr(stage.world, name))
+        assert project.refresh().ok
+        _is_drawn("lineage", project.lineage().svg())
+
+
+def _no_spark() -> Any:
+    raise AssertionError("the picture needs no session")
 
 
 @pytest.fixture(scope="module")

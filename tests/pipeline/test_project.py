@@ -187,6 +187,7 @@ def test_the_project_of_init_works_at_once(tmp_path: Path) -> None:
     made = hw.Project.load(tmp_path / "shop" / "views")
     assert made.refresh().ok and made.status().ok
     assert "customer_spend" in str(made.lineage()) and "<svg" in made._repr_html_()
+    assert "fresh at orders@0" in str(made.lineage()) and " in 0 steps" not in str(made.lineage())
     with pytest.raises(ProjectError, match="has files"):
         init_project(tmp_path / "shop")
 

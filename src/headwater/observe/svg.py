@@ -103,7 +103,7 @@ def figures_of(m: NodeMetrics) -> str:
     size = m.state_bytes or m.bytes_out
     state = human_bytes(size) if size else f"{human_count(m.state_rows)} held" if m.state_rows else ""
     rows = f"{human_count(m.rows_out)} row{'' if m.rows_out == 1 else 's'}"
-    return " · ".join(filter(None, (rows, human_seconds(m.seconds), state)))
+    return " · ".join(filter(None, (rows, human_seconds(m.seconds) if times_done([m])[0] else "", state)))
 
 
 _SIZES = {"label": (_LABEL, True), "detail": (_DETAIL, False), "figures": (_FIGURES, False)}
@@ -140,7 +140,7 @@ def tooltip_of(node: GraphNode) -> str:
         lines += [
             f"rows in: {m.rows_in:,}",
             f"rows out: {m.rows_out:,}",
-            f"time: {human_seconds(m.seconds)} in {count:,} {word}",
+            f"time: {human_seconds(m.seconds)} in {count:,} {word}" if count else "",
             size or f"state: {m.state_rows:,} rows, {human_bytes(m.state_bytes)}",
             f"read: {human_bytes(m.bytes_in)}" if m.bytes_in else "",
             f"shuffled: {human_bytes(m.shuffled_bytes)}" if m.shuffled_bytes else "",
@@ -242,8 +242,8 @@ def _summary(graph: NodeGraph) -> str:
     metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
     if metrics:
         count, word = times_done(metrics)
-        seconds = human_seconds(sum(m.seconds for m in metrics))
-        facts.append(f"{seconds} in {human_count(count)} {word}")
+        if count:
+            facts.append(f"{human_seconds(sum(m.seconds for m in metrics))} in {human_count(count)} {word}")
         rows, size = sum(m.state_rows for m in metrics), sum(m.state_bytes for m in metrics)
         if rows or size:
             facts.append(f"{human_count(rows)} rows of state, {human_bytes(size)}")

@@ -144,8 +144,8 @@ def _figures(graph: NodeGraph, lines: Sequence[_Line]) -> list[tuple[str, ...]]:
             (
                 human_count(m.rows_in),
                 human_count(m.rows_out),
-                human_seconds(m.seconds),
-                f"{share:.0%}" if share >= 0.005 or not share else "<1%",
+                human_seconds(m.seconds) if times_done([m])[0] else "",
+                "" if not times_done([m])[0] else f"{share:.0%}" if share >= 0.005 or not share else "<1%",
                 human_count(m.state_rows) if m.state_rows or m.state_bytes else "",
                 human_bytes(m.state_bytes or m.bytes_out) if m.state_bytes or m.bytes_out else "",
             )
@@ -158,5 +158,6 @@ def _title(graph: NodeGraph) -> str:
     metrics = [node.metrics for node in graph.nodes if node.metrics is not None]
     if metrics:
         count, word = times_done(metrics)
-        facts.append(f"{human_seconds(sum(m.seconds for m in metrics))} in {count:,} {word}")
+        if count:
+            facts.append(f"{human_seconds(sum(m.seconds for m in metrics))} in {count:,} {word}")
     return f"{one_line(graph.title)}: {', '.join(facts)}"

@@ -1,11 +1,12 @@
-"""A project as a graph that can be drawn: nodes with their columns' counts, their freshness and their rows."""
+"""A project as a graph that can be drawn: nodes with their rows, how fresh each is, and at which versions."""
 
 from __future__ import annotations
 
 from headwater.observe.graph import Graph as Picture
 from headwater.observe.node_graph import GraphNode, NodeMetrics
 from headwater.pipeline.graph import Graph
-from headwater.pipeline.project_status import ProjectStatus
+from headwater.pipeline.node import SOURCE
+from headwater.pipeline.project_status import NodeStatus, ProjectStatus
 
 __all__ = ["drawn"]
 
@@ -15,25 +16,16 @@ def drawn(title: str, graph: Graph, status: ProjectStatus) -> Picture:
     nodes = []
     for name, node in graph.nodes.items():
         one = status.nodes.get(name)
-        detail = "" if one is None or node.is_source else f"{one.health}, {one.lag_text}" if one.stale else "fresh"
         rows = None if one is None else one.rows
-        last = None if one is None else one.last
-        metrics = None
-        if rows is not None:
-            metrics = NodeMetrics(
-                rows_in=0 if last is None else last.rows_in,
-                rows_out=rows,
-                seconds=0.0 if last is None else last.seconds,
-                state_rows=0,
-                state_bytes=0,
-                steps=1,
-            )
+        # What its last refresh took stands in the ledger: a picture shows what there is, and how fresh it is.
+        came = 0 if one is None or one.last is None else one.last.rows_in
+        metrics = None if rows is None else NodeMetrics(came, rows, 0.0, state_rows=0, state_bytes=0, steps=0)
         nodes.append(
             GraphNode(
                 id=name,
                 kind=node.kind,
                 label=name,
-                detail=detail,
+                detail=_freshness(one),
                 inputs=graph.reads(name),
                 sql=node.sql or "",
                 group=None,
@@ -41,3 +33,13 @@ def drawn(title: str, graph: Graph, status: ProjectStatus) -> Picture:
             )
         )
     return Picture(title, nodes)
+
+
+def _freshness(one: NodeStatus | None) -> str:
+    """How fresh a node is, and at which versions."""
+    if one is None:
+        return ""
+    if one.kind == SOURCE:
+        return f"version {one.version}{'' if not one.stale else f', {one.health}'}"
+    at = ", ".join(f"{name}@{version}" for name, version in one.frontier.items())
+    return f"fresh at {at}" if not one.stale else f"{one.health}: {one.lag_text}"
