@@ -55,3 +55,24 @@ def test_keys_are_compared_as_values() -> None:
     narrow = Values(pa.table({"f": pa.array([0, 1], pa.int8()), "t": [1, 1]}))
     whole = region_of(pa.table({"f": [0]}), np.array([0]), np.array([9]))
     assert run_here(Within(narrow, whole, ("f",), "t")).num_rows == 1
+
+
+NUMBERS = st.one_of(st.integers(-3, 3), st.sampled_from([2**40, -(2**63), 2**63 - 1]))
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, st.integers(-9, 9), st.integers(-9, 9)), max_size=6),
+    st.lists(st.tuples(st.one_of(NUMBERS, st.none()), st.integers(-12, 12)), max_size=12),
+)
+def test_one_whole_number_as_key(stretches, rows) -> None:  # type: ignore[no-untyped-def]
+    """Keys that lie close together are looked up in a list, others by their hash."""
+    keys = pa.table({"n": pa.array([key for key, *_ in stretches], pa.int64())})
+    ends = [np.array([cut(one[1:]) for one in stretches], np.int64) for cut in (min, max)]
+    region = region_of(keys, *ends)
+    table = pa.table(
+        {"n": pa.array([key for key, _ in rows], pa.int64()), "t": pa.array([t for _, t in rows], pa.int64())}
+    )
+    found = run_here(Within(Values(table), region, ("n",), "t")).to_pylist()
+    assert found == [
+        {"n": key, "t": t} for key, t in rows if any(n == key and min(a, b) <= t <= max(a, b) for n, a, b in stretches)
+    ]

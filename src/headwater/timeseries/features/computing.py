@@ -2,7 +2,9 @@
 Spark.
 
 Starting a job of Spark's takes longer than most refreshes do, so a plan over few rows runs here (`running.here`): the
-same kernels, and the same rows.
+same kernels, and the same rows. What a region of a large table is computed from are few rows, too, though many may be
+read to find them: they are read and sifted piece by piece here, and given to Spark only where more are left than one
+process should hold.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import pyarrow as pa
 from headwater.derived.environment import Environment
 from headwater.timeseries.features.following import Followed, leaves_of, with_leaves
 from headwater.timeseries.features.region import Region, Within
-from headwater.timeseries.node import Node
-from headwater.timeseries.running.here import run_here
+from headwater.timeseries.node import Node, RowWise
+from headwater.timeseries.operators.values import Values
+from headwater.timeseries.running.here import run_here, tables_here
 from headwater.timeseries.running.narrowing import narrowed
 from headwater.timeseries.sources.delta import DeltaSource
 from headwater.timeseries.sources.source import Source
@@ -31,6 +34,8 @@ __all__ = ["Computation", "within"]
 
 HERE_ROWS = 2_000_000
 HERE_BYTES = 256 << 20
+SIFTED_ROWS = 50_000_000
+"""So many rows are read here to find those of a region, which takes seconds; of more Spark reads them side by side."""
 Engine = Literal["local", "spark"]
 
 
@@ -54,6 +59,18 @@ class Computation:
         few &= all(leaf.tasks() is not None for leaf in sources)
         return cls(less, rows, "local" if few else "spark")
 
+    @classmethod
+    def of_region(cls, plan: Node) -> Computation:
+        """The same of a plan whose sources are read within regions (`within`)."""
+        found = cls.of(plan)
+        if found.engine == "local" or found.rows > SIFTED_ROWS:
+            return found
+        held = _Held(HERE_ROWS, HERE_BYTES)
+        try:
+            return cls(held.of(found.plan), found.rows, "local")
+        except _TooMany:
+            return found
+
     def collect(self, environment: Environment, schema: pa.Schema) -> pa.Table:
         """All rows."""
         if self.engine == "local":
@@ -73,6 +90,41 @@ class Computation:
         from headwater.timeseries.running.stages import Run
 
         return Run(_session(environment), self.plan)
+
+
+class _TooMany(Exception):
+    """More rows are left than one process should hold."""
+
+
+class _Held:
+    """A plan over the rows of its regions, which are read into memory."""
+
+    def __init__(self, most_rows: int, most_bytes: int) -> None:
+        self._rows, self._bytes = most_rows, most_bytes
+
+    def of(self, node: Node) -> Node:
+        if isinstance(node, Within) and _is_sifted(node.input):
+            return Values(self._read(node))
+        if isinstance(node, Source):
+            raise _TooMany  # all of it is read
+        return node.with_inputs(*map(self.of, node.inputs)) if node.inputs else node
+
+    def _read(self, node: Node) -> pa.Table:
+        found = [node.schema.empty_table()]
+        for table in tables_here(node):
+            self._rows -= table.num_rows
+            self._bytes -= table.nbytes
+            if self._rows < 0 or self._bytes < 0:
+                raise _TooMany
+            found.append(table)
+        return pa.concat_tables(found)
+
+
+def _is_sifted(node: Node) -> bool:
+    """Whether its rows come one by one from a source that this process can read."""
+    if isinstance(node, Source):
+        return node.tasks() is not None
+    return isinstance(node, RowWise) and all(map(_is_sifted, node.inputs))
 
 
 def _session(environment: Environment) -> SparkSession:

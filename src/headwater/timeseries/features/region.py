@@ -26,6 +26,7 @@ __all__ = ["Region", "Within", "region_of"]
 Numbers = npt.NDArray[np.int64]
 FIRST, LAST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _MOST_LISTED = 1_000
+_WIDEST = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +71,31 @@ class Region:
         place[numbers] = np.arange(self.count)
         return steps, place
 
+    @cached_property
+    def _ordinals(self) -> tuple[int, Numbers] | None:
+        """Where there is one key, whole numbers that lie close together: the least, and for each number from there on
+        the key's place, or -1. Looking a number up there costs a tenth of finding it by its hash.
+        """
+        if self.keys.num_columns != 1 or not pa.types.is_integer(self.keys.column(0).type):
+            return None
+        column = self.keys.column(0)
+        if column.null_count or not self.count:
+            return None
+        values = column.cast(pa.int64()).to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low >= _WIDEST:
+            return None
+        ordinals = np.full(high - low + 1, -1, np.int64)
+        ordinals[values - low] = np.arange(len(values))
+        return low, ordinals
+
     def places(self, columns: Sequence[pa.ChunkedArray], rows: int) -> Numbers:
         """For each row its key; -1 where there are no stretches of it."""
         if not self.rows:
             return np.full(rows, -1, np.int64)
+        if self._ordinals is not None:
+            low, ordinals = self._ordinals
+            return _looked_up(columns[0], low, ordinals)
         steps, place = self.codes
         numbers, there = np.zeros(rows, np.int64), np.ones(rows, np.bool_)
         for column, (values, known) in zip(columns, steps, strict=True):
@@ -143,6 +165,18 @@ def comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array
     if pa.types.is_integer(kind):
         return column.cast(pa.int64())
     return pc.add(column, 0.0) if pa.types.is_floating(kind) else column
+
+
+def _looked_up(column: pa.ChunkedArray | pa.Array, low: int, ordinals: Numbers) -> Numbers:
+    """For each row of a column of whole numbers its key; -1 where there is none."""
+    whole = column.cast(pa.int64())
+    there = np.asarray(
+        pc.and_(pc.greater_equal(whole, low), pc.less_equal(whole, low + len(ordinals) - 1)).fill_null(False)
+    )
+    found = np.full(len(whole), -1, np.int64)
+    at = np.flatnonzero(there)
+    found[at] = ordinals[np.asarray(whole.fill_null(low))[at] - low]
+    return found
 
 
 def _found(column: pa.ChunkedArray | pa.Array, values: pa.Array) -> Numbers:
@@ -235,5 +269,7 @@ class _Within:
         if self.time is None or not self.region.rows:
             return kept
         times, there = time_numbers(rows.column(self.time))
-        inside = self.region.covers(place, times, self.before, self.after)
+        at = np.flatnonzero(kept)  # most rows are of other keys
+        inside = np.zeros(len(kept), np.bool_)
+        inside[at] = self.region.covers(place[at], times[at], self.before, self.after)
         return inside if there is None else kept & (inside | ~there)

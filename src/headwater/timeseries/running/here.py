@@ -18,7 +18,7 @@ from headwater.timeseries.present_times import PresentTimes
 from headwater.timeseries.rows import BUDGET_BYTES, Rows
 from headwater.timeseries.sources.source import Source
 
-__all__ = ["run_here"]
+__all__ = ["run_here", "tables_here"]
 
 Cut = Callable[[pa.Table], Sequence[pa.Table]]
 
@@ -33,6 +33,11 @@ def run_here(node: Node, *, pieces: Cut | None = None, parts: int = 1, budget_by
     run = _Run(pieces or (lambda table: [table]), parts, budget_bytes)
     tables = list(run.of(node))
     return pa.concat_tables([node.schema.empty_table(), *tables])
+
+
+def tables_here(node: Node) -> Iterator[pa.Table]:
+    """The rows of a plan, table by table: of a plan without keyed nodes no more is held than is asked for."""
+    yield from _Run(lambda table: [table], 1, BUDGET_BYTES).of(node)
 
 
 class _Run:
