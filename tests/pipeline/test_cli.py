@@ -15,6 +15,7 @@ from tests.waiting import PATIENCE_S
 
 import headwater as hw
 from headwater.cli import main
+from headwater.pipeline.schema import schema_text
 
 MOMENT = datetime(2025, 1, 1, tzinfo=UTC)
 Capture = pytest.CaptureFixture[str]
@@ -43,6 +44,32 @@ def test_a_project_from_nothing_to_history(shop: Path, capsys: Capture) -> None:
     assert as_json(capsys, 0, "why", "customer_online")["plan"]["mode"] == "noop"
     assert main(["refresh"]) == 0
     assert "noop" in capsys.readouterr().out
+
+
+def test_lineage(shop: Path, capsys: Capture) -> None:
+    assert main(["lineage", "--svg", str(shop / "picture.svg")]) == 0
+    assert "customer_spend" in capsys.readouterr().out and (shop / "picture.svg").read_text().startswith("<svg")
+    assert main(["lineage", "customer_online.total"]) == 0
+    assert capsys.readouterr().out == "customer_online.total: customer_spend.total, orders.amount\n"
+    assert main(["lineage", str(shop), "customer_spend"]) == 0
+    assert "customer_spend.total: orders.amount\n" in capsys.readouterr().out
+    said = as_json(capsys, 0, "lineage", "Customer_Spend.total")
+    assert said["columns"] == {"total": [{"node": "orders", "column": "amount"}]}
+    nodes = {one["name"]: one["reads"] for one in as_json(capsys, 0, "lineage")["nodes"]}
+    assert nodes["customer_online"] == ["customer_spend"] and nodes["orders"] == []
+    assert as_json(capsys, 0, "lineage", "orders")["columns"] == {}
+    assert main(["lineage", "customer_spend.nope"]) == 1 and "customer_spend.nope" in capsys.readouterr().err
+    assert main(["lineage", "nope"]) == 1
+
+
+def test_editors_find_the_schema(shop: Path, capsys: Capture) -> None:
+    first = (shop / "headwater.yaml").read_text().splitlines()[0]
+    place = first.removeprefix("# yaml-language-server: $schema=")
+    schema = shop / place
+    assert schema.read_text() == schema_text()
+    schema.write_text("{}")  # that of another version
+    assert main(["plan"]) == 0
+    assert schema.read_text() == schema_text()
 
 
 def test_verbs_of_a_lake_find_the_project(shop: Path, capsys: Capture) -> None:

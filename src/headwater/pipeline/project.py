@@ -50,6 +50,7 @@ from headwater.pipeline.planning import ProjectPlan, plan_nodes
 from headwater.pipeline.project_lock import project_lock
 from headwater.pipeline.project_status import ProjectStatus, status_of
 from headwater.pipeline.run import NodeRun, Run
+from headwater.pipeline.schema import keep_schema
 from headwater.pipeline.selection import selected
 from headwater.pipeline.tracing import span
 from headwater.pipeline.watch import watch
@@ -179,6 +180,7 @@ class Project:
     def graph(self) -> Graph:
         """Every node with what it reads and which columns it has; raises with everything that is wrong."""
         if self._graph is None:
+            keep_schema(self.root)
             found = self._built_graph()
             mistakes = [*found.mistakes, *self._clashes(found)]
             if mistakes:
@@ -259,6 +261,11 @@ class Project:
         from headwater.pipeline.drawing import drawn
 
         return drawn(self.name, self.graph, self.status())
+
+    def columns(self, name: str) -> list[str]:
+        """The columns of a node that come from columns of what it reads; a table's come from nowhere."""
+        outline = self.graph.outlines.get(self._node(name).name)
+        return [] if outline is None else list(outline.lineage)
 
     def column_lineage(self, name: str, column: str) -> list[tuple[str, str]]:
         """Every column that flows into a column, down to those of tables: pairs of node and column.

@@ -13,6 +13,7 @@ from typing import Any
 
 from headwater.base.errors import ProjectError, SetupError
 from headwater.base.packages import required
+from headwater.pipeline.schema import SCHEMA_LINE, keep_schema
 
 __all__ = ["init_project", "sample_rows"]
 
@@ -36,6 +37,7 @@ def init_project(folder: str | os.PathLike[str], *, name: str | None = None) -> 
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+    keep_schema(root)
     _write_samples(root / "lake")
     return list(files)
 
@@ -49,6 +51,7 @@ def _files(name: str) -> dict[str, str]:
         found[path] = (
             text if searchable else text.replace("indexes:", "# pip install 'headwater[search]' first\n# indexes:")
         )
+    found["headwater.yaml"] = SCHEMA_LINE + found["headwater.yaml"]
     found[".gitignore"] = "lake/\n.headwater/\n"
     return found
 

@@ -23,6 +23,7 @@ from headwater.derived.dependencies import reachable
 from headwater.pipeline.dbt.data_tests import Names, TakenTest, generic_test, parts, singular_test, without_waiting
 from headwater.pipeline.dbt.jinja import NotTaken
 from headwater.pipeline.dbt.sources import INHERITED, left_out, quoted, source_lines, source_names
+from headwater.pipeline.schema import SCHEMA_LINE, keep_schema
 from headwater.pipeline.view_file import read_text
 
 __all__ = ["Migration", "migrate"]
@@ -86,6 +87,7 @@ def migrate(dbt: str | os.PathLike[str], folder: str | os.PathLike[str], *, name
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+    keep_schema(root)
     reading.report.files = list(texts)
     return reading.report
 
@@ -233,7 +235,7 @@ class _Reading:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def _config(self, name: str, names: Mapping[tuple[str, str], str], tests: list[TakenTest]) -> str:
-        lines = [f"name: {quoted(name)}", "lake: ${LAKE:-lake}"]
+        lines = [SCHEMA_LINE.rstrip(), f"name: {quoted(name)}", "lake: ${LAKE:-lake}"]
         if names:
             lines.append("\nsources:")
         for key, table in names.items():
