@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from headwater.demo.cards.world import World, make
 if TYPE_CHECKING:
     from headwater.lakehouse import Lake
     from headwater.pipeline.project import Project
-    from headwater.pipeline.run import Run
+    from headwater.pipeline.run import NodeRun
     from headwater.spark.types import SparkSession
 
 __all__ = ["Served", "Stage", "run_grid", "set_up"]
@@ -64,10 +64,7 @@ def set_up(folder: Path, start_spark: Callable[[], SparkSession], size: str = "S
     return Stage(folder, Project.load(folder), make(size), start_spark, size)
 
 
-def run_grid(run: Run) -> Grid:
+def run_grid(nodes: Iterable[NodeRun]) -> Grid:
     """A refresh of the project, node by node."""
-    rows = [
-        (one.name, one.kind, one.state if one.refresh is None else one.refresh.mode, one.touched)
-        for one in run.nodes.values()
-    ]
+    rows = [(one.name, one.kind, one.state if one.refresh is None else one.refresh.mode, one.touched) for one in nodes]
     return Grid(("node", "kind", "how", "rows"), rows)
