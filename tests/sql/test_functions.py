@@ -34,7 +34,7 @@ def test_every_function_gives_sparks_values(family: str, differences: Difference
 
 
 def test_every_function_is_asked() -> None:
-    names = "functions agrees queries approximate nested datetime intervals patterns strings regexps numbers aggregates windows formats forms"
+    names = "functions agrees queries approximate nested datetime intervals patterns strings regexps numbers aggregates windows formats forms varied"
     text = "\n".join((FIXTURES / f"{n}.sql").read_text(encoding="utf-8") for n in names.split()).lower()
     words = {name for name in (*FUNCTIONS, *AGGREGATES) if re.fullmatch(r"\w+", name)}
     asked = INEXACT | {name for name in words if re.search(rf"\b{name}\b", text)}  # those are in test_math_functions

@@ -20,6 +20,8 @@ _TABLES = {
 _ARGUMENTS = {
     **dict.fromkeys(("bool_and", "every", "bool_or", "any", "some", "count_if"), "b"),
     **dict.fromkeys(("bit_and", "bit_or", "bit_xor", "collect_set", "mode"), "k"),
+    "bitmap_construct_agg": "k",
+    **dict.fromkeys(("bitmap_and_agg", "bitmap_or_agg"), "x'0102'"),
     **dict.fromkeys(("listagg", "string_agg"), "cast(k AS string), '-'"),
     **dict.fromkeys(("max_by", "min_by", "covar_pop", "covar_samp", "corr"), "x, x"),
     **dict.fromkeys(("approx_percentile", "percentile_approx", "percentile"), "x, 0.5"),

@@ -20,7 +20,7 @@ from headwater.sql.nested_order import null_or_key
 from headwater.sql.nodes import AggregateCall, Literal, Node, Refused, WindowCall
 from headwater.sql.types import BOOLEAN, DOUBLE, LONG, NULL, STRING, family, has_float, is_comparable, name_of
 
-__all__ = ["FUNCTIONS", "average", "average_form", "several_by_form"]
+__all__ = ["FUNCTIONS", "aggregate_function", "average", "average_form", "several_by_form"]
 
 _Many = AggregateCall | WindowCall
 _Type = Callable[[pa.DataType], pa.DataType]
@@ -270,7 +270,7 @@ def _by_form(function: str) -> AggregateForm:
     return lambda node, a, apply: _chosen_form(node, apply, function, a, f"{a[1]} IS NOT NULL")
 
 
-def _aggregate(
+def aggregate_function(
     name: str,
     build: Builder,
     form: AggregateForm,
@@ -279,9 +279,20 @@ def _aggregate(
     least: int = 1,
     note: str = "",
     by_order: ByOrder = "no",
+    empty: object = None,
 ) -> Function:
+    """The record of an aggregate."""
     return Function(
-        name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note, by_order=by_order
+        name,
+        "aggregate",
+        build,
+        least,
+        most,
+        kind="aggregate",
+        aggregate_form=form,
+        note=note,
+        by_order=by_order,
+        empty=empty,
     )
 
 
@@ -289,39 +300,46 @@ _ORDER = "the rows' order decides; without one, any row may be first"
 _WITHIN = "in the order of WITHIN GROUP (ORDER BY …); without it, in any order"
 _DIGITS = "the last digits of a double depend on the order of the rows, in every engine"
 FUNCTIONS = (
-    _aggregate("count", _count, _count_form, least=0, most=MANY),
-    _aggregate("sum", _sum, _sum_form, note=_DIGITS),
-    _aggregate("avg", average, average_form, note=_DIGITS),
-    _aggregate("mean", average, average_form, note=_DIGITS),
-    _aggregate("min", _extreme("min"), _extreme_form("min"), by_order="extreme"),
-    _aggregate("max", _extreme("max"), _extreme_form("max"), by_order="extreme"),
-    _aggregate("bool_and", _truths("bool_and"), _plain("bool_and")),
-    _aggregate("every", _truths("bool_and"), _plain("bool_and")),
-    _aggregate("bool_or", _truths("bool_or"), _plain("bool_or")),
-    _aggregate("some", _truths("bool_or"), _plain("bool_or")),
-    _aggregate("any", _truths("bool_or"), _plain("bool_or")),
-    _aggregate("count_if", _count_if, lambda _, a, apply: apply("count", f"CASE WHEN {a[0]} THEN 1 END")),
-    _aggregate("bit_and", _bits("bit_and"), _typed("bit_and")),
-    _aggregate("bit_or", _bits("bit_or"), _typed("bit_or")),
-    _aggregate("bit_xor", _bits("bit_xor"), _typed("bit_xor")),
-    _aggregate("first", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
-    _aggregate("first_value", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
-    _aggregate("any_value", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
-    _aggregate("last", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
-    _aggregate("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
-    _aggregate("collect_list", _list, _list_form, note=_ORDER, by_order="list"),
-    _aggregate("array_agg", _list, _list_form, note=_ORDER, by_order="list"),
-    _aggregate(
+    aggregate_function("count", _count, _count_form, least=0, most=MANY, empty=0),
+    aggregate_function("sum", _sum, _sum_form, note=_DIGITS),
+    aggregate_function("avg", average, average_form, note=_DIGITS),
+    aggregate_function("mean", average, average_form, note=_DIGITS),
+    aggregate_function("min", _extreme("min"), _extreme_form("min"), by_order="extreme"),
+    aggregate_function("max", _extreme("max"), _extreme_form("max"), by_order="extreme"),
+    aggregate_function("bool_and", _truths("bool_and"), _plain("bool_and")),
+    aggregate_function("every", _truths("bool_and"), _plain("bool_and")),
+    aggregate_function("bool_or", _truths("bool_or"), _plain("bool_or")),
+    aggregate_function("some", _truths("bool_or"), _plain("bool_or")),
+    aggregate_function("any", _truths("bool_or"), _plain("bool_or")),
+    aggregate_function(
+        "count_if", _count_if, lambda _, a, apply: apply("count", f"CASE WHEN {a[0]} THEN 1 END"), empty=0
+    ),
+    aggregate_function("bit_and", _bits("bit_and"), _typed("bit_and")),
+    aggregate_function("bit_or", _bits("bit_or"), _typed("bit_or")),
+    aggregate_function("bit_xor", _bits("bit_xor"), _typed("bit_xor")),
+    aggregate_function("first", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
+    aggregate_function("first_value", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
+    aggregate_function("any_value", _picked("first"), _plain("first"), most=2, note=_ORDER, by_order="place"),
+    aggregate_function("last", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
+    aggregate_function("last_value", _picked("last"), _plain("last"), most=2, note=_ORDER, by_order="place"),
+    aggregate_function("collect_list", _list, _list_form, note=_ORDER, by_order="list", empty=[]),
+    aggregate_function("array_agg", _list, _list_form, note=_ORDER, by_order="list", empty=[]),
+    aggregate_function(
         "collect_set",
         _set,
         _set_form,
         note="sorted; not of floats",
         by_order="list",
+        empty=[],
     ),
-    _aggregate("try_sum", _try_sum, _try_sum_form, note=_DIGITS),
-    _aggregate("try_avg", _try_average, average_form, note=_DIGITS),
-    _aggregate("listagg", _listagg, _listagg_form, least=1, most=5, note=_WITHIN, by_order="list"),
-    _aggregate("string_agg", _listagg, _listagg_form, least=1, most=5, note=_WITHIN, by_order="list"),
-    _aggregate("max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=3, note=_ORDER, by_order="extreme"),
-    _aggregate("min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=3, note=_ORDER, by_order="extreme"),
+    aggregate_function("try_sum", _try_sum, _try_sum_form, note=_DIGITS),
+    aggregate_function("try_avg", _try_average, average_form, note=_DIGITS),
+    aggregate_function("listagg", _listagg, _listagg_form, least=1, most=5, note=_WITHIN, by_order="list"),
+    aggregate_function("string_agg", _listagg, _listagg_form, least=1, most=5, note=_WITHIN, by_order="list"),
+    aggregate_function(
+        "max_by", _by("max_by"), _by_form("arg_max_null"), least=2, most=3, note=_ORDER, by_order="extreme"
+    ),
+    aggregate_function(
+        "min_by", _by("min_by"), _by_form("arg_min_null"), least=2, most=3, note=_ORDER, by_order="extreme"
+    ),
 )

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.sql.casts import cast, cast_form
+from headwater.sql.functions.aggregate import aggregate_function
 from headwater.sql.functions.digest import FUNCTIONS as HASHES
 from headwater.sql.functions.function import Apply, Builder, Function
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node, Refused, WindowCall
@@ -127,20 +128,16 @@ def _distinct_form(_: _Many, a: list[str], apply: Apply) -> str:
     return f"coalesce({_ESTIMATED}({apply('list', a[0])}, {a[1]}), 0)"
 
 
-def _aggregate(name: str, build: Builder, form: Any, least: int, most: int, note: str) -> Function:
-    return Function(name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note)
-
-
 _EXACT = "up to accuracy/2 values a group, which it raises beyond"
 FUNCTIONS: tuple[Function, ...] = (
-    _aggregate("approx_percentile", _percentile, _percentile_form, 2, 3, _EXACT),
-    _aggregate("percentile_approx", _percentile, _percentile_form, 2, 3, _EXACT),
-    _aggregate(
+    aggregate_function("approx_percentile", _percentile, _percentile_form, least=2, most=3, note=_EXACT),
+    aggregate_function("percentile_approx", _percentile, _percentile_form, least=2, most=3, note=_EXACT),
+    aggregate_function(
         "approx_count_distinct",
         _distinct,
         _distinct_form,
-        1,
-        2,
-        "while it counts empty registers (about 1,280 values), and raises beyond",
+        most=2,
+        note="while it counts empty registers (about 1,280 values), and raises beyond",
+        empty=0,
     ),
 )

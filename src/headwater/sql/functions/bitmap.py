@@ -69,9 +69,13 @@ def _bitmaps(name: str) -> Callable[[Sequence[Node]], Node]:
 
 
 _AGGREGATES = (
-    (*_of_many("bitmap_construct_agg", "BIGINT", _constructed), _places),
-    (*_of_many("bitmap_or_agg", "BLOB", _put_together(0, int.__or__)), _bitmaps("bitmap_or_agg")),
-    (*_of_many("bitmap_and_agg", "BLOB", _put_together(0xFF, int.__and__)), _bitmaps("bitmap_and_agg")),
+    (*_of_many("bitmap_construct_agg", "BIGINT", _constructed), _places, bytes(_BYTES)),
+    (*_of_many("bitmap_or_agg", "BLOB", _put_together(0, int.__or__)), _bitmaps("bitmap_or_agg"), bytes(_BYTES)),
+    (
+        *_of_many("bitmap_and_agg", "BLOB", _put_together(0xFF, int.__and__)),
+        _bitmaps("bitmap_and_agg"),
+        b"\xff" * _BYTES,
+    ),
 )
 _POSITION = f"(CASE WHEN {{0}} > 0 THEN {{0}} - 1 ELSE -{{0}} END % {_BITS})"
 _BUCKET = f"(CASE WHEN {{0}} > 0 THEN ({{0}} - 1) // {_BITS} + 1 ELSE {{0}} // {_BITS} END)"
@@ -80,5 +84,8 @@ FUNCTIONS = (
     simple("bitmap_bit_position", "bitmap", "l", LONG, _POSITION, fallible=True, spark=("BitmapBitPosition",)),
     simple("bitmap_bucket_number", "bitmap", "l", LONG, _BUCKET, spark=("BitmapBucketNumber",)),
     simple("bitmap_count", "bitmap", "x", LONG, f"{_COUNT}({{0}})", spark=("BitmapCount",)),
-    *(Function(name, "bitmap", build, 1, 1, kind="aggregate", aggregate_form=f) for f, name, build in _AGGREGATES),
+    *(
+        Function(name, "bitmap", build, 1, 1, kind="aggregate", aggregate_form=form, empty=empty)
+        for form, name, build, empty in _AGGREGATES
+    ),
 )

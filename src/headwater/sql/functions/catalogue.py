@@ -54,6 +54,7 @@ __all__ = [
     "UNIT_FIRST",
     "UNSTABLE",
     "by_order",
+    "empty_value",
 ]
 
 _FAMILIES = (
@@ -140,3 +141,13 @@ def by_order(op: str) -> ByOrder:
     """
     function = AGGREGATES.get(op.removesuffix(" ignore nulls"))
     return "no" if function is None else function.by_order
+
+
+def empty_value(op: str) -> object:
+    """What an aggregate gives for no rows, by the operator of its calls.
+
+    >>> empty_value("count"), empty_value("collect_list"), empty_value("sum")
+    (0, [], None)
+    """
+    function = AGGREGATES.get(op)
+    return None if function is None else function.empty

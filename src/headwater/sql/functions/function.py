@@ -8,6 +8,8 @@ themselves, without an engine, is in `headwater.sql.vectorised`.
 
 ``spark`` names the classes of Spark's analyzed plans that are calls of the function with their children as arguments.
 
+``empty`` is what an aggregate gives for no rows: null, 0, an empty list, or a value of its own.
+
 ``by_order`` says whether an aggregate or window function depends on the order of its rows, and how. Everything that
 has to break ties reads it here, through `headwater.sql.functions.catalogue.by_order`.
 """
@@ -58,6 +60,7 @@ class Function:
     lambdas: bool = False
     by_order: ByOrder = "no"
     spark: tuple[str, ...] = ()
+    empty: object = None
 
 
 def overloaded(plain: Builder, nested: Builder) -> Builder:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.sql.casts import cast, raise_form
-from headwater.sql.functions.aggregate import average, average_form
+from headwater.sql.functions.aggregate import aggregate_function, average, average_form
 from headwater.sql.functions.function import AggregateForm, Apply, Builder, ByOrder, Function
 from headwater.sql.interval_types import is_interval
 from headwater.sql.nodes import AggregateCall, Call, Literal, Node, Refused, WindowCall
@@ -192,10 +192,10 @@ def _function(
     most: int | None = None,
     note: str = _DIGITS,
     by_order: ByOrder = "no",
+    empty: object = None,
 ) -> Function:
-    most = most or least
-    return Function(
-        name, "aggregate", build, least, most, kind="aggregate", aggregate_form=form, note=note, by_order=by_order
+    return aggregate_function(
+        name, build, form, least=least, most=most or least, note=note, by_order=by_order, empty=empty
     )
 
 
@@ -251,6 +251,7 @@ FUNCTIONS: tuple[Function, ...] = (
         _count_pairs,
         2,
         note="",
+        empty=0,
     ),
     _function("skewness", _doubles("skewness"), _list_form("skewness")),
     _function("kurtosis", _doubles("kurtosis"), _list_form("kurtosis")),

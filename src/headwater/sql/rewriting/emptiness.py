@@ -7,14 +7,11 @@ something never say null otherwise.
 
 from __future__ import annotations
 
+from headwater.sql.functions.catalogue import empty_value
 from headwater.sql.nodes import AggregateCall, Literal, Node, call
 from headwater.sql.plan import Named
-from headwater.sql.types import LONG
 
 __all__ = ["of_no_rows"]
-
-_ZERO = {"count", "count_if", "approx_count_distinct", "regr_count"}
-_EMPTY = {"collect_list", "collect_set", "array_agg"}
 
 
 def of_no_rows(item: Named) -> Node:
@@ -28,8 +25,7 @@ def of_no_rows(item: Named) -> Node:
     """
     column = item.attribute.column
     assert isinstance(item.node, AggregateCall)
-    if item.node.op in _ZERO:
-        return call("coalesce", (column, Literal(0, LONG)), item.attribute.dtype)
-    if item.node.op in _EMPTY:
-        return call("coalesce", (column, call("array", (), item.attribute.dtype)), item.attribute.dtype)
-    return column
+    value, dtype = empty_value(item.node.op), item.attribute.dtype
+    if value is None:
+        return column
+    return call("coalesce", (column, call("array", (), dtype) if value == [] else Literal(value, dtype)), dtype)
