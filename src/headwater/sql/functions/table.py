@@ -10,9 +10,9 @@ __all__ = ["markdown"]
 _MEASURED = """
 ## How much of Spark SQL that is
 
-Spark documents its functions with examples. These are the examples that Spark itself runs, asked here on DuckDB; right is
-an answer of the same types and rows. `make bench ARGS=functions` asks all of them again and lists what has no answer; a
-test holds the table.
+Spark documents its functions with examples. These are the examples that Spark itself runs, asked here on DuckDB; right
+is an answer of the same types and rows. `make bench ARGS=functions` asks them again and lists what has no answer;
+a test holds the table.
 
 """
 
