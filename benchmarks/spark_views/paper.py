@@ -63,7 +63,10 @@ def paper_of(figures: Mapping[str, Any], cluster: Cluster) -> list[Line]:
     """The quantities, by all figures of a run."""
     of = _of_a_row(figures)
     rows, changed = cluster.orders, cluster.changed
-    shards, shards_then = shard_count(rows, cluster.tasks), shard_count(changed, cluster.tasks)
+    shards, shards_then = (
+        shard_count(rows, cluster.tasks, follows=False),
+        shard_count(changed, cluster.tasks, follows=True),
+    )
     state = rows * of["state_bytes"]
     of_runs, of_runs_then = (of["requests"][what]["runs, written"][1] for what in ("build", "refresh"))
     runs, runs_then = of_runs * shards, of_runs_then * shards_then

@@ -34,6 +34,7 @@ LOADED = (
     "headwater.timeseries.sources.files",
     "headwater.incremental.planning",
     "headwater.incremental.views.spark.tasks",
+    "headwater.incremental.views.spark.whole",
 )
 KERNELS = ("aggregate", "arrange", "arrow", "consolidate", "filter", "hash", "merge", "probe", "slots")
 """The modules of kernels that reading, sending, joining, adding up and saving rows take."""

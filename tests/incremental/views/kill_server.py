@@ -2,8 +2,8 @@
 
 Commands come as JSON lines on stdin: ``{"folder": …, "views": […]}`` with ``"after_ms"``, the moment of the kill, or ``"point"`` and
 ``"nth"``. The child opens the lake and refreshes the views, one after the other, with
-``"engine": "spark"`` by the tasks of Spark's runtime, which run in the child. With ``"follow"`` each is followed to the newest versions, so many
-rows at a time. The answer is its wait status.
+``"engine": "spark"`` by the tasks of Spark's runtime, which run in the child, with so many ``"shards"``. With ``"follow"`` each is followed to the
+newest versions, so many rows at a time. The answer is its wait status.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def live(command: dict[str, Any]) -> None:
     """One life: refresh each view, until the end or the kill."""
     lake = hw.connect(command["folder"])
     engine = command.get("engine", "local")
-    with here() if engine == "spark" else nullcontext(), settings.override(view_engine=engine, view_spark_shards=3):
+    with (
+        here() if engine == "spark" else nullcontext(),
+        settings.override(view_engine=engine, view_spark_shards=command.get("shards", 3)),
+    ):
         for name in command["views"]:
             if "follow" in command:
                 deque(lake.view(name).follow(available_now=True, most_rows=command["follow"]), maxlen=0)

@@ -11,6 +11,8 @@ passing an exchange is the cone of that goal. Its leaves are sources, and exchan
 
 An operator may lie in several cones, and then several parts run it on the same rows. The first of them `keeps` its
 state.
+
+A circuit that was built with one shard has no exchanges, so all of it is one cone (`whole`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from headwater.incremental.circuit.circuit import Circuit
     from headwater.incremental.zset import Positions
 
-__all__ = ["SHARDS", "Cone", "Cut", "cut", "place_of"]
+__all__ = ["SHARDS", "Cone", "Cut", "cut", "place_of", "whole"]
 
 SHARDS = 2
 """How many shards a circuit is built with that is to be cut."""
@@ -158,6 +160,15 @@ def cut(circuit: Circuit) -> Cut:
         kept |= keeps
         parts.append(Cone(vertices, leaves, _in_order({v.id: v for cone in own for v in cone.goals}), keeps))
     return Cut(scanned, tuple(parts))
+
+
+def whole(circuit: Circuit) -> Cone:
+    """All of a circuit that was built with one shard: its sources are the leaves, its outputs the goals."""
+    assert circuit.shards == 1, "it has no exchanges"
+    vertices = tuple(v for v in circuit.vertices if not isinstance(v.node, Source))
+    leaves = tuple(v for v in circuit.vertices if isinstance(v.node, Source))
+    keeps = frozenset(v.id for v in vertices if v.node.traces())
+    return Cone(vertices, leaves, tuple({v.id: v for v in circuit.outputs.values()}.values()), keeps)
 
 
 def _cone(goal: Vertex) -> Cone:

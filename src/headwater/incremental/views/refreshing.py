@@ -199,6 +199,7 @@ class RefreshAttempt(ViewAttempt):
             self.continues = at_begin is not None and at_begin.frontier != sources.frontier
             sources = at_begin or sources
         rows_in = sum(plan.changes.values()) if follows else sources.total_rows()
+        work = round(rows_in * plan.fan_out) if follows else rows_in
         record = ViewRecord(frontier=sources.frontier, published=self.base.version + 1, rates=self.record.rates)
         try:
             before = self.saved_state(task) if follows else None
@@ -211,7 +212,7 @@ class RefreshAttempt(ViewAttempt):
                 self.live.folder,
                 self.at(record),
                 before=before,
-                shards=begun.shards if begun is not None else shard_count(rows_in, place.tasks),
+                shards=begun.shards if begun is not None else shard_count(work, place.tasks, follows=follows),
             )
         except Unusable:
             return False  # the local runtime finds out for itself, and builds another state

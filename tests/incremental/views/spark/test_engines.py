@@ -31,9 +31,10 @@ def test_turns_end_in_the_same_rows_and_state(name: str, tmp_path: Path, spark: 
     world = World(tmp_path, seed=len(name))
     lake = hw.connect(tmp_path, spark=spark)
     view, twin = lake.view("v", QUERIES[name]), lake.view("twin", QUERIES[name])
-    engines = [rng.choice(["spark", "local"]) for _ in range(STEPS)]
-    for engine in ["spark", "local", "spark", *engines]:
-        with on(engine, rng.randint(1, 5)):
+    # One shard is one task for the whole circuit, more are an exchange.
+    turns = [rng.choice([("spark", 1), ("spark", rng.randint(2, 5)), ("local", 1)]) for _ in range(STEPS - 1)]
+    for engine, shards in [("spark", rng.randint(2, 5)), ("local", 1), ("spark", 1), ("spark", 3), *turns]:
+        with on(engine, shards):
             done = view.refresh()
         with on("local"):
             twin.refresh()
@@ -77,6 +78,22 @@ def test_a_statement_and_a_command_ask_for_an_engine(
     world.orders.append(world.orders.to_arrow().slice(0, 3))
     (here,) = lake.sql("REFRESH MATERIALIZED VIEW v WITH (ENGINE = 'local')").to_pylist()
     assert (here["mode"], "on Spark" in here["reason"]) == ("incremental", False)
+    assert view.verify().equal
+
+
+def test_changes_of_few_rows_are_one_task_without_an_exchange(tmp_path: Path, spark: SparkSession) -> None:
+    world = World(tmp_path)
+    lake = hw.connect(tmp_path, spark=spark)
+    view = lake.view("v", QUERIES["join"])
+    view.refresh(engine="spark")
+    assert len(view.jobs()) > 1, "what is built is divided"
+    world.orders.delete("id < 12")
+    done = view.refresh(engine="spark")
+    assert done.mode == "incremental"
+    (job,) = view.jobs().to_pylist()
+    assert (job["job"], job["tasks"], job["shards"], job["shuffled_bytes"]) == ("whole circuit", 1, 1, 0)
+    assert (job["rows_in"], job["rows_out"]) == (done.rows_in, done.rows_out)
+    assert min(job["rows_out"], job["state_rows"], job["state_bytes"]) > 0
     assert view.verify().equal
 
 

@@ -48,12 +48,13 @@ def server() -> Iterator[Server]:
 @pytest.mark.long
 def test_kills_of_both_runtimes(server: Server, tmp_path: Path) -> None:
     chance = random.Random(8)
-    kills = int(os.environ.get("HEADWATER_TEST_KILLS", "8"))
+    kills = int(os.environ.get("HEADWATER_TEST_KILLS", "12"))
 
     def commands() -> Iterator[dict[str, Any]]:
         while True:
             for point in chance.sample(POINTS, len(POINTS)):
                 yield {"point": point, "nth": chance.randint(1, 3), "engine": "spark", "full": chance.random() < 0.1}
+                yield {"point": point, "nth": chance.randint(1, 2), "engine": "spark", "shards": 1}
                 engine = chance.choice(["spark", "local"])
                 yield {"within": chance.uniform(0.05, 1), "engine": engine}
 

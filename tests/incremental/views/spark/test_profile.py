@@ -53,8 +53,9 @@ def total(works: list[dict[str, Any]], name: str) -> int:
     return sum(one[name] for one in works)
 
 
+@pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("name", ["groups", "join", "outer"])
-def test_state_that_tasks_read_and_write_is_that_on_the_disk(name: str, tmp_path: Path) -> None:
+def test_state_that_tasks_read_and_write_is_that_on_the_disk(name: str, shards: int, tmp_path: Path) -> None:
     world = World(tmp_path)
     view = hw.connect(tmp_path).view("v", QUERIES[name])
     with here(), on("spark", 2):
@@ -64,6 +65,7 @@ def test_state_that_tasks_read_and_write_is_that_on_the_disk(name: str, tmp_path
         assert total(stages(view), "state_bytes_written") == sum(files.values()) > 0
         assert total(stages(view), "state_bytes_read") == 0, "there was none"
         world.orders.delete("id < 9")
+    with here(), on("spark", shards):
         view.refresh()
     read = total(stages(view), "state_bytes_read")
     assert 0 < read <= sum(files.values()) * len(stages(view))
@@ -101,12 +103,13 @@ def test_state_that_this_process_reads_and_writes_is_that_on_the_disk(tmp_path: 
     assert {one["engine"] for one in view.profile().to_pylist()} == {"local"}
 
 
-def test_both_engines_count_the_same_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shards", [1, 3])
+def test_both_engines_count_the_same_rows(shards: int, tmp_path: Path) -> None:
     world = World(tmp_path)
     view = hw.connect(tmp_path).view("v", SPENT)
     twin = hw.connect(tmp_path).view("twin", SPENT)
     for _ in range(2):
-        with here(), on("spark", 3):
+        with here(), on("spark", shards):
             view.refresh()
         with on("local"):
             twin.refresh()
@@ -162,3 +165,20 @@ def test_what_goes_through_the_shuffle_is_counted_and_drawn(tmp_path: Path, spar
     for heat, name in (("shuffle", "shuffled"), ("read", "read")):
         assert f">{name}<" in view.graph().svg(heat=heat)  # type: ignore[arg-type]
     assert view.jobs().num_rows == view.profile().num_rows == 0, "these are of another process"
+
+
+def test_state_that_is_merged_beside_a_small_change_is_counted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    view = hw.connect(tmp_path).view("v", QUERIES["outer"], policy="strict")
+    with here(), on("spark", 16):
+        view.refresh()
+    files = run_files(tmp_path)
+    world.orders.delete("id < 9")
+    with here(), on("spark", 1):
+        view.refresh()
+    whole, *parts = view.profile().to_pylist()
+    assert (whole["stage"], view.jobs().num_rows) == ("whole circuit", 1)
+    new = {file: size for file, size in run_files(tmp_path).items() if file not in files}
+    assert any("-m" in file for file in new), "there were too many small ones"
+    assert whole["state_bytes_written"] == total(parts, "state_bytes_written") == sum(new.values())
+    assert whole["state_bytes_read"] == total(parts, "state_bytes_read") == sum(files.values()), "each file once"

@@ -20,11 +20,13 @@ from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.spark.places import is_here
 from headwater.incremental.views.words import WORDS
 
-__all__ = ["Chosen", "Engine", "asked_for", "choose", "shard_count"]
+__all__ = ["SHARD_ROWS", "Chosen", "Engine", "asked_for", "choose", "shard_count"]
 
 Engine = Literal["auto", "local", "spark"]
 _NO_SESSION = "the lake has no Spark session"
-_SHARD_ROWS = 500_000
+SHARD_ROWS = 500_000
+"""What one shard should get."""
+_ONE_TASK_ROWS = 250_000
 _MOST_SHARDS = 4_096
 
 
@@ -89,10 +91,16 @@ def _why_not(definition: Definition, environment: Environment) -> str | None:
     return None
 
 
-def shard_count(rows: int, tasks: int) -> int:
-    """Into how many shards so many rows are divided, where so many tasks run at once."""
+def shard_count(rows: int, tasks: int, *, follows: bool) -> int:
+    """Into how many shards so many rows are divided, where so many tasks run at once.
+
+    Rows of changes that one task steps in about the time that a job takes to begin are not divided: one shard needs no
+    exchange.
+    """
     asked = settings.current().view_spark_shards
     if asked:
         return asked
-    needed = -(-rows // _SHARD_ROWS)
+    if follows and rows <= _ONE_TASK_ROWS:
+        return 1
+    needed = -(-rows // SHARD_ROWS)
     return min(_MOST_SHARDS, max(tasks, -(-needed // tasks) * tasks))

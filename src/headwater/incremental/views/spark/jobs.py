@@ -3,6 +3,8 @@
 A job sends rows to *leaves* of its part, each from one goal: one that is scanned, or one whose rows an earlier part
 left. The last job of a view publishes: its own output, if equal rows are together in it already, or rows that are
 sent to it by their hashes.
+
+A `whole` job has no exchange: its one task reads all shares, steps all of the circuit and publishes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental.circuit.parts import SHARDS, Cut, cut
+from headwater.incremental.circuit.parts import SHARDS, Cone, Cut, cut, whole
 from headwater.incremental.dataflow.fingerprint import fingerprints
 from headwater.incremental.manifest import RunEntry
 from headwater.incremental.views.definition import Definition
@@ -23,7 +25,7 @@ from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.shares import Share
 from headwater.lake.snapshot import Snapshot
 
-__all__ = ["PUBLISHED", "THERE", "Cutting", "Feed", "Job", "Publishing", "cutting", "scanning"]
+__all__ = ["PUBLISHED", "THERE", "Cutting", "Feed", "Job", "Publishing", "Uncut", "cutting", "scanning", "uncut"]
 
 PUBLISHED = -1
 """The leaf of rows that are only published."""
@@ -57,7 +59,7 @@ class Job:
 
     definition: str
     part: int | None
-    """Which part of the circuit steps; None where rows are only published."""
+    """Which part of the circuit steps; None where rows are only published, or everything steps at once."""
     shards: int
     feeds: tuple[Feed, ...]
     shares: tuple[Share, ...]
@@ -70,6 +72,7 @@ class Job:
     root: Storage
     publishing: Publishing | None
     settings: Mapping[str, Any]
+    whole: bool = False
     merges: Mapping[str, tuple[RunEntry, ...]] = field(default_factory=dict)
     """Runs that are put together, by the names of their traces: each shard takes a range of hashes."""
     journal: str | None = None
@@ -99,9 +102,25 @@ class Cutting:
         )
 
 
+class Uncut:
+    """A circuit with one shard as one cone, with the names of its state."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.circuit: Circuit = built(definition, shards=1)
+        self.cone: Cone = whole(self.circuit)
+        self.names = fingerprints(self.circuit)
+        self.output = self.circuit.outputs[OUTPUT]
+
+
 @lru_cache(maxsize=8)
 def _definition(text: str) -> Definition:
     return Definition.from_text(text)
+
+
+def uncut(text: str) -> Uncut:
+    """All of a definition's circuit, to be stepped once."""
+    return Uncut(_definition(text))
 
 
 def cutting(text: str) -> Cutting:

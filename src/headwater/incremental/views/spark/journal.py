@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.base.errors import NotFoundError
 from headwater.base.frontier import Frontier, TableIdentity
-from headwater.incremental.views.spark.tasks import Report
+from headwater.incremental.views.spark.written import Report
 from headwater.incremental.views.state_folder import SCRATCH, ViewFolder
 from headwater.lake import partitions
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from headwater.incremental.views.spark.tasks import REPORT, Report, Sending, Stepping
+from headwater.incremental.views.spark.tasks import Sending, Stepping
+from headwater.incremental.views.spark.whole import SteppingAll
+from headwater.incremental.views.spark.written import REPORT, Report
 from headwater.spark import blocks
 from headwater.spark.figures import recording
 from headwater.spark.progress import followed
@@ -48,6 +50,11 @@ class _OnSpark:
         return max(2, int(str(self._session.conf.get("spark.sql.shuffle.partitions", "8"))))
 
     def reports(self, job: Job, what: str) -> Sequence[Report]:
+        if job.whole:
+            frame, work = blocks.tasks_of(self._session, 1, SteppingAll(job))
+            with followed(self._session, what):
+                found = blocks.results_of(frame, work, _texts, REPORT)
+            return [Report.of(text) for text in found["report"].to_pylist()]
         frame, _ = blocks.tasks_of(self._session, len(job.shares), _nothing)
         sent = blocks.sent(frame, Sending(job))
         with followed(self._session, what):
@@ -62,6 +69,8 @@ class _Here:
 
     def reports(self, job: Job, what: str) -> Sequence[Report]:
         del what
+        if job.whole:
+            return [Report.of(SteppingAll(job).report().text())]
         sending, stepping = Sending(job), Stepping(job)
         came: list[list[list[pa.Table]]] = [[[] for _ in job.feeds] for _ in range(job.shards)]
         with recording():

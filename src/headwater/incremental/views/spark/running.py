@@ -1,5 +1,5 @@
 """Running the jobs of a refresh: one for each part of the view's circuit, and one more where its rows have to move to
-be published.
+be published; or a single job of one task, where changes are one shard's work (`whole`).
 
 The driver decides what is read, and gets names. It never has rows: of those that go it has a bitmap for each file, at
 most a bit for each row of the view. Nothing that was written counts before the caller commits; `Outcome` is what a
@@ -31,12 +31,13 @@ from headwater.incremental.views.profile import Work
 from headwater.incremental.views.publishing import VECTORS
 from headwater.incremental.views.record import StateAt
 from headwater.incremental.views.spark.held_state import HeldState
-from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Feed, Job, Publishing
+from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Feed, Job, Publishing, scanning
 from headwater.incremental.views.spark.journal import Goal, Journal
+from headwater.incremental.views.spark.merges import due, is_light, shards_for
 from headwater.incremental.views.spark.places import Place
 from headwater.incremental.views.spark.shares import Share, of_changes, of_files, of_left, of_view
 from headwater.incremental.views.spark.stages import Stage, figures_of, stage_of, works_of
-from headwater.incremental.views.spark.tasks import Report
+from headwater.incremental.views.spark.written import Report
 from headwater.incremental.views.state_folder import SCRATCH, ViewFolder
 from headwater.lake import deletion_vectors, partitions
 from headwater.lake.actions import AddFile
@@ -57,7 +58,6 @@ _PASSED_ON = (
 )
 _MOST_ALIKE = 6
 """So many runs of about one size may a trace have for each shard."""
-_CLASS_BITS = 3
 _NUMBERS = 64
 """So many files may a shard write in one refresh."""
 
@@ -116,6 +116,9 @@ class _Run:
 
     def run(self) -> None:
         """Run all jobs."""
+        if self._is_whole:
+            self._whole()
+            return
         cut, output = self.made.cut, self.made.output.id
         later: dict[int, set[int]] = {}
         for part in cut.parts:
@@ -135,21 +138,41 @@ class _Run:
         if not self.made.is_placed:
             self._job("publish", None, (Feed(PUBLISHED, output), *self._there()), {}, publishes=True)
 
+    @property
+    def _is_whole(self) -> bool:
+        """Whether changes go to one shard, which then needs no exchange."""
+        return self.shards == 1 and self.before is not None
+
+    def _whole(self) -> None:
+        """Let one task step everything, and merge runs beside it where that is little work."""
+        shares = self._shares({v.id for v in self.made.circuit.inputs.values()})
+        job = self._described(None, (), tuple(shares), {}, publishes=True)
+        merges = {name: some for name, some in self._due().items() if is_light(some)}
+        self.reports += self._done(replace(job, whole=True, merges=merges), "whole circuit")
+        self._replace(merges, self.reports)
+
     def _there(self) -> tuple[Feed, ...]:
         """The rows that the view has, where a result that was computed from scratch is held against them."""
         return (Feed(THERE, self.made.output.id),) if self.before is None and self.base.files else ()
 
     def merge(self) -> None:
-        """Put runs together, where a trace has many of about one size."""
-        runs = self._runs()
-        merges = {name: due for name, some in runs.items() if (due := _due(some, _MOST_ALIKE * self.shards))}
+        """Merge runs, where a trace has many of about one size."""
+        merges = {name: some for name, some in self._due().items() if name not in self.replaced}
         if not merges:
             return
-        job = replace(self._described(None, (), (), {}, publishes=False), merges=merges)
-        for report in self._done(job, "merge runs"):
-            for name, (file, rows, size) in report.runs.items():
+        shards = shards_for(merges.values(), self.shards)
+        job = replace(self._described(None, (), (), {}, publishes=False), shards=shards, merges=merges)
+        self._replace(merges, self._done(job, "merge runs"))
+
+    def _due(self) -> dict[str, tuple[RunEntry, ...]]:
+        found = {name: due(some, _MOST_ALIKE, self.shards) for name, some in self._runs().items()}
+        return {name: some for name, some in found.items() if some}
+
+    def _replace(self, merges: Mapping[str, Sequence[RunEntry]], reports: Sequence[Report]) -> None:
+        for report in reports:
+            for name, (file, rows, size) in report.merged.items():
                 self.merged.setdefault(name, []).append(RunEntry(file, rows, size))
-        self.replaced = {name: {run.file for run in some} for name, some in merges.items()}
+        self.replaced |= {name: {run.file for run in some} for name, some in merges.items()}
 
     def _runs(self) -> dict[str, tuple[RunEntry, ...]]:
         """All runs of each trace, with those that were written."""
@@ -208,12 +231,12 @@ class _Run:
             finished = self.journal.finished(number)
             job = replace(job, journal=f"{self.journal.path}/{number:02d}-", finished=frozenset(finished))
         reports = list(finished.values())
-        if len(finished) < self.shards:
+        if len(finished) < job.shards:
             ran = self.place.reports(job, f"{self.view}: {what}")
             reports += [report for report in ran if report.shard not in finished]
         self.taken_over += len(finished)
-        if sorted(r.shard for r in reports) != list(range(self.shards)):
-            why = f"tasks reported {len(reports)} shards of {self.shards}"
+        if sorted(r.shard for r in reports) != list(range(job.shards)):
+            why = f"tasks reported {len(reports)} shards of {job.shards}"
             raise StorageError.failed(self.folder.root.url, why)
         stage = stage_of(what, job, reports, time.perf_counter() - began)
         self.works += works_of(self.made, job, stage, reports)
@@ -320,15 +343,6 @@ class _Run:
             raise StorageError.failed(storage.url, why)
 
 
-def _due(runs: Sequence[RunEntry], most: int) -> tuple[RunEntry, ...]:
-    """The runs that are put together now: those of a class of sizes with too many, and all smaller ones."""
-    classes: dict[int, list[RunEntry]] = {}
-    for run in runs:
-        classes.setdefault(run.rows.bit_length() // _CLASS_BITS, []).append(run)
-    full = [size for size, some in classes.items() if len(some) > most]
-    return tuple(run for size, some in classes.items() for run in some if full and size <= max(full))
-
-
 def together(manifest: Manifest) -> dict[str, TraceEntry]:
     """The traces of a manifest as those of one shard: a trace is the sum of its runs, wherever they were made."""
     found: dict[str, TraceEntry] = {}
@@ -370,7 +384,9 @@ def run(
     if before is None:
         journal = Journal(folder, base, definition, Goal(sources.frontier, shards))
         journal.begin()
-    one = _Run(view, definition, base, sources, place, folder, before, shards, Cutting(definition), journal, addresses)
+    one = _Run(
+        view, definition, base, sources, place, folder, before, shards, scanning(definition.text), journal, addresses
+    )
     with events.task(f"refresh {view} on Spark", unit="jobs"):
         one.run()
         one.merge()

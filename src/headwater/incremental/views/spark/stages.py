@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headwater.incremental.dataflow.vertex import Exchange, Figures
+from headwater.incremental.dataflow.vertex import Exchange, Figures, Vertex
 from headwater.incremental.manifest import RunEntry
 from headwater.incremental.views.profile import Work, work_of
 
 if TYPE_CHECKING:
     from headwater.incremental.views.spark.jobs import Cutting, Job
-    from headwater.incremental.views.spark.tasks import Report
+    from headwater.incremental.views.spark.written import Report
 
 __all__ = ["Stage", "figures_of", "stage_of", "works_of"]
 
@@ -26,7 +26,7 @@ class Stage:
     """How many tasks read."""
     shards: int
     rows_in: int
-    """How many rows went through the exchange, and in how many bytes."""
+    """How many rows went through the exchange, if there was one, and in how many bytes."""
     shuffled_bytes: int
     rows_out: int
     """How many rows were left for later jobs, or published."""
@@ -45,12 +45,12 @@ class Stage:
 
 def stage_of(what: str, job: Job, reports: Sequence[Report], seconds: float) -> Stage:
     """A job, by the reports of all its shards."""
-    runs = [run for report in reports for run in report.runs.values()]
-    opened = _opened(job, {name for report in reports for name in report.opened} | set(job.merges))
+    runs = [run for report in reports for run in (*report.runs.values(), *report.merged.values())]
+    opened = _opened(job, reports)
     left = [one for report in reports for one in report.left.values()]
     return Stage(
         job=what,
-        tasks=len(job.shares),
+        tasks=1 if job.whole else len(job.shares),
         shards=job.shards,
         rows_in=sum(r.rows_in for r in reports),
         shuffled_bytes=sum(r.shuffled_bytes for r in reports),
@@ -60,24 +60,23 @@ def stage_of(what: str, job: Job, reports: Sequence[Report], seconds: float) -> 
         seconds=round(seconds, 6),
         bytes_in=sum(size for r in reports for _, size, _ in r.scanned.values()),
         bytes_out=sum(add["size"] for r in reports for add in r.adds) + sum(size for _, _, size in left),
-        state_rows_read=sum(run.rows for run in opened),
-        state_bytes_read=sum(run.nbytes for run in opened),
+        state_rows_read=sum(run.rows for runs in opened.values() for run in runs),
+        state_bytes_read=sum(run.nbytes for runs in opened.values() for run in runs),
     )
 
 
-def _opened(job: Job, traces: Iterable[str]) -> list[RunEntry]:
-    """The runs of traces that tasks opened, each once: a machine has them once, however many tasks it runs."""
-    found: dict[str, RunEntry] = {}
-    for name in traces:
-        entry = job.state.traces.get(name)
-        runs = job.merges.get(name) or (() if entry is None else entry.runs)
-        found |= {run.file: run for run in runs}
-    return list(found.values())
+def _opened(job: Job, reports: Sequence[Report]) -> dict[str, list[RunEntry]]:
+    """By traces: the runs that tasks opened, each once, since a machine has them once, however many tasks it runs."""
+    found = {trace: {run.file: run for run in runs} for trace, runs in job.merges.items()}
+    for trace in {name for report in reports for name in report.opened} & set(job.state.traces):
+        found.setdefault(trace, {}).update({run.file: run for run in job.state.traces[trace].runs})
+    return {trace: list(runs.values()) for trace, runs in found.items()}
 
 
 def figures_of(made: Cutting, job: Job, reports: Sequence[Report]) -> dict[str, Figures]:
     """What each operator did in a job, by its fingerprint."""
     found: dict[str, Figures] = {}
+    vertices = _vertices(made)
     for report in reports:
         for name, (steps, rows_in, rows_out, seconds) in report.figures.items():
             done = found.setdefault(name, Figures())
@@ -85,16 +84,20 @@ def figures_of(made: Cutting, job: Job, reports: Sequence[Report]) -> dict[str, 
             done.rows_in += int(rows_in)
             done.rows_out += int(rows_out)
             done.seconds += seconds
-        for number, (rows, size, steps) in report.scanned.items():
-            vertex = made.circuit.vertices[int(number)]
-            done = found.setdefault(made.names[vertex.id], Figures())
+        for name, (rows, size, steps) in report.scanned.items():
+            done = found.setdefault(name, Figures())
             done.steps += steps
-            done.rows_in += sum(report.scanned.get(str(v.id), (0, 0, 0))[0] for v in vertex.inputs)
+            done.rows_in += sum(report.scanned.get(made.names[v.id], (0, 0, 0))[0] for v in vertices[name].inputs)
             done.rows_out += rows
             done.bytes_in += size
         for feed, size in zip(job.feeds, report.arrived, strict=False):
             found.setdefault(made.names[feed.goal], Figures()).shuffled_bytes += size
     return found
+
+
+def _vertices(made: Cutting) -> dict[str, Vertex]:
+    """The operators, by their fingerprints."""
+    return {made.names[v.id]: v for v in made.circuit.vertices if not isinstance(v.node, Exchange)}
 
 
 def works_of(made: Cutting, job: Job, stage: Stage, reports: Sequence[Report]) -> list[Work]:
@@ -114,7 +117,7 @@ def works_of(made: Cutting, job: Job, stage: Stage, reports: Sequence[Report]) -
         state_bytes_written=stage.state_bytes,
         seconds=stage.seconds,
     )
-    vertices = {made.names[v.id]: v for v in made.circuit.vertices if not isinstance(v.node, Exchange)}
+    vertices = _vertices(made)
     found: dict[str, Work] = {}
 
     def of(owner: str) -> Work:
@@ -124,10 +127,10 @@ def works_of(made: Cutting, job: Job, stage: Stage, reports: Sequence[Report]) -
         work = of(name)
         work.steps, work.rows_in, work.rows_out, work.seconds = done.steps, done.rows_in, done.rows_out, done.seconds
         work.bytes_in, work.shuffled_bytes = done.bytes_in, done.shuffled_bytes
-    for trace in {name for report in reports for name in report.opened} | set(job.merges):
-        for run in _opened(job, [trace]):
+    for trace, runs in _opened(job, reports).items():
+        for run in runs:
             of(trace.split("/", 1)[0]).read(run.rows, run.nbytes)
     for report in reports:
-        for trace, (_, rows, size) in report.runs.items():
+        for trace, (_, rows, size) in (*report.runs.items(), *report.merged.items()):
             of(trace.split("/", 1)[0]).wrote(rows, size)
     return [whole, *sorted(found.values(), key=lambda one: -one.seconds)]

@@ -2,73 +2,30 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from headwater.base import faults, settings
 from headwater.incremental.arrangement import Arrangement
 from headwater.incremental.circuit import feeding
-from headwater.incremental.circuit.parts import Cone, place_of
-from headwater.incremental.dataflow.vertex import Vertex, shard_of
-from headwater.incremental.views.addresses import Addresses, address, split_address
-from headwater.incremental.views.publishing import publish_share
-from headwater.incremental.views.reconciling import reconcile_share
+from headwater.incremental.circuit.parts import place_of
+from headwater.incremental.dataflow.vertex import shard_of
+from headwater.incremental.views.addresses import address
+from headwater.incremental.views.spark import written
 from headwater.incremental.views.spark.jobs import PUBLISHED, THERE, Cutting, Job, cutting, scanning
 from headwater.incremental.views.spark.rows import by_row, scattered, schema_of, table_of, zset_of
 from headwater.incremental.views.spark.shares import Left, Own, gathered, leave
+from headwater.incremental.views.spark.written import Report
 from headwater.incremental.zset import Positions, ZSet
-from headwater.lake import deletion_vectors
 from headwater.spark import blocks
 from headwater.spark.figures import current
 
-__all__ = ["REPORT", "Report", "Sending", "Stepping"]
+__all__ = ["Sending", "Stepping"]
 
-REPORT = "report string"
 _LEFT_ROWS = 65_536
-
-
-@dataclass(slots=True)
-class Report:
-    """What a shard has written, to be named by the driver."""
-
-    shard: int
-    runs: dict[str, list[Any]] = field(default_factory=dict)
-    """By the names of traces: the file of a new run, its rows and bytes."""
-    left: dict[str, tuple[int, str, int]] = field(default_factory=dict)
-    """By goal: how many rows were left, where, and how many bytes that are."""
-    adds: list[Any] = field(default_factory=list)
-    cdc: list[Any] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
-    """The numbers of the files of ``adds``, for the addresses of their rows."""
-    gone: dict[str, str] = field(default_factory=dict)
-    """By the number of a file: the positions of the rows that go, as a bitmap."""
-    inserted: int = 0
-    deleted: int = 0
-    rows_in: int = 0
-    shuffled_bytes: int = 0
-    arrived: list[int] = field(default_factory=list)
-    """The same of each feed of the job."""
-    opened: list[str] = field(default_factory=list)
-    """The names of the traces whose runs were opened."""
-    scanned: dict[str, list[int]] = field(default_factory=dict)
-    """In the report of the first shard, of all tasks that read: by vertex the rows it gave, their bytes, and steps."""
-    figures: dict[str, list[float]] = field(default_factory=dict)
-
-    def text(self) -> str:
-        """As text."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__}, separators=(",", ":"))
-
-    @classmethod
-    def of(cls, text: str) -> Report:
-        """What `text` gave."""
-        return cls(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +133,7 @@ class Stepping:
         sides = [arrived.tables(side) for side in range(len(self.job.feeds))]
         report = self.report(blocks.task_number(), sides)
         report.shuffled_bytes, report.arrived = sum(shuffled), shuffled
-        yield pa.table([pa.array([report.text()], pa.string())], names=["report"])
+        yield report.table()
 
     def report(self, shard: int, sides: Sequence[Iterable[pa.Table]]) -> Report:
         """What a shard writes, given the rows of each side."""
@@ -190,7 +147,7 @@ class Stepping:
                 given[one.leaf] = zset_of(made.circuit.vertices[one.goal].layout, tables)
             report.rows_in = sum(map(len, given.values()))
             if shard == 0:
-                report.scanned = {str(v): [f.rows, f.bytes, f.tasks] for v, f in current().found.items()}
+                report.scanned = {made.names[v]: [f.rows, f.bytes, f.tasks] for v, f in current().found.items()}
             self._work(made, given, report)
         if job.journal is not None:
             faults.point("view.journal.before", f"{job.journal}{shard}")
@@ -200,10 +157,10 @@ class Stepping:
     def _work(self, made: Cutting, given: dict[int, ZSet], report: Report) -> None:
         job = self.job
         if job.merges:
-            self._merge(made, report)
+            written.merge(job, made.circuit, made.names, report)
             return
         if job.part is None:
-            self._publish(given[PUBLISHED], given.get(THERE), report)
+            written.publish(job, given[PUBLISHED], given.get(THERE), report)
             return
         there = given.pop(THERE, None)
         part = made.cut.parts[job.part]
@@ -218,35 +175,12 @@ class Stepping:
         if not has_rows and not part.has_work(first=True):
             return
         found = part.run(made.circuit, given, first=first)
-        self._save(made, part, report)
+        written.save(job, part, made.names, report, copy=0 if first else 1)
         for goal, leaf in job.leaves.items():
             if len(found[goal]):
                 report.left[str(goal)] = self._left(made, goal, leaf, found[goal], report.shard)
         if job.publishing is not None:
-            self._publish(found[made.output.id], there, report)
-
-    def _merge(self, made: Cutting, report: Report) -> None:
-        """Put runs together, those of its range of hashes."""
-        job, traces = self.job, dict(Addresses().traces)
-        for vertex in made.circuit.vertices:
-            traces |= {f"{made.names[vertex.id]}/{name}/0": trace for name, trace in vertex.node.traces().items()}
-        attempt = uuid.uuid4().hex[:12]
-        for i, (name, runs) in enumerate(job.merges.items()):
-            run = job.state.merged(runs, traces[name].layout, report.shard, job.shards)
-            if run is not None:
-                file = f"{job.state.epoch:012d}-{report.shard:05d}-{attempt}-m{i:02d}.run"
-                report.runs[name] = job.state.put(run, file)
-
-    def _save(self, made: Cutting, part: Cone, report: Report) -> None:
-        copy = 0 if report.shard == 0 else 1
-        traces = {
-            f"{made.names[v.id]}/{name}/0": trace
-            for v in part.vertices
-            if v.id in part.keeps
-            for name, trace in v.nodes[copy].traces().items()
-        }
-        report.runs |= self.job.state.write(traces, report.shard)
-        report.figures = {made.names[v.id]: _figures(v) for v in part.vertices if v.figures.steps}
+            written.publish(job, found[made.output.id], there, report)
 
     def _left(self, made: Cutting, goal: int, leaf: int | None, rows: ZSet, shard: int) -> tuple[int, str, int]:
         path = f"{self.job.folder}/{goal}-{shard:05d}-{uuid.uuid4().hex[:12]}.arrow"
@@ -259,47 +193,3 @@ class Stepping:
             pieces = list(scattered(rows, places_for(made, leaf, rows, self.job.shards, shard), self.job.shards))
         leave(self.job.root, path, schema_of(rows.layout), pieces)
         return len(rows), path, rows.rows.nbytes
-
-    def _publish(self, rows: ZSet, there: ZSet | None, report: Report) -> None:
-        job, publishing = self.job, self.job.publishing
-        assert publishing is not None
-        delta = rows.consolidate()
-        if not len(delta) and (there is None or not len(there)):
-            return
-        addresses = Addresses()
-        for name, trace in addresses.traces.items():
-            job.state.open(name, trace)
-            report.opened.append(name)
-        first = addresses.next_file = publishing.next_file + report.shard * publishing.numbers
-        if there is None:
-            share = publish_share(publishing.base, addresses, delta, feed=publishing.feed)
-        else:
-            share = reconcile_share(publishing.base, addresses, there, delta, feed=publishing.feed)
-        assert addresses.next_file - first <= publishing.numbers, "a shard writes a few files"
-        report.adds = [f.to_action()["add"] for f in share.adds]
-        report.cdc = share.cdc
-        report.files = {str(number): path for number, path in addresses.files.items()}
-        report.inserted, report.deleted = share.inserted, len(share.places)
-        report.gone = _bitmaps(share.places)
-        report.runs |= job.state.write(addresses.traces, report.shard)
-        faults.point("view.publish.written", publishing.base.where)
-
-
-def _figures(vertex: Vertex) -> list[float]:
-    done = vertex.figures
-    return [done.steps, done.rows_in, done.rows_out, done.seconds]
-
-
-def _bitmaps(places: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, str]:
-    """Places as bitmaps of positions, by the numbers of their files."""
-    if not len(places):
-        return {}
-    files, positions = split_address(np.sort(places))
-    starts = np.flatnonzero(np.diff(files, prepend=-1))
-    parts = np.split(positions, starts[1:])
-    return {
-        str(int(files[start])): base64.b64encode(
-            deletion_vectors.serialize(deletion_vectors.from_positions(part))
-        ).decode()
-        for start, part in zip(starts, parts, strict=True)
-    }
