@@ -102,7 +102,7 @@ class Circuit(Dataflow):
             arranged = feeding.keys_first(schema, keys, f"input `{name}`")
             vertex = self.add(lambda: KeyedSource(name, arranged, len(keys)), [])
             vertex.placed_by = tuple(keys)
-            vertex.keys = len(keys)
+            vertex.placing = tuple(range(len(keys)))
         self.inputs[name] = vertex
         stream = Stream(self, vertex)
         return stream if key is None or list(vertex.layout.names) == schema.names else stream.select(*schema.names)

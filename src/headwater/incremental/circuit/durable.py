@@ -5,7 +5,7 @@ and of everything before it. A circuit that is built again, by the same program 
 finds the state of the operators that are the same.
 
 The number of shards may change: the rows of each trace are then divided anew, by the columns that its operator is
-placed by.
+placed by. The same is done where a checkpoint was made when rows were placed by other rules (`PLACEMENT`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from headwater.incremental.manifest import Manifest
     from headwater.incremental.store import Store
 
-__all__ = ["checkpoint", "compact", "facts_of", "figures_in", "recall", "restore", "traces_of"]
+__all__ = ["PLACEMENT", "checkpoint", "compact", "facts_of", "figures_in", "recall", "restore", "traces_of"]
+
+PLACEMENT = 2
+"""The version of the rules that say which columns rows are placed by: since 2 they may be some of a key's."""
 
 
 def checkpoint(
@@ -46,6 +49,7 @@ def checkpoint(
     outputs = {output: names[v.id] for output, v in circuit.outputs.items()}
     facts = {
         "shards": circuit.shards,
+        "placement": PLACEMENT,
         "extra": extra,
         "outputs": outputs,
         **facts_of({names[v.id]: v.figures for v in circuit.vertices if v.node.kind != "exchange"}),
@@ -118,6 +122,7 @@ def restore(circuit: Dataflow, store: Store, name: str | None = None) -> Any:
     manifest = store.restore(name)
     names = fingerprints(circuit)
     shards = int(manifest.extra["shards"])
+    as_it_is = shards == circuit.shards and (shards == 1 or manifest.extra.get("placement", 1) == PLACEMENT)
     # What an output has given so far is not in the state: another operator would go on from where this one was.
     given = manifest.extra.get("outputs", {})
     others = [str(v.node) for output, v in circuit.outputs.items() if given.get(output, names[v.id]) != names[v.id]]
@@ -129,22 +134,23 @@ def restore(circuit: Dataflow, store: Store, name: str | None = None) -> Any:
     if missing:
         raise InputError.other_state(store.folder, [str(v.node) for v in missing])
     for vertex in circuit.vertices:
-        _restore_vertex(circuit, vertex, names[vertex.id], store, manifest, shards)
+        _restore_vertex(circuit, vertex, names[vertex.id], store, manifest, 0 if as_it_is else shards)
     circuit.steps = manifest.epoch
     recall(circuit, manifest, sizes=False)
     return manifest.extra["extra"]
 
 
 def _restore_vertex(
-    circuit: Dataflow, vertex: Vertex, name: str, store: Store, manifest: Manifest, shards: int
+    circuit: Dataflow, vertex: Vertex, name: str, store: Store, manifest: Manifest, divided: int
 ) -> None:
+    """Give a vertex its traces, which are ``divided`` anew if there were so many shards, or taken as they are for 0."""
     for trace_name, trace in vertex.node.traces().items():
-        if shards == circuit.shards or vertex.node.shared:
+        if not divided or vertex.node.shared:
             for s, node in enumerate(vertex.nodes[: _parts(vertex)]):
                 if trace_name in node.traces():
                     store.load(manifest, f"{name}/{trace_name}/{s}", node.traces()[trace_name])
             continue
-        there = [n for n in (f"{name}/{trace_name}/{s}" for s in range(shards)) if n in manifest.traces]
+        there = [n for n in (f"{name}/{trace_name}/{s}" for s in range(divided)) if n in manifest.traces]
         old = [store.trace(manifest, n, trace.layout) for n in there]
         targets = [node.traces().get(trace_name) for node in vertex.nodes]
         for target, rows in zip(targets, _divided(old, vertex, circuit.shards), strict=True):
@@ -160,9 +166,9 @@ def _divided(old: list[Trace], vertex: Vertex, shards: int) -> list[ZSet]:
         once = rows.rows.copy()  # what was read may be a file's
         once[:, -1] = 1
         return [ZSet(layout, once, rows.owners)] * shards
-    keys = min(vertex.keys, layout.keys)
+    keys = [layout.names[i] for i in vertex.placing if i < layout.keys]
     if not keys or shards == 1:
         return [rows, *(ZSet.empty(layout) for _ in range(shards - 1))]
-    keyed = Arrangement(layout, layout.names[:keys], keys=keys)
+    keyed = Arrangement(layout, keys, keys=len(keys))
     target = shard_of(keyed, rows, shards)
     return [rows.filtered(np.flatnonzero(target == s)) for s in range(shards)]

@@ -142,10 +142,10 @@ class Ordered(Generic[S]):
     def _with(self, build: Callable[[Any, list[tuple[str, str]]], Node]) -> S:
         circuit = self._stream.circuit
         keyed, keys = normalised(self._stream, self._keys)
-        arranged = circuit.arranged(keyed.vertex, keys, self._order)
+        arranged = circuit.arranged(keyed.vertex, keys, self._order, alone=True)
         columns = [(c, c) for c in self._stream.columns]
         vertex = circuit.add(lambda s: build(s, columns), [arranged])
-        vertex.placed_by = self._keys if tuple(keys) == self._keys else None
+        vertex.placed_by = arranged.placed_by if tuple(keys) == self._keys else None
         marks = self._stream.vertex.marks
         vertex.marks = {k: marks[k] for k in self._keys if k in marks}
         vertex.needs = tuple(Below(k, mark) for k, mark in list(vertex.marks.items())[:1])

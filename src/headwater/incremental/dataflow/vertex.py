@@ -1,7 +1,7 @@
 """Vertices: the places of a circuit, each with one node for every shard.
 
 A circuit with ``n`` shards has ``n`` copies of each node, and each copy sees its share of the rows. Operators that work
-by key need all rows of a key on one shard; where the rows are not placed so already, an exchange is put before them.
+by key need all rows of a key on one shard; where rows are not together already, an exchange is put before them.
 Rows of a key go to the shard that the top of the key's hash says.
 """
 
@@ -77,7 +77,8 @@ class Vertex:
     nodes: list[Node]
     inputs: tuple[Vertex, ...]
     placed_by: tuple[str, ...] | None = None
-    keys: int = 0
+    placing: tuple[int, ...] = ()
+    """Which columns of the key of its state say where rows are placed."""
     group: str | None = None
     origin: str = ""
     """The part of a query that it was made for, where its node does not say it itself."""

@@ -62,7 +62,15 @@ class InnerCircuit(Dataflow):
         """A place where rows enter."""
         return self.add(lambda: Entry(Layout(layout.schema), name), [])
 
-    def add(self, build: Build, inputs: Sequence[Vertex], *, by: Sequence[Keys] | None = None) -> Vertex:
+    def add(
+        self,
+        build: Build,
+        inputs: Sequence[Vertex],
+        *,
+        by: Sequence[Keys] | None = None,
+        place: Sequence[Keys] | None = None,
+    ) -> Vertex:
+        del place  # it has one shard
         vertex = super().add(build, inputs)
         self.operators.append(_nested(vertex.node, by))
         return vertex

@@ -46,7 +46,7 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     sql = line_of(plan, scope)
     read = sorted({scope.names[key] for key in plan.read})
     circuit = builder.circuit
-    arranged = circuit.arranged(stream.vertex, keys, order, columns=read)
+    arranged = circuit.arranged(stream.vertex, keys, order, columns=read, alone=True)
     vertex = circuit.add(lambda s: Matches(s, match, Layout(schema), reach=reach, sql=sql), [arranged])
     return Rows(Stream(circuit, vertex), tuple(names))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.incremental.circuit.stream import Stream
+from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.planning.rows import Computed, Scope
 from headwater.sql.nodes import Node
 
-__all__ = ["partitioned"]
+__all__ = ["partitioned", "placed_within"]
 
 
 def partitioned(scope: Scope, partition: Sequence[Node]) -> tuple[Stream, list[str]]:
@@ -28,3 +29,9 @@ def partitioned(scope: Scope, partition: Sequence[Node]) -> tuple[Stream, list[s
         detail = ", ".join(scope.text(n) for n in partition)
         stream = stream.projected([*passed, *computed], label="partition", detail=detail)
     return stream, keys
+
+
+def placed_within(arranged: Vertex, kept: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
+    """Where rows lie that an operator on one arrangement gives, which keeps some columns under their names."""
+    placed = arranged.placed_by
+    return placed if placed is not None and all((k, k) in kept for k in placed) else None

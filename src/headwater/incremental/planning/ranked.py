@@ -15,7 +15,7 @@ from headwater.incremental.operators.topk import TopK
 from headwater.incremental.planning.builder import Builder
 from headwater.incremental.planning.equalities import parts_of_conjunction
 from headwater.incremental.planning.order import order_columns
-from headwater.incremental.planning.partition import partitioned
+from headwater.incremental.planning.partition import partitioned, placed_within
 from headwater.incremental.planning.rows import Rows, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.sql.nodes import Call, Column, Literal, Node, WindowCall, call, rewrite
@@ -60,15 +60,14 @@ def first_rows(builder: Builder, shape: Shape) -> Rows | None:
     stream, keys = partitioned(scope, by.partition)
     stream, order = order_columns(scope, by.order, stream)
     circuit = builder.circuit
-    arranged = circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept])
+    arranged = circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept], alone=True)
     made = [Rank(n, c.op) for n, c in zip(names, ranks, strict=True)]  # type: ignore[arg-type]
     limit, what, sql = max(limits[chosen], 0), by.op, ", ".join(scope.text(c) for c in ranks)
     vertex = circuit.add(
         lambda s: TopK(s, limit, by=what, ranks=made, columns=kept, sql=sql),  # type: ignore[arg-type]
         [arranged],
     )
-    if all((k, k) in kept for k in keys):
-        vertex.placed_by = tuple(keys)
+    vertex.placed_by = placed_within(arranged, kept)
     called = dict(zip(wanted, names, strict=True))
     return Rows(Stream(circuit, vertex), (*passed, *(called.get(i) for i in range(len(window.items)))))
 

@@ -19,7 +19,7 @@ from headwater.incremental.layout import Order
 from headwater.incremental.operators.sessions import Sessions
 from headwater.incremental.planning.builder import Builder
 from headwater.incremental.planning.equalities import parts_of_conjunction
-from headwater.incremental.planning.partition import partitioned
+from headwater.incremental.planning.partition import partitioned, placed_within
 from headwater.incremental.planning.rows import Rows, names_for
 from headwater.incremental.planning.shape import Shape, keys_of
 from headwater.sql.nodes import Call, Column, Literal, Node, WindowCall
@@ -62,11 +62,10 @@ def session_rows(builder: Builder, shape: Shape) -> Rows | None:
     stream, keys = partitioned(scope, found.partition)
     order = [Order(scope.names[found.start.path[0]])]
     circuit = builder.circuit
-    arranged = circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept])
+    arranged = circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept], alone=True)
     gap, sql = found.gap, scope.text(found.start)
     vertex = circuit.add(lambda s: Sessions(s, gap, names=(name,), columns=kept, sql=sql), [arranged])
-    if all((k, k) in kept for k in keys):
-        vertex.placed_by = tuple(keys)
+    vertex.placed_by = placed_within(arranged, kept)
     given = name if width in shape.needed else None
     return Rows(Stream(circuit, vertex), (*passed, given))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.incremental.circuit.stream import Stream
-from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.distinct import exactly, whole
 from headwater.incremental.planning.rows import Rows, names_for
@@ -69,7 +68,7 @@ def _together(sides: list[Stream], names: list[str]) -> list[Stream]:
     schema = pa.schema(
         [pa.field(n, f.type, nullable=m) for n, f, m in zip(names, sides[0].schema, nullable, strict=True)]
     )
-    return [s if s.schema.equals(schema) else s._lifted(lambda x: Relabel(x, schema)) for s in sides]
+    return [s if s.schema.equals(schema) else s._relabelled(schema) for s in sides]
 
 
 FORM = Form(_needs, _rows)

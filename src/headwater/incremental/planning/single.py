@@ -30,7 +30,10 @@ def _rows(builder: Builder, shape: Shape) -> Rows:
     sql = line_of(plan, scope)
     counts = kept(child.stream, keys, [CountRows("\0rows")], sql=sql)
     vertex = builder.circuit.add(
-        lambda a, b: SingleNode(a, b, sql=sql), [child.stream.vertex, counts.vertex], by=[keys, None]
+        lambda a, b: SingleNode(a, b, sql=sql),
+        [child.stream.vertex, counts.vertex],
+        by=[keys, None],
+        place=[counts.vertex.placed_by, None],
     )
     return Rows(Stream(builder.circuit, vertex), child.columns)
 

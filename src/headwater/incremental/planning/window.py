@@ -16,7 +16,7 @@ from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.ranks import Rank, Ranks
 from headwater.incremental.planning.builder import Builder, Form
 from headwater.incremental.planning.order import order_columns
-from headwater.incremental.planning.partition import partitioned
+from headwater.incremental.planning.partition import partitioned, placed_within
 from headwater.incremental.planning.passes import pass_of
 from headwater.incremental.planning.rows import Rows, Scope, names_for
 from headwater.incremental.planning.session import session_rows
@@ -124,14 +124,13 @@ def _with(scope: Scope, spec: Spec, kept: list[tuple[str, str]], sql: str) -> St
     if spec.how in ("places", "shares"):
         stream, order = order_columns(scope, spec.order, keyed)
         ranks = [Rank(n, c.op, _buckets(c)) for n, c in spec.calls.items()]  # type: ignore[arg-type]
-        arranged = stream.circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept])
+        arranged = stream.circuit.arranged(stream.vertex, keys, order, columns=[c for c, _ in kept], alone=True)
         vertex = stream.circuit.add(lambda s: Ranks(s, ranks, columns=kept, sql=sql), [arranged])
+        vertex.placed_by = placed_within(arranged, kept)
     elif spec.how == "lag":
         return shifted(scope, keyed, keys, spec.order, spec.calls, kept, sql)
     else:
         vertex = framed(scope, keyed, keys, (spec.order, spec.within), spec.calls, kept, sql)
-    if all((k, k) in kept for k in keys):
-        vertex.placed_by = tuple(keys)
     return Stream(stream.circuit, vertex)
 
 

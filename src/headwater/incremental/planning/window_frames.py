@@ -19,6 +19,7 @@ from headwater.incremental.dataflow.vertex import Vertex
 from headwater.incremental.operators.frames import Frame, FrameFunction, Frames
 from headwater.incremental.planning.arguments import Arguments
 from headwater.incremental.planning.order import order_columns, order_length
+from headwater.incremental.planning.partition import placed_within
 from headwater.incremental.planning.rows import Scope
 from headwater.incremental.recipes.aggregates import kept as kept_by
 from headwater.incremental.recipes.joins import inner_join
@@ -75,11 +76,12 @@ def framed(
     frame = _frame(first)
     circuit = source.circuit
     read = [*(c for c, _ in kept), *(f.column for f in functions if f.column is not None)]
-    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read)
+    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read, alone=True)
     vertex = circuit.add(lambda s: Frames(s, functions, frame=frame, peers=peers, columns=kept, sql=sql), [arranged])
     for name, one in calls.items():
         have = vertex.layout.schema.field(name).type
         assert have == one.dtype, f"{one.op} over a frame gives {have}, and the plan says {one.dtype}"
+    vertex.placed_by = placed_within(arranged, kept)
     return vertex
 
 

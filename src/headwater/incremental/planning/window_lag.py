@@ -8,6 +8,7 @@ from headwater.base.errors import UnsupportedError
 from headwater.incremental.circuit.stream import Stream
 from headwater.incremental.operators.lag import Lag, Shift
 from headwater.incremental.planning.order import order_columns
+from headwater.incremental.planning.partition import placed_within
 from headwater.incremental.planning.rows import Computed, Scope
 from headwater.incremental.planning.shape import keys_of
 from headwater.sql.nodes import Call, Column, Literal, Ordering, WindowCall, call
@@ -60,10 +61,9 @@ def shifted(
         source = source.projected([*passed, *computed], label="arguments", detail=detail)
     circuit = source.circuit
     read = [*(c for c, _ in passed_on), *(s.column for s in shifts)]
-    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read)
+    arranged = circuit.arranged(source.vertex, keys, ordered, columns=read, alone=True)
     vertex = circuit.add(lambda s: Lag(s, shifts, columns=passed_on, sql=sql), [arranged])
-    if all((k, k) in kept for k in keys):
-        vertex.placed_by = tuple(keys)
+    vertex.placed_by = placed_within(arranged, kept)
     found = Stream(circuit, vertex)
     if not chosen:
         return found

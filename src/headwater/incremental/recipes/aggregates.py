@@ -72,7 +72,7 @@ def kept(stream: S, keys: Sequence[str], chosen: Sequence[Aggregation], *, sql: 
     vertex = circuit.add(
         lambda s: Aggregate(s, keys, chosen, sql=sql, first_shard=next(first, False)), [stream.vertex], by=[keys]
     )
-    vertex.placed_by = tuple(keys)
+    vertex.placed_by = circuit.placement(stream.vertex, keys)
     vertex.marks = {k: m for k, m in stream.vertex.marks.items() if k in keys}
     return stream.at(circuit.forgetting(vertex))
 

@@ -22,7 +22,6 @@ import pyarrow as pa
 from headwater.base.errors import InputError, NotFoundError, SchemaError
 from headwater.incremental.operators.join import Join
 from headwater.incremental.operators.pad import Pad
-from headwater.incremental.operators.relabel import Relabel
 from headwater.incremental.operators.settled import Below
 from headwater.incremental.operators.star_join import StarJoin
 from headwater.incremental.operators.watermark import Mark
@@ -93,7 +92,7 @@ def sides_joined(sides: Sides[S], how: str, where: Where[S] | None = None) -> S:
     if how in {"right", "full"}:
         lonely = without_partners(right, _with_partner(_flipped(sides), where, inner))
         parts.append(_padded(lonely, schema, {n: c for c, n in sides.right_names.items()}))
-    return inner._lifted(lambda s: Relabel(s, schema)).plus(*parts)
+    return inner._relabelled(schema).plus(*parts)
 
 
 def inner_join(
@@ -113,9 +112,13 @@ def inner_join(
     right, theirs = normalised(right, theirs)
     pairs = list(dict.fromkeys(zip(mine, theirs, strict=True)))
     mine, theirs = [m for m, _ in pairs], [t for _, t in pairs]
-    a = circuit.arranged(left.vertex, mine, columns=[c for c, _ in left_columns])
-    b = circuit.arranged(right.vertex, theirs, columns=[c for c, _ in right_columns])
+    place = circuit.meeting(left.vertex, mine, right.vertex, theirs)
+    a = circuit.arranged(left.vertex, mine, columns=[c for c, _ in left_columns], place=place[0])
+    b = circuit.arranged(right.vertex, theirs, columns=[c for c, _ in right_columns], place=place[1])
     vertex = circuit.add(lambda x, y: Join(x, y, left_columns, right_columns, nulls_match=nulls_match, sql=sql), [a, b])
+    named = dict(reversed(right_columns)), dict(reversed(left_columns))
+    found = [named[1].get(k) or named[0].get(m) for k, m in zip(*place, strict=True)]
+    vertex.placed_by = tuple(n for n in found if n is not None) if None not in found else None
     keys = [(k, m, left.vertex.marks.get(k), right.vertex.marks.get(m)) for k, m in zip(mine, theirs, strict=True)]
     # What the other side never asks for again.
     of_left = next((Below(k, y) for k, _, _, y in keys if y is not None), None)
@@ -203,7 +206,12 @@ def _flipped(sides: Sides[S]) -> Sides[S]:
 
 
 def _padded(lonely: S, schema: pa.Schema, columns: dict[str, str]) -> S:
-    return lonely._lifted(lambda s: Pad(s, schema, columns))
+    padded = lonely._lifted(lambda s: Pad(s, schema, columns))
+    # Columns of the side that is missing say nothing of where a row lies: `plus` compares the names.
+    placed, names = lonely.vertex.placed_by, {c: n for n, c in columns.items()}
+    if placed is not None and all(c in names for c in placed):
+        padded.vertex.placed_by = tuple(names[c] for c in placed)
+    return padded
 
 
 def _outer_schema(inner: pa.Schema, sides: Sides[S], how: str) -> pa.Schema:

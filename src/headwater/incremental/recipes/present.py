@@ -38,14 +38,19 @@ def present(stream: S) -> S:
     def made() -> Vertex:
         vertex = stream.circuit.add(Present, [stream.vertex], by=[stream.columns])
         vertex.marks = stream.vertex.marks
+        vertex.placed_by = stream.circuit.placement(stream.vertex, stream.columns)
         return stream.circuit.forgetting(vertex)
 
     return stream.at(stream.circuit.once(("present", stream.vertex.id), made))
 
 
 def without_partners(rows: S, partners: S) -> S:
-    """The rows less some of them: nothing is taken away that is not there."""
-    found = rows.minus(partners)
+    """The rows less some of them: nothing is taken away that is not there.
+
+    They are taken away where the partners lie, so that what is left is placed as they are.
+    """
+    placed = partners.vertex.placed_by
+    found = rows._sum([partners.negate()], by=placed or None)
     found.vertex.signed = rows.vertex.signed
     return found
 

@@ -136,11 +136,19 @@ class RowStream:
 
     def plus(self, *others: Self) -> Self:
         """The rows of this stream and of others: UNION ALL."""
+        return self._sum(others)
+
+    def _sum(self, others: Sequence[Self], *, by: Sequence[str] | None = None) -> Self:
+        """`plus`; with ``by`` the rows of all are placed by these columns."""
         from headwater.incremental.dataflow.vertex import marks_of_all
         from headwater.incremental.operators.plus import Plus
 
         aligned = [self, *(self._aligned(o) for o in others)]
-        vertex = self.circuit.add(lambda *s: Plus(s), [a.vertex for a in aligned])
+        vertex = self.circuit.add(
+            lambda *s: Plus(s), [a.vertex for a in aligned], by=None if by is None else [by] * len(aligned)
+        )
+        placed = {a.vertex.placed_by for a in aligned}
+        vertex.placed_by = tuple(by) if by is not None else placed.pop() if len(placed) == 1 else None
         vertex.marks = marks_of_all([a.vertex for a in aligned])
         return self.at(vertex)
 
@@ -154,6 +162,7 @@ class RowStream:
 
         negated = self._lifted(Negate)
         negated.vertex.marks = self.vertex.marks
+        negated.vertex.placed_by = self.vertex.placed_by
         negated.vertex.signed = True
         return negated
 
@@ -170,9 +179,16 @@ class RowStream:
         for mine, theirs in zip(self.schema, other.schema, strict=True):
             if mine.type != theirs.type:
                 raise SchemaError.type_clash(theirs.name, str(theirs.type), str(mine.type), where="plus")
+        return other._relabelled(self.schema)
+
+    def _relabelled(self, schema: pa.Schema) -> Self:
+        """The same rows, whose columns have other names or nullability."""
         from headwater.incremental.operators.relabel import Relabel
 
-        return other._lifted(lambda s: Relabel(s, self.schema))
+        found = self._lifted(lambda s: Relabel(s, schema))
+        if self.vertex.placed_by is not None:
+            found.vertex.placed_by = tuple(schema.names[self.columns.index(c)] for c in self.vertex.placed_by)
+        return found
 
     # -- rows that are equal ---------------------------------------------------------------------------------------
 
@@ -182,6 +198,7 @@ class RowStream:
 
         vertex = self.circuit.add(Distinct, [self.vertex], by=[self.columns])
         vertex.marks = dict(self.vertex.marks)
+        vertex.placed_by = self.circuit.placement(self.vertex, self.columns)
         return self.at(self.circuit.forgetting(vertex))
 
     def exchange(self, *keys: str) -> Self:

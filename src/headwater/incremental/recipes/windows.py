@@ -42,11 +42,11 @@ def sessions(stream: S, time: str, gap: Length, by: list[str]) -> S:
         _known(stream, name)
     circuit = stream.circuit
     keyed, keys = normalised(stream, by)
-    arranged = circuit.arranged(keyed.vertex, keys, [Order(time)])
+    arranged = circuit.arranged(keyed.vertex, keys, [Order(time)], alone=True)
     columns = [(c, c) for c in stream.columns]
     length = distance(gap)
     vertex = circuit.add(lambda s: Sessions(s, length, columns=columns), [arranged])
-    vertex.placed_by = tuple(by) if keys == by else None
+    vertex.placed_by = arranged.placed_by if keys == by else None
     marks = stream.vertex.marks
     vertex.marks = {k: marks[k] for k in by if k in marks}
     mark, node = marks.get(time), vertex.node
