@@ -12,6 +12,9 @@ passing an exchange is the cone of that goal. Its leaves are sources, and exchan
 An operator may lie in several cones, and then several parts run it on the same rows. The first of them `keeps` its
 state.
 
+Rows that are sent to aggregates which only count and add are added up before they are sent (`added_by`), so that a
+hot key sends few.
+
 A circuit that was built with one shard has no exchanges, so all of it is one cone (`whole`).
 """
 
@@ -28,14 +31,16 @@ from headwater.base.errors import ExpressionError
 from headwater.incremental.circuit.schedule import Schedule
 from headwater.incremental.circuit.sources import Source
 from headwater.incremental.dataflow.vertex import Exchange, Vertex, shard_of
+from headwater.incremental.operators.aggregate import Aggregate
 from headwater.incremental.operators.location import located
+from headwater.incremental.partial_sums import can_add
 from headwater.incremental.zset import ZSet
 
 if TYPE_CHECKING:
     from headwater.incremental.circuit.circuit import Circuit
     from headwater.incremental.zset import Positions
 
-__all__ = ["SHARDS", "Cone", "Cut", "cut", "place_of", "whole"]
+__all__ = ["SHARDS", "Cone", "Cut", "added_by", "cut", "place_of", "whole"]
 
 SHARDS = 2
 """How many shards a circuit is built with that is to be cut."""
@@ -189,6 +194,20 @@ def _cone(goal: Vertex) -> Cone:
 def _is_scanned(cone: Cone) -> bool:
     linear = all(v.node.kind == "lift" and not v.node.traces() and not v.node.restless for v in cone.vertices)
     return linear and bool(cone.leaves) and all(isinstance(v.node, Source) for v in cone.leaves)
+
+
+def added_by(circuit: Circuit, leaf: Vertex) -> tuple[str, ...] | None:
+    """The columns of which those who read an exchange want only sums; None if they want rows as they are."""
+    readers = [v.node for v in circuit.vertices if leaf in v.inputs]
+    if not isinstance(leaf.node, Exchange) or leaf in circuit.outputs.values() or not readers:
+        return None
+    compared: set[str] = set()
+    for node in readers:
+        some = node.compared if isinstance(node, Aggregate) else None
+        if some is None:
+            return None
+        compared |= some
+    return tuple(name for name in leaf.layout.names if name not in compared and can_add(leaf.layout, name))
 
 
 def place_of(leaf: Vertex, rows: ZSet, shards: int, spread: int) -> Positions:

@@ -36,6 +36,7 @@ from headwater.incremental.packing import Owners
 from headwater.incremental.partitions import RunMaker
 from headwater.incremental.trace import Trace
 from headwater.incremental.zset import ZSet
+from headwater.kernels.accumulate import COUNT, SUM_WORD
 from headwater.kernels.finish import changes, finish
 
 __all__ = ["Aggregate", "Load"]
@@ -188,6 +189,20 @@ class Aggregate(Node):
             "finish_shift": self._shift,
         }
         return Fused(matrices, numbers, output=self.layout, sums=self._sums.trace, values=values)
+
+    @property
+    def compared(self) -> frozenset[str] | None:
+        """The columns whose values count one by one, where all others are only counted and added up as whole numbers;
+        None where rows have to be seen as they are.
+        """
+        if self._stages or self._feeds or self._derivation is not None:
+            return None
+        found = set(self.layout.names[: self.layout.keys])
+        for request in (r for some in self._requests.values() for r in some):
+            if request.accumulator.what not in (COUNT, SUM_WORD):
+                return None
+            found.update(request.accumulator.true)
+        return frozenset(found)
 
     # -- a step ----------------------------------------------------------------------------------------------------
 

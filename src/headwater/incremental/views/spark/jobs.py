@@ -16,13 +16,15 @@ from typing import Any
 
 from headwater.base.storage import Storage
 from headwater.incremental.circuit.circuit import Circuit
-from headwater.incremental.circuit.parts import SHARDS, Cone, Cut, cut, whole
+from headwater.incremental.circuit.parts import SHARDS, Cone, Cut, added_by, cut, whole
 from headwater.incremental.dataflow.fingerprint import fingerprints
 from headwater.incremental.manifest import RunEntry
+from headwater.incremental.partial_sums import summed
 from headwater.incremental.views.definition import Definition
 from headwater.incremental.views.live import OUTPUT, built
 from headwater.incremental.views.spark.held_state import HeldState
 from headwater.incremental.views.spark.shares import Share
+from headwater.incremental.zset import ZSet
 from headwater.lake.snapshot import Snapshot
 
 __all__ = ["PUBLISHED", "THERE", "Cutting", "Feed", "Job", "Publishing", "Uncut", "cutting", "scanning", "uncut"]
@@ -90,6 +92,16 @@ class Cutting:
         self.cut: Cut = cut(self.circuit)
         self.names = fingerprints(self.circuit)
         self.output = self.circuit.outputs[OUTPUT]
+        leaves = {v.id: v for part in self.cut.parts for v in part.leaves}
+        self._added = {number: added_by(self.circuit, leaf) for number, leaf in leaves.items()}
+
+    def to_send(self, leaf: int, rows: ZSet) -> ZSet:
+        """Rows for a leaf, fewer where those of a key are only counted and added up."""
+        added = self._added.get(leaf)
+        if added is None:
+            return rows
+        placed = self.circuit.vertices[leaf].placed_by
+        return summed(rows, placed or (), added)
 
     @property
     def is_placed(self) -> bool:

@@ -99,8 +99,9 @@ class Sending:
             rows = found.get(one.goal)
             if rows is None or not len(rows) or one.leaf == THERE:
                 continue
-            places = places_for(made, one.leaf, rows, shards, number)
-            for shard, table in scattered(rows, places, shards):
+            some = made.to_send(one.leaf, rows)
+            places = places_for(made, one.leaf, some, shards, number)
+            for shard, table in scattered(some, places, shards):
                 if shard not in self.job.finished:
                     yield shard, side, table
 
@@ -190,6 +191,7 @@ class Stepping:
             parts = (ZSet(rows.layout, rows.rows[start : start + _LEFT_ROWS], rows.owners) for start in starts)
             pieces = [(None, table_of(part)) for part in parts]
         else:
-            pieces = list(scattered(rows, places_for(made, leaf, rows, self.job.shards, shard), self.job.shards))
+            some = made.to_send(leaf, rows)
+            pieces = list(scattered(some, places_for(made, leaf, some, self.job.shards, shard), self.job.shards))
         leave(self.job.root, path, schema_of(rows.layout), pieces)
         return len(rows), path, rows.rows.nbytes
