@@ -16,9 +16,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["cores", "driver_memory_mb", "memory_bytes"]
+__all__ = ["available_bytes", "cores", "driver_memory_mb", "memory_bytes"]
 
 _CGROUP = Path("/sys/fs/cgroup")
+_MEMORY = Path("/proc/meminfo")
 
 
 def memory_bytes(cgroup: Path = _CGROUP) -> int:
@@ -29,6 +30,16 @@ def memory_bytes(cgroup: Path = _CGROUP) -> int:
         if limit is not None and limit.isdigit():
             # Without a limit, version 1 answers with a number near 2**63 rather than a word.
             return min(total, int(limit))
+    return total
+
+
+def available_bytes(cgroup: Path = _CGROUP, memory: Path = _MEMORY) -> int:
+    """The memory that is free or could be freed, within what this process may use at all."""
+    total = memory_bytes(cgroup)
+    for line in (_read(memory) or "").splitlines():
+        name, _, amount = line.partition(":")
+        if name == "MemAvailable":
+            return min(total, int(amount.split()[0]) << 10)
     return total
 
 

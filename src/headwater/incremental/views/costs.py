@@ -30,7 +30,7 @@ from typing import Any, Literal
 
 from headwater.derived.plan import RefreshPlan
 
-__all__ = ["FLOOR_ROWS", "Choice", "Rates", "ViewPlan", "Way"]
+__all__ = ["FLOOR_ROWS", "USUAL_PACE", "Choice", "Rates", "ViewPlan", "Way"]
 
 Way = Literal["changes", "query", "build", "behind"]
 
@@ -44,7 +44,8 @@ _FEW_ROWS = 1_000  # a refresh of fewer says how long the fixed part takes, one 
 # What computed so many rows anew says how long a row takes; of fewer, the fixed part is too large a part.
 _ENOUGH_ROWS = 100_000
 _FIXED_SECONDS = 0.01  # reading the log, saving the state, committing
-_GUESS = 300_000.0  # rows a second of changes, and of building state, before anything was measured
+USUAL_PACE = 300_000.0
+"""Rows a second of changes, and of building state, before anything was measured."""
 _QUERY_GUESS = 10_000_000.0  # rows a second of a query
 
 
@@ -111,15 +112,26 @@ class Rates:
         """With one more answer by a query engine."""
         return replace(self, query_seconds=seconds, query_rows=rows) if _tells(rows, self.query_rows) else self
 
+    def pace(self, *, follows: bool) -> float:
+        """How many rows a second were taken in process, of changes or in building state; 0 if that is not known.
+
+        >>> Rates(full_seconds=2.0, full_rows=1_000_000).pace(follows=False)
+        500000.0
+        """
+        if follows:
+            return self.changes_per_second
+        known = self.full_rows >= _ENOUGH_ROWS and self.full_seconds > 0
+        return self.full_rows / self.full_seconds if known else 0.0
+
     # -- what is expected ------------------------------------------------------------------------------------------
 
     def changes_seconds(self, rows: int) -> float:
         """How long following so many changed rows should take."""
-        return (self.fixed_seconds or _FIXED_SECONDS) + rows / (self.changes_per_second or _GUESS)
+        return (self.fixed_seconds or _FIXED_SECONDS) + rows / (self.changes_per_second or USUAL_PACE)
 
     def anew_seconds(self, rows: int) -> float:
         """How long building the state anew from so many rows should take."""
-        return _scaled(self.full_seconds, self.full_rows, rows, _GUESS)
+        return _scaled(self.full_seconds, self.full_rows, rows, USUAL_PACE)
 
     def queried_seconds(self, rows: int) -> float:
         """How long a query over so many rows should take, with the difference to what is there."""
@@ -134,7 +146,7 @@ class Rates:
         """
         other = min(self.anew_seconds(rows), self.queried_seconds(rows))
         fixed = self.fixed_seconds or _FIXED_SECONDS
-        return max(FLOOR_ROWS, math.ceil((other - fixed) * (self.changes_per_second or _GUESS)))
+        return max(FLOOR_ROWS, math.ceil((other - fixed) * (self.changes_per_second or USUAL_PACE)))
 
     def goes_behind(self, rows: int) -> bool:
         """Whether building state from so many rows takes so much longer than a query that rows are published first.

@@ -52,7 +52,7 @@ from headwater.incremental.layout import Layout
 from headwater.incremental.views import building, tidying
 from headwater.incremental.views.addresses import Addresses
 from headwater.incremental.views.attempting import Unusable, ViewAttempt
-from headwater.incremental.views.costs import ViewPlan
+from headwater.incremental.views.costs import Rates, ViewPlan
 from headwater.incremental.views.deciding import building_way, decide, foreign
 from headwater.incremental.views.definition import Definition, check_functions
 from headwater.incremental.views.fan_out import fan_out
@@ -61,7 +61,7 @@ from headwater.incremental.views.profile import LOCAL, Work
 from headwater.incremental.views.publishing import PREFIX, VECTORS, publish
 from headwater.incremental.views.reconciling import first_rows, reconcile, replace_all
 from headwater.incremental.views.record import ViewRecord
-from headwater.incremental.views.spark.choice import Chosen, choose, shard_count
+from headwater.incremental.views.spark.choice import Chosen, Demand, choose, shard_count
 from headwater.incremental.views.spark.journal import Goal, unfinished
 from headwater.incremental.views.together import begin
 from headwater.incremental.views.words import WORDS
@@ -83,12 +83,14 @@ def engine_of(
     environment: Environment,
     sources: Sources,
     plan: ViewPlan,
+    rates: Rates,
 ) -> Chosen:
     """Who computes a refresh that is planned so."""
-    full = plan.mode == "full"
-    rows = sources.total_rows() if full else sum(plan.changes.values())
+    follows = plan.mode != "full"
+    rows = round(sum(plan.changes.values()) * plan.fan_out) if follows else sources.total_rows()
+    demand = Demand(rows, follows, rates.pace(follows=follows))
     query = plan.way == "query" and definition.policy != "full"
-    return choose(view, definition, environment, rows, query=query)
+    return choose(view, definition, environment, demand, query=query)
 
 
 def refresh(
@@ -156,7 +158,7 @@ class RefreshAttempt(ViewAttempt):
             at = self.record.frontier
             self.done = Refresh(before=at, after=at, mode="noop", reason=plan.reason, name=self.view)
             return
-        chosen = engine_of(self.view, self.definition, self.environment, sources, plan)
+        chosen = engine_of(self.view, self.definition, self.environment, sources, plan, self.record.rates)
         begun = unfinished(self.live.folder, self.base, self.definition) if chosen.engine == "spark" else None
         if self.live.suspicious and begun is None:
             with self.timed("sweep"):

@@ -232,7 +232,7 @@ class View(Handle):
             unbuilt=bool(first),
         )
         found = decide(self.name, meant, record, sources)
-        chosen = engine_of(self.name, meant, self._environment, sources, found)
+        chosen = engine_of(self.name, meant, self._environment, sources, found, record.rates)
         if found.mode != "noop":
             found = replace(found, engine=chosen.engine, engine_reason=chosen.reason)
         return after_upstream(found, meant, first) if first else found
