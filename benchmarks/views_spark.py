@@ -1,8 +1,9 @@
 """A view that Spark builds and that both runtimes refresh, against Spark SQL computing its query each time: join, group, count, sum, max.
 
 Three tables: the first build; refreshes of 0.01 to 50% of the rows by Spark's tasks, in process on the same state, and by Spark computing the query
-again, with where these cross and what `auto` goes by; and a refresh of a fixed size on states of several sizes. CPU seconds are those of the driver,
-the JVM and Python's workers together. Before a figure is printed, the view is verified. ``make bench`` runs it, or::
+again, with where these cross and what `auto` goes by; and a refresh of a fixed size on states of several sizes. Spark refreshes few rows in one task;
+with ``--exchange`` the curve also has refreshes that always exchange their rows. CPU seconds are those of the driver, the JVM and Python's workers
+together. Before a figure is printed, the view is verified. ``make bench`` runs it, or::
 
     python benchmarks/views_spark.py --rows 1000000 --rounds 1 --pictures build/curves
     python benchmarks/views_spark.py --shares 0.001 --sections build,curve
@@ -25,6 +26,7 @@ from spark_views.world import World, measured, median, refreshed
 
 import headwater as hw
 from headwater.base import settings
+from headwater.incremental.views.spark.choice import shard_count
 
 _SECTIONS = ("build", "curve", "state")
 
@@ -53,43 +55,40 @@ def build(world: World, rounds: int) -> dict[str, Any]:
     return figures
 
 
-def curve(world: World, shares: list[float], rounds: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def curve(world: World, shares: list[float], rounds: int, *, exchange: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """What refreshes cost, and what `auto` would have done. Views are strict, so that they follow the changes wherever the curve goes."""
-    view = world.view("curve", "strict")
-    view.refresh(engine="spark")
-    twin = world.view("twin", "strict")
-    twin.refresh(engine="spark")
-    twin.refresh(engine="local")
+    ways: dict[str, Any] = {"spark": "spark", **({"exchange": "spark"} if exchange else {}), "local": "local"}
+    views = {name: world.view(f"curve_{name}", "strict") for name in ways}
+    for one in views.values():
+        one.refresh(engine="spark")
+    views["local"].refresh(engine="local")
     world.change(10)
-    twin.refresh(engine="local")  # which maps the state
-    view.refresh(engine="spark")
+    for name, one in views.items():
+        one.refresh(engine=ways[name])  # which maps the state, if it is in process
+    tasks = max(2, int(str(world.lake.spark.conf.get("spark.sql.shuffle.partitions", "8"))))
     found: dict[str, Any] = {}
     auto: dict[str, Any] = {"view_spark_rows": settings.current().view_spark_rows, "engines": {}}
-    print(
-        f"\nrefresh of {world.rows:,} orders, CPU s\n{'change':>9}{'query':>9}{'spark':>9}{'local':>9}{'query/spark':>13}{'query/local':>13}"
-        f"{'auto takes':>12}"
-    )
+    columns = "".join(f"{name:>10}" for name in ("query", *ways))
+    ratios = "".join(f"{f'query/{name}':>16}" for name in ways)
+    print(f"\nrefresh of {world.rows:,} orders, CPU s\n{'change':>9}{columns}{ratios}{'auto takes':>12}")
     for share in shares:
-        samples: dict[str, list[Any]] = {"query": [], "spark": [], "local": []}
+        samples: dict[str, list[Any]] = {name: [] for name in ("query", *ways)}
+        rows = round(share * world.rows)
         for _ in range(rounds):
-            world.change(round(share * world.rows))
-            plan = twin.plan()
+            world.change(rows)
+            plan = views["local"].plan()
             auto["engines"][f"{share}"], auto["crossover"] = plan.engine, plan.crossover
             samples["query"].append(measured(world.query))
-            samples["spark"].append(measured(refreshed(view, "spark")))
-            samples["local"].append(measured(refreshed(twin, "local")))
-        assert view.verify().equal
-        assert twin.verify().equal
+            for name, engine in ways.items():
+                shards = shard_count(rows, tasks, follows=False) if name == "exchange" else None
+                samples[name].append(measured(refreshed(views[name], engine, shards=shards)))
+        for one in views.values():
+            assert one.verify().equal
         cpu = {name: max(0.01, median(some)[0]) for name, some in samples.items()}
         found[f"{share}"] = {name: median(some) for name, some in samples.items()}
-        ratios = cpu["query"] / cpu["spark"], cpu["query"] / cpu["local"]
-        print(
-            f"{share:>9.2%}"
-            + "".join(f"{v:>9.2f}" for v in cpu.values())
-            + "".join(f"{r:>13.1f}" for r in ratios)
-            + f"{plan.engine:>12}",
-            flush=True,
-        )
+        line = "".join(f"{seconds:>10.2f}" for seconds in cpu.values())
+        times = "".join(f"{cpu['query'] / cpu[name]:>16.1f}" for name in ways)
+        print(f"{share:>9.2%}{line}{times}{plan.engine:>12}", flush=True)
     return found, auto
 
 
@@ -128,6 +127,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shares", type=several, default=["0.0001", "0.001", "0.01", "0.1", "0.5"], help="of the rows")
     parser.add_argument("--sections", type=several, default=list(_SECTIONS), help=f"some of {', '.join(_SECTIONS)}")
+    parser.add_argument("--exchange", action="store_true", help="refresh another view with its rows always exchanged")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw the curves there, as SVG")
     parser.add_argument(
@@ -158,7 +158,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         if "build" in options.sections:
             sections["build"] = build(world, options.rounds)
         if "curve" in options.sections:
-            sections["curve"], found["auto"] = curve(world, options.shares, options.rounds)
+            sections["curve"], found["auto"] = curve(world, options.shares, options.rounds, exchange=options.exchange)
             print("\n" + "\n".join(curves.crossovers(found)), flush=True)
         world.close()
     if "state" in options.sections:

@@ -9,6 +9,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import psutil  # type: ignore[import-untyped]
 import pyarrow as pa
 
 import headwater as hw
+from headwater.base import settings
 from headwater.derived import upkeep
 from headwater.incremental.views import View
 
@@ -54,11 +56,12 @@ def median(samples: list[Any]) -> tuple[float, float]:
     return statistics.median(s[0] for s in samples), statistics.median(s[1] for s in samples)
 
 
-def refreshed(view: View, engine: Any) -> Callable[[], object]:
-    """A refresh with all that it leaves to the background."""
+def refreshed(view: View, engine: Any, *, shards: int | None = None) -> Callable[[], object]:
+    """A refresh with all that it leaves to the background, into so many shards if that is said."""
 
     def work() -> None:
-        view.refresh(engine=engine)
+        with nullcontext() if shards is None else settings.override(view_spark_shards=shards):
+            view.refresh(engine=engine)
         upkeep.wait()  # in process state may be built and saved behind the rows
 
     return work
