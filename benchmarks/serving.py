@@ -35,9 +35,10 @@ def main() -> int:
     world = World(arguments.rows)
     with tempfile.TemporaryDirectory(prefix="headwater-serving-", dir=arguments.folder) as folder:
         lake = hw.connect(folder)
-        online = _build(lake, world)
+        online = _build(lake, world, "items", "floats", feed=True)
         _limit(online, world, arguments)
-        _freshness(lake, online, world)
+        world.values[:] = _freshness(lake, online, world)
+        _freshness(lake, _build(lake, world, "items_without_feed", "floats_without_feed", feed=False), world)
         peers = Peers(Path(folder), world, arguments.murr, arguments.murr_python)
         try:
             measure_floats(peers, world, arguments.requests)
@@ -60,19 +61,20 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _build(lake: Lake, world: World) -> Any:
+def _build(lake: Lake, world: World, source: str, name: str, *, feed: bool) -> Any:
     first, *rest = world.chunks(strings=True)
-    table = lake.table("items")
-    table.create(first.schema, data=first, properties={"delta.enableChangeDataFeed": "true"})
+    table = lake.table(source)
+    table.create(first.schema, data=first, properties={"delta.enableChangeDataFeed": str(feed).lower()})
     for chunk in rest:
         table.append(chunk)
-    online = lake.online("floats", "items", key="key", columns=COLUMNS)
+    online = lake.online(name, source, key="key", columns=COLUMNS)
     cpu, start = time.process_time(), time.perf_counter()
     online.refresh()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - start
     each = online.record.layers[-1].bytes / world.rows
     print(
-        f"built {world.rows:,} rows from a Delta table in {wall:.1f} s, {cpu:.1f} CPU s: {each:.1f} bytes a row",
+        f"built {world.rows:,} rows from a Delta table {'with' if feed else 'without'} a change data feed in {wall:.1f} s, "
+        f"{cpu:.1f} CPU s: {each:.1f} bytes a row",
         flush=True,
     )
     online.built_cpu = cpu
@@ -119,30 +121,32 @@ def _limit(online: Any, world: World, arguments: argparse.Namespace) -> None:
         )
 
 
-def _freshness(lake: Lake, online: Any, world: World) -> None:
-    """What a commit of 100 rows costs, against building."""
-    server = Server(Path(lake.location.removeprefix("file://")))
-    rng = np.random.default_rng(5)
+def _freshness(lake: Lake, online: Any, world: World) -> Any:
+    """What a commit of 100 rows to the source costs, against building; gives the values that it has then."""
+    server, (source,) = Server(Path(lake.location.removeprefix("file://"))), online.reads
+    rng, values = np.random.default_rng(5), world.values.copy()
     rows, refreshed, cpus = [], [], []
     for turn in range(12):
         numbers = np.unique(rng.integers(0, world.rows, 100))
         fixes = {"key": world.keys(numbers)} | {c: np.full(len(numbers), -turn, np.float32) for c in COLUMNS}
         lake.write("fixes", pa.table({**fixes, "title": [world.title(n) for n in numbers.tolist()]}), mode="overwrite")
-        lake.sql("MERGE INTO items t USING fixes s ON t.key = s.key WHEN MATCHED THEN UPDATE SET *")
+        lake.sql(f"MERGE INTO {source} t USING fixes s ON t.key = s.key WHEN MATCHED THEN UPDATE SET *")
         cpu, start = time.process_time(), time.perf_counter()
         online.refresh()
         cpus.append(time.process_time() - cpu)
         refreshed.append(time.perf_counter() - start)
-        while float(server.client.fetch("floats", [fixes["key"][0]], ["c0"]).to_numpy()[0, 0]) != -turn:
+        while float(server.client.fetch(online.name, [fixes["key"][0]], ["c0"]).to_numpy()[0, 0]) != -turn:
             pass
         rows.append(time.perf_counter() - start)
-        world.values[numbers] = -turn
+        values[numbers] = -turn
     server.close()
     print(
-        f"100 rows merged: refreshed in {np.median(refreshed) * 1e3:.1f} ms with {np.median(cpus) * 1e3:.1f} CPU ms "
-        f"(1/{online.built_cpu / np.median(cpus):.0f} of building), served {np.median(rows) * 1e3:.1f} ms after refresh() began",
+        f"100 rows merged into {source}: refreshed in {np.median(refreshed) * 1e3:.1f} ms with "
+        f"{np.median(cpus) * 1e3:.1f} CPU ms (1/{online.built_cpu / np.median(cpus):.0f} of building), "
+        f"served {np.median(rows) * 1e3:.1f} ms after refresh() began",
         flush=True,
     )
+    return values
 
 
 def _strings(lake: Lake, peers: Peers, world: World, requests: int) -> None:

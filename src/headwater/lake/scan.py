@@ -34,7 +34,17 @@ from headwater.lake.row_groups import may_match
 from headwater.lake.snapshot import Snapshot
 from headwater.sql.conjuncts import Conjunct
 
-__all__ = ["POSITION", "file_reader", "first_byte", "live_vector", "map_files", "read_file", "scan", "thread_count"]
+__all__ = [
+    "POSITION",
+    "file_reader",
+    "first_byte",
+    "live_vector",
+    "map_files",
+    "read_file",
+    "scan",
+    "scan_files",
+    "thread_count",
+]
 
 POSITION = "__position"
 Positions = np.ndarray[Any, np.dtype[np.int64]]
@@ -318,10 +328,22 @@ def scan(
     **options: Any,
 ) -> Iterator[pa.RecordBatch]:
     """The live rows of ``files`` (all, if not given), in the order of the files, read ahead by a few threads."""
+    for _, batch in scan_files(snapshot, columns, files, **options):
+        yield batch
+
+
+def scan_files(
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    files: Sequence[AddFile] | None = None,
+    **options: Any,
+) -> Iterator[tuple[AddFile, pa.RecordBatch]]:
+    """The same, each batch with the file that it is of."""
     files = list(snapshot.files.values()) if files is None else files
     if len(files) <= 1:
         for add in files:
-            yield from read_file(snapshot, add, columns, **options)
+            for batch in read_file(snapshot, add, columns, **options):
+                yield add, batch
         return
     stop = threading.Event()
     with ThreadPoolExecutor(min(thread_count(), len(files)), thread_name_prefix="headwater-scan") as pool:
@@ -330,7 +352,7 @@ def scan(
         def fill(add: AddFile, into: queue.Queue[Any]) -> None:
             try:
                 for batch in read_file(snapshot, add, columns, **options):
-                    _offer(into, batch, stop)
+                    _offer(into, (add, batch), stop)
                 _offer(into, None, stop)
             except BaseException as e:  # noqa: BLE001  handed to the consumer, whatever it is
                 _offer(into, e, stop)

@@ -19,6 +19,7 @@ from headwater.base.errors import NotFoundError
 from headwater.serving.dtypes import stored_type
 from headwater.serving.keys import KeyBatch, KeyCodec
 from headwater.serving.layout import KeyPart, Layout, choose_layout
+from headwater.serving.origins import Origins
 from headwater.serving.record_writer import RecordWriter, Written
 
 __all__ = ["Shape", "build_layer", "layout_of", "new_seed", "stored_schema", "to_stored"]
@@ -91,8 +92,13 @@ def build_layer(
     deleted: KeyBatch | None = None,
     where: str = "",
     advance: Callable[[int], Any] | None = None,
+    origins: Callable[[], Origins] | None = None,
 ) -> list[Written]:
-    """Write the rows, and ``deleted`` keys, to one file for each part, at ``path(part)``."""
+    """Write the rows, and ``deleted`` keys, to one file for each part, at ``path(part)``.
+
+    ``origins`` is asked at the end for those of all rows, where there is one part.
+    """
+    assert origins is None or (shape.parts == 1 and deleted is None), "records are the rows in their order"
     writers: list[RecordWriter] = []
     try:
         for part in range(shape.parts):
@@ -112,7 +118,7 @@ def build_layer(
         if deleted is not None and len(deleted):
             for part, positions in split_by_part(deleted, shape):
                 writers[part].delete(taken(deleted, positions))
-        return [writer.finish() for writer in writers]
+        return [writer.finish(None if origins is None else origins()) for writer in writers]
     except BaseException:
         for writer in writers:
             writer.abandon()

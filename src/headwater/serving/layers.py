@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.base.errors import CorruptionError
 from headwater.serving.keys import KeyBatch, KeyCodec
+from headwater.serving.origins import Origins
 from headwater.serving.record_file import RecordFile
 
 __all__ = ["Layers", "Located"]
@@ -114,6 +115,29 @@ class Layers:
             newer = self.find(self.keys_at(records, heaps))
             gone = (newer.records == 0) & (newer.heaps == row)
             yield Located(records[gone], heaps[gone], 0)
+
+    @property
+    def base(self) -> int:
+        """The row of the layer table that is the base, where it has one part."""
+        return len(self.table) - 1
+
+    @property
+    def origins(self) -> Origins | None:
+        """From where the records of the base come; None where that is not known."""
+        return self.files[-1][0].origins if self.parts == 1 else None
+
+    def numbers(self, records: Positions) -> Positions:
+        """The numbers of records of the base."""
+        found: Positions = (records - self.table[self.base, 2]) // self.layout.width
+        return found
+
+    def keys_of_rows(self, path: str, rows: Positions) -> list[pa.Array] | None:
+        """The columns of the keys of some rows of a data file of the source; None where a row is not known."""
+        numbers = None if self.origins is None else self.origins.find(path, rows)
+        if numbers is None:
+            return None
+        records = self.table[self.base, 2] + numbers * self.layout.width
+        return self.key_columns(records, np.full(len(records), self.base, np.int64))
 
     def keys_at(self, records: Positions, heaps: Positions) -> KeyBatch:
         """The keys of records."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from headwater.serving.building import Shape, build_layer, split_by_part
 from headwater.serving.keys import KeyBatch
 from headwater.serving.layers import Layers
+from headwater.serving.origins import KeptRecords
 from headwater.serving.record import LayerEntry, OnlineRecord
 from headwater.serving.record_file import RecordFile
 from headwater.serving.record_writer import RecordWriter, Written
@@ -90,15 +91,19 @@ def compacted(store: OnlineStore, layers: Layers, number: int) -> LayerEntry:
         for part in range(layers.parts):
             one = RecordWriter(store.new_file(number, part), layers.layout, layers.seed)
             writers.append(one)
+        origins, kept = layers.origins, KeptRecords()
         for located in layers.live():
             if layers.parts == 1:
+                if origins is not None and located.heaps[0] == layers.base:
+                    kept.note(layers.numbers(located.records), writers[0].rows)
                 writers[0].copy(located.records, located.heaps, layers.table)
                 continue
             keys = layers.keys_at(located.records, located.heaps)
             shape = Shape(layers.layout, layers.seed, layers.parts)
             for part, positions in split_by_part(keys, shape):
                 writers[part].copy(located.records[positions], located.heaps[positions], layers.table)
-        entry = LayerEntry.of([writer.finish() for writer in writers])
+        known = None if origins is None else kept.origins(origins)
+        entry = LayerEntry.of([writer.finish(known) for writer in writers])
     except BaseException:
         for writer in writers:
             writer.abandon()

@@ -11,6 +11,7 @@ changed. Version 1, all numbers little-endian::
     4096               the records, one after the other
     heap               what has no fixed width
     index              u64 entries: 0, or fingerprint << 32 | number of the record + 1
+    origins            from where the records come (`origins`), in bases that know it
     description        JSON in UTF-8
 
 The description::
@@ -19,7 +20,8 @@ The description::
      "seed": <u64>,                 of the hashes in the index
      "rows": <n>,                   records, with those of deleted keys
      "tombstones": <n>,             records of deleted keys
-     "records"|"heap"|"index": {"at": <offset>, "bytes": <n>, "crc": <CRC-32>}}
+     "records"|"heap"|"index": {"at": <offset>, "bytes": <n>, "crc": <CRC-32>},
+     "origins": the same; absent where they are not known, and passed over by whoever only looks keys up}
 
 A record (`layout`) is a key, values, and null bits; its bytes are what kernels work on
 (`headwater.kernels.online_record`). A slot, for what has no fixed width, is 16 bytes (a key's slot has 16, 24 or 32)::
@@ -34,7 +36,8 @@ numbers as u16 each, filled up to a multiple of 8, then 16 bytes for each: the v
 Where the search for a key begins, and what a fingerprint is, says `headwater.kernels.online_find`.
 
 What is checked: the description and all lengths when a file is opened; each place when it is read, by the kernels; the
-check sums by `RecordFile.check`, which whoever fetches a file from another machine calls once.
+check sum of the origins before they are used; all check sums by `RecordFile.check`, which whoever fetches a file from
+another machine calls once.
 """
 
 from __future__ import annotations
@@ -44,11 +47,14 @@ import mmap
 import os
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from headwater.base.errors import CorruptionError
 from headwater.serving.layout import Layout
+from headwater.serving.origins import Origins
 
 __all__ = ["BEGIN", "MAGIC", "VERSION", "RecordFile", "Section", "encode_header"]
 
@@ -59,6 +65,7 @@ _HEAD = 32
 _POPULATE_READ = 22
 """Linux's MADV_POPULATE_READ: map the pages now, not at the first access to each."""
 _STEP = 4 << 20
+_SECTIONS = ("records", "heap", "index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,9 @@ class RecordFile:
         self.rows = int(found["rows"])
         self.tombstones = int(found["tombstones"])
         self.bytes = size
-        self.sections = {name: Section(**found[name]) for name in ("records", "heap", "index")}
+        self.sections = {name: Section(**found[name]) for name in (*_SECTIONS, "origins") if name in found}
+        if lacks := [name for name in _SECTIONS if name not in self.sections]:
+            raise KeyError(lacks[0])
         for name, one in self.sections.items():
             if one.at < BEGIN or one.bytes < 0 or one.at + one.bytes > size:
                 raise ValueError(f"its {name} lie outside of it")
@@ -134,14 +143,26 @@ class RecordFile:
         records, heap, index = (self.sections[n] for n in ("records", "heap", "index"))
         return [begin + index.at, index.bytes // 8, begin + records.at, self.rows, begin + heap.at, heap.bytes]
 
+    @cached_property
+    def origins(self) -> Origins | None:
+        """From where its records come; None where that is not known."""
+        one = self.sections.get("origins")
+        if one is None:
+            return None
+        self._check("origins")
+        return Origins.read(pa.py_buffer(self._map).slice(one.at, one.bytes))
+
     def check(self) -> None:
         """Compare all check sums; an error if one is wrong."""
-        for name, one in self.sections.items():
-            crc = 0
-            for at in range(one.at, one.at + one.bytes, _STEP):
-                crc = zlib.crc32(self._map[at : min(at + _STEP, one.at + one.bytes)], crc)
-            if crc != one.crc:
-                raise CorruptionError.record_file(self.path, f"the check sum of its {name} is wrong")
+        for name in self.sections:
+            self._check(name)
+
+    def _check(self, name: str) -> None:
+        one, crc = self.sections[name], 0
+        for at in range(one.at, one.at + one.bytes, _STEP):
+            crc = zlib.crc32(self._map[at : min(at + _STEP, one.at + one.bytes)], crc)
+        if crc != one.crc:
+            raise CorruptionError.record_file(self.path, f"the check sum of its {name} is wrong")
 
     def populate(self) -> None:
         """Map the pages of index and records ahead of the first access, as far as the system can."""

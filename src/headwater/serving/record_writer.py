@@ -24,6 +24,7 @@ from headwater.base.errors import InputError
 from headwater.serving.dtypes import FLAG, LIST, STRING
 from headwater.serving.keys import KeyBatch, KeyCodec
 from headwater.serving.layout import Layout, StoredColumn
+from headwater.serving.origins import Origins
 from headwater.serving.record_file import BEGIN, Section, encode_header
 
 __all__ = ["RecordWriter", "Written", "order_words"]
@@ -59,6 +60,11 @@ class RecordWriter:
         self._file: BinaryIO = open(path, "w+b")  # noqa: SIM115  it is closed by finish or abandon
         self._file.seek(BEGIN)
         self._heap: BinaryIO | None = None
+
+    @property
+    def rows(self) -> int:
+        """Records so far."""
+        return self._rows
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -158,15 +164,15 @@ class RecordWriter:
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def finish(self) -> Written:
+    def finish(self, origins: Origins | None = None) -> Written:
         """Build the index and close the file; an error, and no file, if a key occurs twice."""
         try:
-            return self._finish()
+            return self._finish(origins)
         except BaseException:
             self.abandon()
             raise
 
-    def _finish(self) -> Written:
+    def _finish(self, origins: Origins | None) -> Written:
         records = Section(BEGIN, self._rows * self.layout.width, self._records_crc)
         heap = Section(_aligned(records.at + records.bytes), self._heap_bytes, self._heap_crc)
         if self._heap is not None:
@@ -182,15 +188,20 @@ class RecordWriter:
         self._file.seek(index_at)
         self._file.write(raw)
         size = index_at + entries * 8
+        sections = {"records": records, "heap": heap, "index": Section(index_at, entries * 8, zlib.crc32(raw))}
+        if origins is not None:
+            packed = origins.to_buffer()
+            sections["origins"] = Section(_aligned(size), packed.size, zlib.crc32(packed))
+            self._file.seek(_aligned(size))
+            self._file.write(packed)
+            size = _aligned(size) + packed.size
         description = {
             "layout": self.layout.to_json(),
             "seed": self.seed,
             "rows": self._rows,
             "tombstones": self._tombstones,
-            "records": records.to_json(),
-            "heap": heap.to_json(),
-            "index": Section(index_at, entries * 8, zlib.crc32(raw)).to_json(),
         }
+        description |= {name: one.to_json() for name, one in sections.items()}
         text = json.dumps(description, ensure_ascii=False).encode()
         self._file.write(text)
         faults.point("online.file.before_header", self.path)

@@ -22,6 +22,8 @@ import pyarrow.compute as pc
 from headwater.base.change import WEIGHT
 from headwater.base.errors import InputError
 from headwater.lake.changes import FileChange, read_change
+from headwater.lake.deletion_vectors import positions
+from headwater.lake.file_changes import vector_difference
 from headwater.lake.snapshot import Snapshot
 from headwater.serving.building import to_stored
 from headwater.serving.keys import KeyBatch, KeyCodec
@@ -84,7 +86,13 @@ def _sides(batches: Iterable[pa.RecordBatch], schema: pa.Schema, codec: KeyCodec
 
 
 def went_and_came(
-    base: Snapshot, files: Sequence[FileChange], names: Sequence[str], key: Sequence[str], *, one_commit: bool
+    base: Snapshot,
+    files: Sequence[FileChange],
+    names: Sequence[str],
+    key: Sequence[str],
+    layers: Layers,
+    *,
+    one_commit: bool,
 ) -> _Read | None:
     """The rows that came, and of those that went only the keys; None where it takes whole rows to tell them apart.
 
@@ -101,14 +109,27 @@ def went_and_came(
         return None
     came, went = [], []
     for change in files:
-        batches = list(read_change(base, change, names if change.before is None else key))
         if change.before is None:
-            came += batches
+            came += read_change(base, change, names)
             continue
-        if any(pc.max(b.column(WEIGHT)).as_py() > 0 for b in batches if b.num_rows):
+        assert change.after is not None, "it got another vector"
+        died, back = vector_difference(base, change.before, change.after)
+        if back:
             return None  # a vector gave rows back
-        went += batches
+        if died:
+            went += _keys_of(base, change, positions(died), key, layers)
     return _Read(came, went)
+
+
+def _keys_of(
+    base: Snapshot, change: FileChange, died: Numbers, key: Sequence[str], layers: Layers
+) -> Iterable[pa.RecordBatch]:
+    """The keys of rows of a file that died: from the table's own base, if it was made of them, else from the file."""
+    assert change.after is not None
+    columns = layers.keys_of_rows(change.after.path, died)
+    if columns is None:
+        return read_change(base, change, key)
+    return [pa.RecordBatch.from_arrays([*columns, pa.array(np.full(len(died), -1))], [*key, WEIGHT])]
 
 
 @dataclass(frozen=True, slots=True)

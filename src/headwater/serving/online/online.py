@@ -33,9 +33,11 @@ from headwater.lake.published import kind_of
 from headwater.lake.select import select
 from headwater.lake.snapshot import Snapshot
 from headwater.serving.building import Shape, build_layer, layout_of, new_seed, sampled
+from headwater.serving.layers import Layers
 from headwater.serving.merging import compacted, needs_compaction, overlaid, replace_layers
 from headwater.serving.online.changes import Contradiction, TableChange, ordered_change, plain_change, went_and_came
 from headwater.serving.online.definition import Definition
+from headwater.serving.online.source_rows import SourceRows
 from headwater.serving.projection import FetchOptions
 from headwater.serving.record import LayerEntry, OnlineRecord
 from headwater.serving.store import Following, OnlineStore
@@ -311,25 +313,27 @@ class Online(RecordedArtefact):
             from headwater.serving.online.on_spark import build_base
 
             return build_base(meant, self.store, sources.pinned[meant.source], plan.rows, number, self._environment)
-        head, rows = sampled(_stored(sources.rows(meant.input), meant.stored))
+        read = SourceRows()
+        head, rows = sampled(_stored(read.read(sources.pinned[meant.source], meant.input), meant.stored))
         layout = layout_of(meant.stored, meant.key, head, ordered=meant.order_by is not None)
         shape = Shape(layout, new_seed(), max(1, meant.parts), meant.order_by)
         path: Callable[[int], str] = lambda part: self.store.new_file(number, part)  # noqa: E731
-        entry = LayerEntry.of(build_layer(rows, shape, path, where=where, advance=task.advance))
+        # Of several rows with one key only one is served, and several parts are not written in the order of the rows.
+        origins = read.origins if shape.parts == 1 and meant.order_by is None else None
+        entry = LayerEntry.of(build_layer(rows, shape, path, where=where, advance=task.advance, origins=origins))
         self.store.upload(entry.files)
         return entry
 
     def _follow(self, record: OnlineRecord, sources: Sources, number: int) -> Built:
         """The changes as an overlay."""
         meant, base = self._meant, sources.pinned[self._meant.source]
-        read = None
+        layers, read = self.store.layers(record), None
         if meant.order_by is None:
-            read = self._went_and_came(base, sources)
+            read = self._went_and_came(base, sources, layers)
         changes = [] if read is not None else list(sources.net_changes(meant.input))
         rows_in = sum(batch.num_rows for batch in changes) if read is None else read.rows
         if not rows_in:
             return Built(self._record(record, record.layers, record.rows, sources), 0, 0)
-        layers = self.store.layers(record)
         change: TableChange
         if meant.order_by is None:
             change = plain_change(changes if read is None else read, meant.stored, layers, base.where)
@@ -345,14 +349,14 @@ class Online(RecordedArtefact):
         )
         return Built(self._record(record, stack, record.rows + change.added, sources), rows_in, change.count)
 
-    def _went_and_came(self, base: Snapshot, sources: Sources) -> Any:
+    def _went_and_came(self, base: Snapshot, sources: Sources, layers: Layers) -> Any:
         try:
             names = [base.schema.field(c).name for c in self._meant.read]
             if names != list(self._meant.read):
                 return None
             one_commit = sources.since.get(self._meant.source, -1) + 1 == base.version
             files = sources.files[self._meant.source]
-            return went_and_came(base, files, names, self._meant.key, one_commit=one_commit)
+            return went_and_came(base, files, names, self._meant.key, layers, one_commit=one_commit)
         except (NotFoundError, SchemaError) as e:
             raise Unavailable(f"the changes of `{self._meant.source}` cannot be read: {e.message}") from None
 
