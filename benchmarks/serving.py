@@ -36,7 +36,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="headwater-serving-", dir=arguments.folder) as folder:
         lake = hw.connect(folder)
         online = _build(lake, world, "items", "floats", feed=True)
-        _limit(online, world, arguments)
+        _limit(online, world, arguments, world.keys)
+        _limit(_numbered(lake, world), world, arguments, lambda numbers: numbers)
         world.values[:] = _freshness(lake, online, world)
         _freshness(lake, _build(lake, world, "items_without_feed", "floats_without_feed", feed=False), world)
         peers = Peers(Path(folder), world, arguments.murr, arguments.murr_python)
@@ -81,7 +82,16 @@ def _build(lake: Lake, world: World, source: str, name: str, *, feed: bool) -> A
     return online
 
 
-def _limit(online: Any, world: World, arguments: argparse.Namespace) -> None:
+def _numbered(lake: Lake, world: World) -> Any:
+    """A table of the same values under keys of eight bytes."""
+    for number, chunk in enumerate(world.chunks()):
+        keys = pa.array(np.arange(chunk.num_rows) + number * world.chunk_rows)
+        lake.write("numbered_items", chunk.set_column(0, "key", keys), mode="append" if number else "overwrite")
+    return lake.online("numbered", "numbered_items", key="key", columns=COLUMNS, refresh=True)
+
+
+def _limit(online: Any, world: World, arguments: argparse.Namespace, keys_of: Any) -> None:
+    """What finding keys takes, beside the memory that has to be touched for it."""
     from headwater.kernels.arrays import read_only
     from headwater.kernels.online_find import find_records
 
@@ -93,7 +103,7 @@ def _limit(online: Any, world: World, arguments: argparse.Namespace) -> None:
     for count in (1_000, 100):
         kernel, memory, whole = [], [], []
         for numbers in world.requests(arguments.requests, count, 11):
-            keys = version.keys(world.keys(numbers))
+            keys = version.keys(keys_of(numbers))
             spots, others = rng.integers(0, entries, count), rng.integers(0, world.rows, count)
             given = (
                 read_only(keys.data),
@@ -115,7 +125,7 @@ def _limit(online: Any, world: World, arguments: argparse.Namespace) -> None:
             whole.append(time.perf_counter() - start)
         p50 = [float(np.median(v)) * 1e6 for v in (memory, kernel, whole)]
         print(
-            f"{count:5,} keys in this process: memory alone {p50[0]:.0f} us, found {p50[1]:.0f} us ({p50[1] / p50[0]:.2f}x), "
+            f"{count:5,} keys of {online.name} in this process: memory alone {p50[0]:.0f} us, found {p50[1]:.0f} us ({p50[1] / p50[0]:.2f}x), "
             f"fetched as an Arrow stream {p50[2]:.0f} us",
             flush=True,
         )

@@ -13,7 +13,6 @@ __all__ = ["COLUMNS", "STRING_ROWS", "World"]
 COLUMNS = [f"c{k}" for k in range(10)]
 STRING_ROWS = 500_000
 """So many rows have their strings in all servers; ours have all of them."""
-_CHUNK = 500_000
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,7 @@ class World:
 
     rows: int
     seed: int = 1
+    chunk_rows: int = 500_000
 
     @cached_property
     def values(self) -> np.ndarray:  # type: ignore[type-arg]
@@ -35,8 +35,8 @@ class World:
 
     def chunks(self, *, strings: bool = False) -> list[pa.Table]:
         found = []
-        for begin in range(0, self.rows, _CHUNK):
-            end = min(self.rows, begin + _CHUNK)
+        for begin in range(0, self.rows, self.chunk_rows):
+            end = min(self.rows, begin + self.chunk_rows)
             columns: dict[str, object] = {"key": pa.array([f"item_{n}" for n in range(begin, end)])}
             columns |= {
                 name: pa.array(np.ascontiguousarray(self.values[begin:end, i])) for i, name in enumerate(COLUMNS)

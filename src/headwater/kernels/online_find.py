@@ -26,6 +26,7 @@ from headwater.kernels.online_record import (
     KEY,
     NULLS,
     WIDTH,
+    ask_for_entry,
     entry_of,
     equal_bytes,
     hash_bytes,
@@ -218,7 +219,7 @@ def locate(
         if parts > 1:
             row = last + _part_of(h, parts)
             index, entries = layers[row, 0], layers[row, _ENTRIES]
-        prefetch_at(index + 8 * entry_of(h, entries))
+        ask_for_entry(index, entry_of(h, entries))
         records[i] = -1
     left = n
     for group in range(groups):
@@ -229,7 +230,7 @@ def locate(
             for i in range(n):
                 if records[i] == -1:
                     row = first if parts == 1 else first + _part_of(hashes[i], parts)
-                    prefetch_at(layers[row, 0] + 8 * entry_of(hashes[i], layers[row, _ENTRIES]))
+                    ask_for_entry(layers[row, 0], entry_of(hashes[i], layers[row, _ENTRIES]))
         _choose(hashes, layers, first, parts, width, records, places, chosen)
         left -= _compare(base, offsets, hashes, layers, first, parts, shape, places, chosen, records, heaps)
     missing = 0

@@ -18,7 +18,7 @@ from headwater.kernels.arrays import GivenPositions, Hashes, Positions, Rows
 from headwater.kernels.compiled import inlined, shared
 from headwater.kernels.hash import mix
 from headwater.kernels.memory import byte, load, prefetch_at, word
-from headwater.kernels.online_record import GOLDEN, NULLS, WIDTH, entry_of
+from headwater.kernels.online_record import GOLDEN, NULLS, WIDTH, ask_for_entry, entry_of
 
 __all__ = ["are_words", "locate_words"]
 
@@ -121,7 +121,7 @@ def locate_words(base: int, layers: Rows, shape: Positions, seed: int, records: 
         hashes[i] = h
         at = entry_of(h, entries)
         places[i] = at
-        prefetch_at(index + 8 * at)
+        ask_for_entry(index, at)
     records[:] = -1
     left = n
     for row in range(last + 1):
@@ -132,7 +132,7 @@ def locate_words(base: int, layers: Rows, shape: Positions, seed: int, records: 
             for i in range(n):
                 at = entry_of(hashes[i], entries)
                 places[i] = at if records[i] == -1 else -1
-                prefetch_at(index + 8 * at)
+                ask_for_entry(index, at)
         _choose(index, entries, layers[row, _RECORDS], shape[WIDTH], hashes, places)
         left -= _compare(base, row, layers, shape, hashes, places, records, heaps)
     missing = 0
