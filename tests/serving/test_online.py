@@ -349,6 +349,24 @@ def test_a_bad_version_is_reported_and_the_one_before_serves_on(lake: Lake) -> N
     assert following.current.fetch([4]).missing == 0 and following.error is None
 
 
+def test_whoever_begins_at_a_bad_version_has_the_one_before(lake: Lake) -> None:
+    made = lake.online("o", "orders", key="id", refresh=True)
+    before = made.record.published
+    lake.table("orders").append([{"id": 4, "name": "d", "amount": 1.0}])
+    made.refresh()
+    overlay = Path(made.store.folder.folder, made.record.layers[0].files[0])
+    raw = overlay.read_bytes()
+    overlay.write_bytes(raw[:100])
+    following = hw.connect(lake.location).online("o").store.follow()
+    assert following.advance() and following.current is not None
+    assert following.current.number == before and following.current.fetch([4]).missing == 1
+    assert getattr(following.error, "code", None) == "E5013"
+    assert not following.advance()
+    overlay.write_bytes(raw)
+    assert following.advance() and following.error is None
+    assert following.current.fetch([4]).missing == 0
+
+
 @pytest.mark.long
 def test_killed_at_random_it_is_before_or_after(tmp_path: Path) -> None:
     world = Stock(tmp_path / "lake", 3)

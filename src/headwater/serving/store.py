@@ -5,7 +5,7 @@ absent, makes it true. Files lie in the table's state folder: on local disks the
 storage they are fetched once per machine, checked, and mapped from there.
 
 Readers look at the log: on a local disk that is one ``stat`` of a folder while nothing is new. A version that cannot be
-opened is an error to report, and the one before it serves on.
+opened is an error to report, and the one before it serves on, also for a reader that has just begun.
 """
 
 from __future__ import annotations
@@ -240,7 +240,9 @@ class Following:
         except HeadwaterError as error:
             self.error = error
             self._seen = None
-            return False
+            found = self._one_before() if self.current is None else None
+            if found is None:
+                return False
         if self.current is not None:
             self._replaced[self.current.number] = time.monotonic()
         self.recent = (found, *self.recent)[:_RECENT]
@@ -248,6 +250,17 @@ class Following:
         self.swap_seconds = time.perf_counter() - began
         self.swaps += 1
         return True
+
+    def _one_before(self) -> TableVersion | None:
+        """The newest version that can be opened, for who has none yet; None if there is none."""
+        for number in reversed(self.store.log.numbers()[:-1]):
+            try:
+                committed = self.store.log.read(number)
+                if self.store.record(committed).layers:
+                    return self.store.version(committed)
+            except HeadwaterError:  # its files may be gone
+                continue
+        return None
 
     def _expire(self) -> None:
         """Release versions that were replaced some time ago."""
