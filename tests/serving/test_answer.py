@@ -267,6 +267,31 @@ def test_a_broken_stream_is_an_error_at_once(body: bytes) -> None:
             Answer(frame.buffer[:length])
 
 
+def test_dlpack_shares_the_memory() -> None:
+    frame = floats(100)
+    answer = Answer(frame.buffer)
+    array = np.from_dlpack(answer)
+    assert array.shape == (100, 3) and array.dtype == np.float32
+    assert np.shares_memory(array, np.frombuffer(frame.buffer, np.uint8))
+    assert np.array_equal(array, answer.to_numpy())
+    array = np.from_dlpack(answer, copy=True)
+    assert not np.shares_memory(array, answer.to_numpy())
+    assert answer.__dlpack_device__() == np.zeros(1).__dlpack_device__()
+
+
+def test_dlpack_copies_what_must_not_be_written() -> None:
+    body = bytes(floats(100, (3,)).buffer)
+    array = np.from_dlpack(Answer(body))
+    assert not np.shares_memory(array, np.frombuffer(body, np.uint8))
+    assert array[5].tolist() == [5, 15, 25] and np.isnan(array[3]).all()
+
+
+def test_dlpack_has_no_nulls_among_integers() -> None:
+    with pytest.raises(InputError):
+        np.from_dlpack(answer_of({"n": pa.array([1, None])}))
+    assert np.from_dlpack(answer_of({"n": pa.array([1, 2])})).tolist() == [[1], [2]]
+
+
 def test_torch_shares_the_memory() -> None:
     torch = pytest.importorskip("torch")
     frame = floats(100)

@@ -43,6 +43,8 @@ from headwater.serving.value_status import NOT_FOUND, NULL_VALUE, PRESENT
 __all__ = ["Answer"]
 
 _SHOWN = 20
+_CPU = (1, 0)
+"""DLPack's kDLCPU, and the only one of them."""
 
 
 class Answer:
@@ -255,9 +257,20 @@ class Answer:
     def to_torch(self, columns: Sequence[str] | None = None, *, fill: object = None) -> Any:
         """The same array as a torch tensor, by DLPack: the tensor shares the memory of the answer."""
         torch = required("torch", "to_torch()")
+        return torch.from_dlpack(self._exported(columns, fill))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The array of `to_numpy`, for any library that reads DLPack: ``np.from_dlpack(answer)`` copies nothing."""
+        return self._exported(None, None).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """It is memory of the CPU."""
+        return _CPU
+
+    def _exported(self, columns: Sequence[str] | None, fill: object) -> npt.NDArray[Any]:
+        """An array that may be written: DLPack before its version 1 has no word for one that must not be."""
         values = self.to_numpy(columns, fill=fill)
-        # DLPack has no word for memory that must not be written.
-        return torch.from_dlpack(values if values.flags.writeable else values.copy())
+        return values if values.flags.writeable else values.copy()
 
     # -- tables ----------------------------------------------------------------------------------------------------
 
