@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from tests.serving.server.conftest import all_types
-from tests.serving.server.running import ARROW, RunningServer
+from tests.serving.server.running import ARROW, RunningServer, serving
 
 JSON = "application/json"
 PARQUET = "application/vnd.apache.parquet"
@@ -162,6 +163,23 @@ def test_what_is_asked_of_several(server: RunningServer, body: dict[str, Any], s
 
 
 # -- what is told of tables --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1/tables", "/api/v1/table"])
+def test_a_list_names_what_all_of_its_tables_have_reached(
+    server: RunningServer, slow_server: RunningServer, path: str
+) -> None:
+    one, other = (each.ask("GET", path) for each in (server, slow_server))
+    # The tables are of orders@1, orders@7, raw@3 with cards@5, and orders@7 with cards@2.
+    assert one.headers["x-frontier"] == other.headers["x-frontier"] == "cards@2 orders@1 raw@3"
+    assert one.body == other.body
+
+
+def test_a_list_of_nothing_names_no_frontier(tmp_path: Path) -> None:
+    for fast in (True, False):
+        with serving(tmp_path, fast_path=fast) as server:
+            found = server.ask("GET", "/v1/tables")
+            assert found.json() == {"tables": []} and "x-frontier" not in found.headers
 
 
 def test_tables_are_described(server: RunningServer) -> None:

@@ -126,6 +126,11 @@ def test_lists_show_what_may_be_read(guarded: RunningServer) -> None:
     assert guarded.ask("GET", "/v1/tables").status == 401
 
 
+def test_the_frontier_of_a_list_is_that_of_what_may_be_read(guarded: RunningServer) -> None:
+    assert guarded.ask("GET", "/v1/tables", None, **bearer(TEAM)).headers["x-frontier"] == "cards@2 orders@7"
+    assert "x-frontier" not in guarded.ask("GET", "/v1/tables").headers
+
+
 def test_what_is_open_tells_no_names(guarded: RunningServer) -> None:
     for path in ("/healthz", "/readyz", "/health"):
         found = guarded.ask("GET", path)

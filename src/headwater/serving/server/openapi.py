@@ -155,7 +155,11 @@ def _list(tag: str, name: str, *, murr: bool = False) -> Json:
         "required": ["tables"],
         "properties": {"tables": {"type": "array", "items": ref("schemas", "Table")}},
     }
-    done = {"description": "All that the token may read.", "content": json_content(schemas if murr else listed)}
+    done = {
+        "description": "All that the token may read.",
+        "content": json_content(schemas if murr else listed),
+        "headers": {"X-Frontier": ref("headers", "LeastFrontier")},
+    }
     return _operation(tag, name, "The tables that there are", {"200": done, **refusals()})
 
 

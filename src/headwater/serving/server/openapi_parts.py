@@ -313,6 +313,13 @@ _HEADERS: dict[str, Json] = {
         "required": True,
         "schema": {"type": "string"},
     },
+    "LeastFrontier": {
+        "description": (
+            "Of each source the version that all listed tables have reached which it goes into. "
+            "Absent where no table is loaded, and where it would take more than 8 KiB."
+        ),
+        "schema": {"type": "string"},
+    },
     "X-Version": {
         "description": "The version of the table; of several tables, `name@version` for each.",
         "required": True,

@@ -6,6 +6,7 @@ thread, since it writes files.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from headwater.base.errors import InputError, NotFoundError, RequestError
+from headwater.base.frontier import Frontier
 from headwater.serving.dtypes import dtype_name, parse_dtype
 from headwater.serving.server.fetching import header_text, read_object
 from headwater.serving.server.media import body_form
@@ -31,6 +33,8 @@ __all__ = ["compact", "create", "delete_rows", "describe", "drop", "list_tables"
 _DEFINITION = ("key", "columns", "ttl", "event_time")
 _COLUMN = ("dtype", "nullable", "key", "strict")
 _MOST_COLUMNS = 10_000
+_LONGEST_HEADER = 8_192
+"""A list of very many tables has their frontiers in its body alone."""
 
 
 async def list_tables(call: Call) -> Reply:
@@ -38,10 +42,25 @@ async def list_tables(call: Call) -> Reply:
     query_texts(call.query, ())
     tables = call.service.tables.by_name
     visible = call.service.access.visible(call.headers, "read", sorted(tables))
+    listed = [(tables[name], tables[name].following.current) for name in visible if name in tables]
+    loaded = [version for _, version in listed if version is not None]
     if call.is_murr:
-        loaded = {name: version for name in visible if (version := tables[name].following.current) is not None}
-        return _json({name: table_schema(version) for name, version in loaded.items()})
-    return _json({"tables": [_facts(tables[name]) for name in visible if name in tables]})
+        reply = _json({served.name: table_schema(version) for served, version in listed if version is not None})
+    else:
+        reply = _json({"tables": [_facts_at(served, version) for served, version in listed]})
+    frontier = header_text(str(_reached_by_all(loaded)))
+    if 0 < len(frontier) <= _LONGEST_HEADER:
+        reply.headers += ((b"x-frontier", frontier),)
+    return reply
+
+
+def _reached_by_all(versions: Iterable[TableVersion]) -> Frontier:
+    """Of each source the version that all tables have reached which it goes into."""
+    found: dict[str, int] = {}
+    for one in versions:
+        for source, number in one.frontier.items():
+            found[source] = min(number, found.get(source, number))
+    return Frontier(found)
 
 
 async def describe(call: Call) -> Reply:
@@ -174,7 +193,10 @@ def _check_writable(served: Served) -> None:
 
 
 def _facts(served: Served) -> dict[str, Any]:
-    version = served.following.current
+    return _facts_at(served, served.following.current)
+
+
+def _facts_at(served: Served, version: TableVersion | None) -> dict[str, Any]:
     about: dict[str, Any] = {
         "name": served.name,
         "loaded": version is not None,
