@@ -129,6 +129,18 @@ def test_random_histories_of_a_source_without_a_feed(lake: Lake, seed: int) -> N
     assert online.current.mapped.origins is not None
 
 
+def test_nothing_is_left_of_the_rows_that_the_base_was_made_of(lake: Lake) -> None:
+    online, table = lake.online("o", "t", key=["name", "day"], refresh=True), lake.table("t")
+    for where in (None, "day = 5", "day = 4"):  # after the first of them, no record is of the files that it began with
+        table.update({"v": "v + 1"}, where=where)
+        assert online.refresh().mode == "incremental"
+        upkeep.wait()  # which takes so many rows in by itself
+        online.compact()
+        assert len(online.record.layers) == 1
+    table.delete("day = 6")
+    assert online.refresh().mode == "incremental" and online.verify().equal
+
+
 @pytest.mark.parametrize("options", [{"parts": 3}, {"order_by": "v"}], ids=["parts", "order"])
 def test_several_parts_and_an_order_have_no_origins(lake: Lake, options: dict[str, Any]) -> None:
     online = lake.online("o", "t", key=["name", "day"], refresh=True, **options)

@@ -103,7 +103,7 @@ class KeptRecords:
 
     def origins(self, before: Origins) -> Origins:
         """Those of the newer base."""
-        if not self._runs:
+        if not self._runs or not len(before.start):
             return Origins.of_runs((), _NONE, _NONE, _NONE, _NONE)
         old, length, new = (np.concatenate(column) for column in zip(*self._runs, strict=True))
         file = np.repeat(np.arange(len(before.paths)), np.diff(before.first))
