@@ -182,3 +182,19 @@ def test_state_that_is_merged_beside_a_small_change_is_counted(tmp_path: Path) -
     assert any("-m" in file for file in new), "there were too many small ones"
     assert whole["state_bytes_written"] == total(parts, "state_bytes_written") == sum(new.values())
     assert whole["state_bytes_read"] == total(parts, "state_bytes_read") == sum(files.values()), "each file once"
+
+
+def test_small_changes_are_one_job_each_and_leave_few_runs(tmp_path: Path) -> None:
+    """What has to be merged is merged by the task of the next change, and by no job of its own."""
+    world = World(tmp_path)
+    view = hw.connect(tmp_path).view("v", QUERIES["join"], policy="strict")
+    with here(), on("spark", 1):
+        view.refresh()
+        counts = []
+        for number in range(20):
+            world.orders.update({"amount": f"{number} + 0.5D"}, where="id < 5")
+            view.refresh()
+            assert [one["stage"] for one in stages(view)] == ["whole circuit"], number
+            counts.append(len(run_files(tmp_path)))
+    assert max(counts) < 2 * max(counts[:12]), "not a run more for each change"
+    assert view.verify().equal

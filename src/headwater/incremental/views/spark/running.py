@@ -156,8 +156,12 @@ class _Run:
         return (Feed(THERE, self.made.output.id),) if self.before is None and self.base.files else ()
 
     def merge(self) -> None:
-        """Merge runs, where a trace has many of about one size."""
-        merges = {name: some for name, some in self._due().items() if name not in self.replaced}
+        """Merge runs, where a trace has many of about one size; the one task of the next change does what is little."""
+        merges = {
+            name: some
+            for name, some in self._due().items()
+            if name not in self.replaced and not (self._is_whole and is_light(some))
+        }
         if not merges:
             return
         shards = shards_for(merges.values(), self.shards)
