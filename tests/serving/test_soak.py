@@ -187,6 +187,7 @@ def test_lookups_across_swaps(tmp_path: Path) -> None:
             # The readers go on for as long as the versions do.
             share = LOOKUPS * number // SWAPS
             wait_until(lambda share=share: readers.lookups >= share or readers.problems, "enough lookups")  # type: ignore[misc]
+            assert readers.problems == []
             if number == SWAPS // 5:
                 before = own_bytes(server)
             if number % max(1, SWAPS // 20) == 0:
@@ -219,6 +220,7 @@ def test_processes_are_killed(tmp_path: Path) -> None:
                 killed += 1
             seen = readers.lookups
             wait_until(lambda seen=seen: readers.lookups > seen + ROWS or readers.problems, "answers")  # type: ignore[misc]
+            assert readers.problems == []
             if number % max(1, KILLS // 20) == 0:
                 print(f"{killed} kills, {readers.lookups:,} lookups")
         with hw.Client(url) as client:
