@@ -30,6 +30,7 @@ from tests.sql import test_intervals as intervals
 from tests.sql import test_math_functions as numbers
 from tests.sql import test_queries as queries
 from tests.sql import test_string_functions as texts
+from tests.sql import test_varied_functions as varied
 from tests.sql.conftest import fixture_lines
 from tests.sql.vectorised import test_catalogue as catalogue
 from tests.sql.vectorised.agreement import columns_of
@@ -61,10 +62,10 @@ _OPEN = (
     "last_value(s, true)",
 )
 # Those that no view has, whatever they are called with.
-_NOT_KEPT = {"approx_count_distinct"}
+_NOT_KEPT = {"approx_count_distinct", "bitmap_and_agg", "bitmap_construct_agg", "bitmap_or_agg"}
 _WORD = re.compile(r"[a-z_]\w*|[^\w\s(),'.]+")
 _EVERYTHING = "HEADWATER_TEST_SEEDS" in os.environ
-_FAMILIES = ("extremes", "numbers", "strings", "regexps", "datetime", "intervals", "patterns", "nested")
+_FAMILIES = ("extremes", "numbers", "strings", "regexps", "datetime", "intervals", "patterns", "nested", "varied")
 
 
 def _family(name: str, everything: pa.Table) -> tuple[pa.Table, list[str]]:
@@ -74,7 +75,7 @@ def _family(name: str, everything: pa.Table) -> tuple[pa.Table, list[str]]:
     if name == "numbers":
         return numbers._table(1), [*fixture_lines("numbers.sql"), *numbers._MATH, *numbers._EXACT]
     tables = {"strings": texts._table(1), "regexps": _MATCHED, "datetime": moments._table(1), "patterns": _PATTERNS}
-    tables["intervals"] = intervals.table(1)
+    tables["intervals"], tables["varied"] = intervals.table(1), varied._table(1)
     table = tables.get(name, nested_data.TABLE)
     lines = [line for line in fixture_lines(f"{name}.sql") if not line.startswith(("select ", "with ", "from "))]
     return table, [*lines, "s regexp 'b*'"] if name == "regexps" else lines

@@ -13,7 +13,7 @@ import pyarrow as pa
 from headwater.sql.casts import cast
 from headwater.sql.functions.function import AggregateForm, Apply, Function
 from headwater.sql.functions.typing import argument, simple
-from headwater.sql.nodes import AggregateCall, Node, Refused, WindowCall
+from headwater.sql.nodes import AggregateCall, Node, Refused, WindowCall, call
 from headwater.sql.types import LONG, family, name_of
 from headwater.sql.udfs import Failed, define
 
@@ -68,6 +68,12 @@ def _bitmaps(name: str) -> Callable[[Sequence[Node]], Node]:
     return build
 
 
+def _count(args: Sequence[Node]) -> Node:
+    if family(args[0].dtype) != "binary":
+        raise Refused(f"bitmap_count() of {name_of(args[0].dtype)}", "pass a binary")
+    return call("bitmap_count", tuple(args), LONG)
+
+
 _AGGREGATES = (
     (*_of_many("bitmap_construct_agg", "BIGINT", _constructed), _places, bytes(_BYTES)),
     (*_of_many("bitmap_or_agg", "BLOB", _put_together(0, int.__or__)), _bitmaps("bitmap_or_agg"), bytes(_BYTES)),
@@ -83,7 +89,7 @@ _COUNT = define("bitmap_count", "BLOB", LONG, lambda x: int.from_bytes(x, "littl
 FUNCTIONS = (
     simple("bitmap_bit_position", "bitmap", "l", LONG, _POSITION, fallible=True, spark=("BitmapBitPosition",)),
     simple("bitmap_bucket_number", "bitmap", "l", LONG, _BUCKET, spark=("BitmapBucketNumber",)),
-    simple("bitmap_count", "bitmap", "x", LONG, f"{_COUNT}({{0}})", spark=("BitmapCount",)),
+    Function("bitmap_count", "bitmap", _count, 1, 1, {"bitmap_count": f"{_COUNT}({{0}})"}, spark=("BitmapCount",)),
     *(
         Function(name, "bitmap", build, 1, 1, kind="aggregate", aggregate_form=form, empty=empty)
         for form, name, build, empty in _AGGREGATES

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from headwater.base.schema import duckdb_type
 from headwater.sql.binding import shared
-from headwater.sql.casts import raise_form
+from headwater.sql.casts import cast, raise_form
 from headwater.sql.functions.function import MANY, Builder, Function
 from headwater.sql.functions.typing import argument
 from headwater.sql.nodes import Call, Literal, Node, Refused, call
 from headwater.sql.operators import cases, compare, is_null, negate, united
-from headwater.sql.types import NULL, family, name_of
+from headwater.sql.types import NULL, STRING, family, name_of
 
 __all__ = ["FUNCTIONS", "chosen", "extreme_form"]
 
@@ -50,7 +50,8 @@ def chosen(args: Sequence[Node]) -> Node:
 
     def choice(v: Node) -> Node:
         pairs = zip(rest[::2], rest[1::2], strict=True)
-        return cases([(compare("<=>", v, key), result) for key, result in pairs], default)
+        found = cases([(compare("<=>", v, key), result) for key, result in pairs], default)
+        return cast(found, STRING) if found.dtype == NULL else found
 
     return shared(value, choice)
 

@@ -75,9 +75,10 @@ def _unhexed(text: str) -> bytes | None:
 
 
 def _from_base64_or_none(text: str) -> bytes | None:
-    """What Spark takes for base64: blanks anywhere, padding as it should be or none, and no single letter left over."""
-    bare = "".join(c for c in text if not c.isspace() or c in "\xa0\u2007\u202f")
-    match = _LENIENT.fullmatch(bare)
+    """What Spark takes for base64: blanks before the padding, that as it should be or none, no single letter left over."""
+    before, mark, after = text.partition("=")
+    bare = "".join(c for c in before if not c.isspace() or c in "\xa0\u2007\u202f")
+    match = _LENIENT.fullmatch(bare + mark + after)
     if match is None:
         return None
     letters, padding = match.groups()
