@@ -75,7 +75,7 @@ def _unhexed(text: str) -> bytes | None:
 
 
 def _from_base64_or_none(text: str) -> bytes | None:
-    """What Spark takes for base64: blanks before the padding, that as it should be or none, no single letter left over."""
+    """What Spark takes for base64: blanks before the padding, which is right or not there, and no letter left over."""
     before, mark, after = text.partition("=")
     bare = "".join(c for c in before if not c.isspace() or c in "\xa0\u2007\u202f")
     match = _LENIENT.fullmatch(bare + mark + after)
