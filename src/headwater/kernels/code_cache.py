@@ -152,10 +152,15 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             self._shipped = IndexDataCacheFile(str(folder), self._impl.filename_base, _digest())
 
     def has_code(self, signature: Any, target: Any) -> bool:
-        """Is there machine code for the signature, without loading it?"""
+        """Is there machine code for the signature, without loading it?
+
+        Another process that compiles it names its file in the index first, and writes it then.
+        """
         target.refresh()
         key = self._index_key(signature, target.codegen())
-        return key in self._cache_file._load_index() or self._shipped_key(key) is not None
+        name = self._cache_file._load_index().get(key)
+        is_kept = name is not None and os.path.exists(self._cache_file._data_path(name))
+        return is_kept or self._shipped_key(key) is not None
 
     def _load_overload(self, signature: Any, target: Any) -> Any:
         found = super()._load_overload(signature, target)
