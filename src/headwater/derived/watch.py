@@ -45,7 +45,7 @@ def watch(
     refresh
         does it, for the names that it is given
     complain
-        is told when the lake itself cannot be looked at, which ends the first look and no later one
+        learns when the lake itself cannot be looked at, which ends the first look and no later one
     cascade
         whether ``refresh`` also refreshes what they read; if not, an artefact whose own sources have no changes is
         where it should be

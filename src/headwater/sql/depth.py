@@ -3,7 +3,7 @@
 The parser and everything behind it recurse, some 25 frames for each level, and Python's limit of 1,000 frames is
 reached by 30 nested calls, which generated SQL has. A thread's stack of 8 MB has room for many more: `FRAMES` of them
 fit, also where each passes through C. The limit is raised by the first text that needs it, and stays: other threads may
-be as deep by then. What is nested deeper still is an error of ours, and no ``RecursionError``.
+be as deep by then. What is nested deeper still is an error with a code, and no ``RecursionError``.
 """
 
 from __future__ import annotations
