@@ -2,7 +2,7 @@
 
 The problem: "supports Spark SQL" says nothing. The idea: Spark documents each of its functions with examples, and a
 session has them (``SHOW FUNCTIONS``, ``DESCRIBE FUNCTION EXTENDED``). Each example is run by Spark and by a lake, and
-is *right* where types and rows are the same, *different* where they are not, *refused* where an error with a code says why
+is *right* where types and rows are the same, *different* where they are not, *refused* where a typed error says why
 there is no answer, and a *crash* where anything else is raised. Some families are left out, each for its reason
 (`FAMILIES`), and so are examples that Spark itself stops at.
 

@@ -143,7 +143,7 @@ def restore(circuit: Dataflow, store: Store, name: str | None = None) -> Any:
 def _restore_vertex(
     circuit: Dataflow, vertex: Vertex, name: str, store: Store, manifest: Manifest, divided: int
 ) -> None:
-    """Give a vertex its traces, which are ``divided`` again if there were so many shards, or taken as they are for 0."""
+    """Give a vertex its traces, ``divided`` again where there were so many shards, or as they are for 0."""
     for trace_name, trace in vertex.node.traces().items():
         if not divided or vertex.node.shared:
             for s, node in enumerate(vertex.nodes[: _parts(vertex)]):
