@@ -105,6 +105,7 @@ def test_queries(ticks: Lake, name: str, engine: EngineName) -> None:
     assert wanted is not None and answer(ticks, sql, engine) == sorted(wanted, key=repr)
 
 
+@pytest.mark.usefixtures("on_disk")  # Spark reads what lies there without another library
 @pytest.mark.spark
 def test_queries_on_spark(ticks: Lake, spark: SparkSession) -> None:
     lake = hw.connect(ticks.location, spark=spark)
@@ -123,6 +124,7 @@ def test_parameters(ticks: Lake, engine: EngineName) -> None:
     assert answer(ticks, sql, engine, parameters=[7, 4, 100, 0, 101]) == [("x", 107, 7), ("y", 103, 7)]
 
 
+@pytest.mark.usefixtures("on_disk")  # Spark reads what lies there without another library
 @pytest.mark.spark
 def test_parameters_on_spark(ticks: Lake, spark: SparkSession) -> None:
     test_parameters(hw.connect(ticks.location, spark=spark), "spark")
@@ -147,6 +149,7 @@ def test_errors_are_those_of_the_query(ticks: Lake, engine: EngineName) -> None:
         )
 
 
+@pytest.mark.usefixtures("on_disk")  # Spark reads what lies there without another library
 @pytest.mark.spark
 def test_errors_on_spark(ticks: Lake, spark: SparkSession) -> None:
     lake = hw.connect(ticks.location, spark=spark)
@@ -196,6 +199,7 @@ def test_engines_give_what_the_plain_matcher_gives(lake: Lake, engine: EngineNam
     assert plainly([tuple(r.values()) for r in found]) == plainly(wanted), one.sql
 
 
+@pytest.mark.usefixtures("on_disk")  # Spark reads what lies there without another library
 @pytest.mark.spark
 def test_spark_gives_what_the_plain_matcher_gives(lake: Lake, spark: SparkSession) -> None:
     dice = random.Random(99)
