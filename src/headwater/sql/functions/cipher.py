@@ -83,7 +83,8 @@ _TRY_DECRYPT = define("try_aes_decrypt", "BLOB BLOB VARCHAR BLOB", _BINARY, _tri
 
 
 def _mode(args: Sequence[Node], name: str) -> str:
-    """The mode of the call, with which its padding agrees."""
+    """The mode of the call, with which its padding agrees. A missing library is named here, and not for a row."""
+    _library("ciphers")
     given = [str(constant(a, name, "name the mode and the padding")).upper() for a in args[2:4]]
     mode, padding = (*given, *("GCM", "DEFAULT")[len(given) :])
     if mode not in _VECTOR_BYTES or padding not in ("DEFAULT", "NONE" if mode == "GCM" else "PKCS"):
